@@ -1,0 +1,86 @@
+"""Hansard: one lossless ledger for agent conversations.
+
+>>> import hansard
+>>> written = hansard.convert({"messages": [{"role": "user", "content": "hi"}]}, to="gemini", from_="anthropic")
+>>> written.data
+{'contents': [{'role': 'user', 'parts': [{'text': 'hi'}]}]}
+>>> written.losses
+[]
+
+Names are imported when they are first used, so that `import hansard` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hansard._version import __version__
+
+if TYPE_CHECKING:
+    from hansard.errors import HansardError
+    from hansard.formats import convert, detect, read, write
+    from hansard.formats.checks import validate
+    from hansard.formats.contract import Format, Loss, Target, Written
+    from hansard.model import Conversation, Message, Part, Run
+    from hansard.model.calls import pending_calls
+    from hansard.model.rejoin import rejoin
+    from hansard.model.schema import json_schema
+    from hansard.model.views import to_model_messages
+
+_HOMES = {
+    "HansardError": "hansard.errors",
+    "convert": "hansard.formats",
+    "detect": "hansard.formats",
+    "read": "hansard.formats",
+    "write": "hansard.formats",
+    "validate": "hansard.formats.checks",
+    "Format": "hansard.formats.contract",
+    "Loss": "hansard.formats.contract",
+    "Target": "hansard.formats.contract",
+    "Written": "hansard.formats.contract",
+    "Conversation": "hansard.model",
+    "Message": "hansard.model",
+    "Part": "hansard.model",
+    "Run": "hansard.model",
+    "pending_calls": "hansard.model.calls",
+    "rejoin": "hansard.model.rejoin",
+    "json_schema": "hansard.model.schema",
+    "to_model_messages": "hansard.model.views",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hansard' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
+__all__ = [
+    "Conversation",
+    "Format",
+    "HansardError",
+    "Loss",
+    "Message",
+    "Part",
+    "Run",
+    "Target",
+    "Written",
+    "__version__",
+    "convert",
+    "detect",
+    "json_schema",
+    "pending_calls",
+    "read",
+    "rejoin",
+    "to_model_messages",
+    "validate",
+    "write",
+]

@@ -1,0 +1,82 @@
+"""The command line: one module a command, imported when it is asked for.
+
+Exit codes: 0 done; 1 the answer is no; 2 wrong use or bad input, in one line on stderr. Never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from hansard.errors import HansardError
+
+_COMMANDS = {
+    "convert": "Write a conversation in another format, and say what it could not carry.",
+    "formats": "List the formats.",
+    "schema": "Print the JSON Schema of native conversations.",
+    "validate": "Check a conversation against the rules, and a provider's rules.",
+}
+
+
+class _Commands(click.Group):
+    """The commands, each imported only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        return import_module(f"hansard.cli.{cmd_name}").command  # type: ignore[no-any-return]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, help="Print the version.")
+def group(version: bool) -> None:
+    """One lossless ledger for agent conversations."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; the exit code."""
+    try:
+        result = group.main(args=arguments, prog_name="hansard", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        click.echo(help_text.ctx.get_help())
+        return 2
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "hansard"
+        return _fail(f"{error.format_message()} Try '{command} --help'.")
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except HansardError as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        return 130
+    except MemoryError:
+        return _fail("not enough memory for this document; split it")
+    except Exception as error:
+        if "HANSARD_DEBUG" in os.environ:
+            raise
+        return _fail(
+            f"a fault of hansard's own: {error!r}; HANSARD_DEBUG=1 shows the trace, please report it"
+        )
+
+
+def _fail(text: str) -> int:
+    line = " ".join(text.split())
+    print(f"hansard: {line.encode('utf-8', 'backslashreplace').decode()}", file=sys.stderr)
+    return 2

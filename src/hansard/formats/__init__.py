@@ -1,0 +1,183 @@
+"""The registry of formats, and reading, writing and telling them apart.
+
+Modules are imported when their format is first asked for. Others add theirs through the entry-point group
+`hansard.formats`: each entry names a `Format`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import AmbiguousFormat, CannotWrite, UnknownFormat, Unreadable
+from hansard.formats.contract import Format, Loss, Target, Written
+from hansard.model import exact_json
+from hansard.model.binding import bind
+from hansard.model.conversation import Conversation
+from hansard.model.tree import active_path
+
+_MODULES = {
+    "hansard": "hansard",
+    "agent-store": "agent_store",
+    "thread-protocol": "thread_protocol",
+    "sage": "sage",
+    "provider-message": "provider_message",
+    "openai-chat": "openai_chat",
+    "openai-responses": "openai_responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+    "pydantic-ai": "pydantic_ai",
+    "ai-sdk-ui": "ai_sdk_ui",
+    "ai-sdk-model": "ai_sdk_model",
+}
+
+
+def names() -> list[str]:
+    """The names of all formats, our own first."""
+    return [*_MODULES, *sorted(set(_plugins()) - set(_MODULES))]
+
+
+@cache
+def get(name: str) -> Format:
+    """The format of that name."""
+    if module := _MODULES.get(name):
+        return import_module(f"hansard.formats.{module}").FORMAT  # type: ignore[no-any-return]
+    if plugin := _plugins().get(name):
+        return plugin.load()  # type: ignore[no-any-return]
+    near = difflib.get_close_matches(name, names(), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "there are " + ", ".join(names())
+    raise UnknownFormat(f"no format {name!r}; {hint}")
+
+
+@cache
+def _plugins() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group="hansard.formats")}
+
+
+def detect(document: Any) -> str:
+    """The one format that parsed data (or the bytes of a session file) is of; refuses to guess between two."""
+    sure = {name: get(name).fits(document) for name in names()}
+    best = max(sure.values())
+    found = [name for name, how in sure.items() if how == best]
+    if best == 0:
+        raise UnknownFormat("the data fits no format; name it with --from (`hansard formats` lists them)")
+    if len(found) > 1:
+        raise AmbiguousFormat(f"the data fits {' and '.join(found)}; name the right one with --from")
+    return found[0]
+
+
+def parse(data: Any, format: str | None = None) -> Any:
+    """What a format is given to read: its own copy of the values, or the bytes of a format of lines."""
+    if isinstance(data, str | bytes | bytearray | memoryview):
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+        if format is not None and get(format).text:
+            return raw
+        try:
+            return exact_json.decode(raw)
+        except Unreadable:
+            if format is None and any(get(name).text and get(name).fits(raw) for name in names()):
+                return raw
+            raise
+    return exact_json.copied(data)
+
+
+def read(data: Any, format: str | None = None) -> Conversation:
+    """A conversation from bytes, text or parsed JSON of any format; without a name the format is detected.
+
+    >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
+    'hi'
+    """
+    document = parse(data, format)
+    name = format or detect(document)
+    chosen = get(name)
+    if chosen.text and not isinstance(document, bytes):
+        document = exact_json.encode(document)
+    return _read(chosen, document)
+
+
+def _read(chosen: Format, document: Any) -> Conversation:
+    try:
+        conversation = chosen.read(document)
+    except RecursionError:
+        raise Unreadable("nested too deeply to be a conversation") from None
+    except Unreadable as error:
+        if error.way_out:
+            raise
+        way_out = f"is it really {chosen.name}? `hansard formats` lists the others"
+        raise Unreadable(error.problem, error.path, way_out) from None
+    if chosen.binds:
+        bind(conversation.messages, chosen.own_provider, _model_of(chosen, conversation))
+    if chosen.law is not None:
+        from hansard.formats.law import mark_unlawful
+
+        mark_unlawful(conversation.messages, chosen.law, chosen.name)
+    return conversation
+
+
+def _model_of(chosen: Format, conversation: Conversation) -> str | None:
+    kept = conversation.extra.get(chosen.name) if conversation.extra is not UNSET else None
+    model = kept.get("model") if type(kept) is dict else None
+    return model if type(model) is str else None
+
+
+def write(conversation: Conversation, format: str, *, target: Target | str | None = None) -> Written:
+    """The conversation as a document of another format, with the list of what it could not carry.
+
+    >>> from hansard.model import Message, TextPart
+    >>> hello = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
+    >>> write(hello, "anthropic").data, write(hello, "anthropic").losses
+    ({'messages': [{'role': 'user', 'content': 'hi'}]}, [])
+    """
+    chosen = get(format)
+    aim = Target(profile=target) if isinstance(target, str) else target or Target()
+    if aim.profile is not None and aim.profile not in chosen.profiles:
+        there = ", ".join(chosen.profiles) or "none"
+        raise CannotWrite(f"{format} has no target {aim.profile!r}; there are: {there}")
+    shown, path = conversation, list(range(len(conversation.messages)))
+    if not chosen.trees:
+        path = active_path(conversation)
+        if len(path) != len(conversation.messages):
+            shown = replace(conversation, messages=[conversation.messages[i] for i in path])
+    notes: list[Loss] = []
+    if chosen.law is not None:
+        shown = _lawful(chosen, aim, conversation, shown, path, notes)
+    data = chosen.write(shown, aim)
+    return Written(chosen, aim, conversation, data, lambda written: _losses(written, notes))
+
+
+def _lawful(
+    chosen: Format, aim: Target, source: Conversation, shown: Conversation, path: list[int], notes: list[Loss]
+) -> Conversation:
+    from hansard.formats import law
+
+    if aim.model is None:
+        aim = replace(aim, model=_model_of(chosen, source))
+    messages = shown.messages
+    try:
+        msgspec.json.encode(messages)
+    except UnicodeEncodeError:
+        messages = law.without_halves(messages, chosen.name, notes, path)
+    except TypeError:
+        pass
+    assert chosen.law is not None
+    return replace(shown, messages=law.lawful(messages, chosen.law, aim, chosen.name, notes, path))
+
+
+def convert(data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None) -> Written:
+    """Read one format, write another."""
+    return write(read(data, from_), to, target=target)
+
+
+def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
+    from hansard.formats.losses import proven_losses
+
+    document = written.data if written.format.text else exact_json.copied(written.data)
+    return proven_losses(written, _read(written.format, document), notes)

@@ -1,0 +1,550 @@
+"""Anthropic Messages API: a request, a bare list of messages, or a response.  As of anthropic 2.8.0, GA and beta.
+
+    canonical                         native
+    system (leading)                  the `system` field; later ones `role: system`
+    user, tool                        a user message; tool results and the rest of it are messages of their own
+    text                              text; citations and cache_control are residue
+    reasoning                         thinking (signature), redacted_thinking (encrypted)
+    tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
+    tool-result                       tool_result; provider-executed: every other *_tool_result
+    file                              image, document (base64, url, file, text)
+    raw(anthropic)                    any other block, word for word
+
+Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
+times, agents, other providers' reasoning.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.law import Law
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
+NAME = "anthropic"
+PROVIDER = "anthropic"
+_FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
+_STOP = {canonical: native for native, canonical in _FINISH.items()}
+_CALLS = ("server_tool_use", "mcp_tool_use")
+
+
+# -- blocks --------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any], names: dict[str, str]) -> Part:
+    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+
+
+def _write_text(part: TextPart) -> dict[str, Any]:
+    return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_thinking(block: dict[str, Any], names: dict[str, str]) -> Part:
+    text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
+    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, block))
+
+
+def _read_redacted(block: dict[str, Any], names: dict[str, str]) -> Part:
+    return ReasoningPart(text="", encrypted=take_str(block, "data"), extra=pack(NAME, block))
+
+
+def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
+    rest, _ = unpack(NAME, part.extra)
+    if part.encrypted is not UNSET:
+        return {"type": "redacted_thinking", "data": part.encrypted, **rest}
+    return put({"type": "thinking", "thinking": part.text}, signature=part.signature, **rest)
+
+
+def _read_call(block: dict[str, Any], names: dict[str, str]) -> Part:
+    call_id, name = take_str(block, "id"), take_str(block, "name")
+    names[call_id] = name
+    return ToolCallPart(
+        tool_call_id=call_id, tool_name=name, input=block.pop("input", UNSET), extra=pack(NAME, block)
+    )
+
+
+def _read_server_call(kind: str) -> Any:
+    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
+        call_id, name = take_str(block, "id"), take_str(block, "name")
+        names[call_id] = name
+        return ToolCallPart(
+            tool_call_id=call_id,
+            tool_name=name,
+            input=block.pop("input", UNSET),
+            provider_executed=True,
+            extra=pack(NAME, block, {"type": kind}),
+        )
+
+    return read
+
+
+def _write_call(part: ToolCallPart) -> dict[str, Any]:
+    rest, marks = unpack(NAME, part.extra)
+    kind = marks.get("type", "tool_use")
+    return put({"type": kind, "id": part.tool_call_id, "name": part.tool_name}, input=part.input, **rest)
+
+
+def _read_result(block: dict[str, Any], names: dict[str, str]) -> Part:
+    call_id, content = take_str(block, "tool_use_id"), block.pop("content", UNSET)
+    marks: dict[str, Any] = {}
+    is_error = block.pop("is_error", UNSET)
+    if is_error is not True:
+        if is_error is not UNSET:
+            marks["is_error"] = is_error
+        is_error = False
+    parts: Any = UNSET
+    if type(content) is list:
+        parts, content = [_read_block(item, names) for item in content], UNSET
+    elif type(content) is not str and content is not UNSET:
+        raise Unfit("content")
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=names.get(call_id, UNSET),
+        output=content,
+        content=parts,
+        is_error=is_error,
+        extra=pack(NAME, block, marks),
+    )
+
+
+def _read_server_result(kind: str) -> Any:
+    name = kind.removesuffix("_tool_result")
+
+    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
+        call_id, content = take_str(block, "tool_use_id"), block.pop("content", UNSET)
+        failed = type(content) is dict and str(content.get("type", "")).endswith("_error")
+        return ToolResultPart(
+            tool_call_id=call_id,
+            tool_name=names.get(call_id, name),
+            output=content,
+            is_error=failed or block.get("is_error") is True,
+            provider_executed=True,
+            extra=pack(NAME, block, {"type": kind}),
+        )
+
+    return read
+
+
+def _write_result(part: ToolResultPart) -> dict[str, Any]:
+    rest, marks = unpack(NAME, part.extra)
+    if "type" in marks:
+        return put({"type": marks["type"], "tool_use_id": part.tool_call_id}, content=part.output, **rest)
+    out: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.tool_call_id}
+    if part.content is not UNSET:
+        out["content"] = [_write_block(inner) for inner in part.content]
+    elif part.output is not UNSET:
+        out["content"] = part.output if type(part.output) is str else _as_text(part.output)
+    if part.is_error is True:
+        out["is_error"] = True
+    elif "is_error" in marks:
+        out["is_error"] = marks["is_error"]
+    out.update(rest)
+    return out
+
+
+def _as_text(value: Any) -> str:
+    from hansard.model import exact_json
+
+    return exact_json.encode(value).decode()
+
+
+def _read_file(kind: str) -> Any:
+    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
+        source = block.pop("source", None)
+        if type(source) is not dict:
+            raise Unfit("source")
+        held = dict(source)
+        fields: dict[str, Any] = {}
+        how = held.pop("type", None)
+        if how == "base64":
+            fields = {"data": take_str(held, "data"), "media_type": take_str(held, "media_type")}
+        elif how == "url":
+            fields = {"url": take_str(held, "url")}
+        elif how == "file":
+            fields = {"file_id": take_str(held, "file_id")}
+        elif how == "text" and kind == "document":
+            fields = {"data": _from_text(take_str(held, "data")), "media_type": take_str(held, "media_type")}
+        else:
+            raise Unfit("source")
+        marks: dict[str, Any] = {"source": held} if held else {}
+        media = fields.get("media_type", "")
+        if how == "text":
+            marks["text"] = True
+        if kind != _kind_of(fields.get("media_type", UNSET), how):
+            marks["type"] = kind
+        if how != "base64" and not media and kind == "document":
+            fields["media_type"] = "application/pdf" if how == "url" else UNSET
+        elif not media and kind == "image":
+            fields["media_type"] = "image/*"
+        return FilePart(**fields, name=take_maybe_str(block, "title"), extra=pack(NAME, block, marks))
+
+    return read
+
+
+def _kind_of(media: str | UnsetType, how: Any) -> str:
+    if media is UNSET:
+        return "image" if how in ("url", "file") else "document"
+    return "image" if media.startswith("image/") else "document"
+
+
+def _from_text(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+
+
+def _write_file(part: FilePart) -> dict[str, Any]:
+    rest, marks = unpack(NAME, part.extra)
+    media = part.media_type if type(part.media_type) is str else ""
+    kind = marks.get("type") or ("document" if media and not media.startswith("image/") else "image")
+    source: dict[str, Any]
+    if part.file_id is not UNSET:
+        source = {"type": "file", "file_id": part.file_id}
+    elif part.data is not UNSET:
+        source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+        if marks.get("text") or media == "text/plain":
+            source = {"type": "text", "media_type": part.media_type, "data": _to_text(part.data)}
+    else:
+        source = {"type": "url", "url": part.url}
+    source.update(marks.get("source", {}))
+    out = {"type": kind, "source": source}
+    if kind == "document":
+        put(out, title=part.name)
+    return {**out, **rest}
+
+
+def _to_text(data: str) -> str:
+    try:
+        return base64.b64decode(data, validate=True).decode("utf-8", "surrogatepass")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return data
+
+
+def _read_block(block: Any, names: dict[str, str]) -> Any:
+    """A block; one that is unknown or not as its type promises is kept raw."""
+    if type(block) is not dict:
+        return RawPart(format=NAME, value=block)
+    kind = block.get("type")
+    reader = _READERS.get(kind) if type(kind) is str else None
+    if reader is None and type(kind) is str and kind.endswith("_tool_result"):
+        reader = _READERS[kind] = _read_server_result(kind)
+    if reader is None:
+        return RawPart(format=NAME, value=block)
+    taken = dict(block)
+    del taken["type"]
+    try:
+        return reader(taken, names)
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+def _write_block(part: Part) -> Any:
+    writer = _WRITERS.get(type(part))
+    return writer(part) if writer is not None else None
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "thinking": _read_thinking,
+    "redacted_thinking": _read_redacted,
+    "tool_use": _read_call,
+    "tool_result": _read_result,
+    "image": _read_file("image"),
+    "document": _read_file("document"),
+    **{kind: _read_server_call(kind) for kind in _CALLS},
+}
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_text,
+    ReasoningPart: _write_reasoning,
+    ToolCallPart: _write_call,
+    ToolResultPart: _write_result,
+    FilePart: _write_file,
+    RawPart: lambda part: part.value,
+}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(record: Any, path: str, names: dict[str, str], out: list[Message]) -> None:
+    """One record becomes one message, or several: results of tools are messages of their own."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", path)
+    record = dict(record)
+    role, content = record.pop("role", None), record.pop("content", None)
+    if role not in ("user", "assistant", "system"):
+        raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"{path}.role")
+    marks: dict[str, Any] = {}
+    if type(content) is str:
+        parts: list[Any] = [TextPart(text=content)]
+        if role == "assistant":
+            marks["content"] = "string"
+    elif type(content) is list:
+        parts = [_read_block(block, names) for block in content]
+        if role != "assistant" and _plain_text(parts) is not None:
+            marks["content"] = "list"
+    else:
+        raise Unreadable("content is neither a string nor a list", f"{path}.content")
+    if role == "system" and all(message.role == "system" for message in out):
+        marks["at"] = "messages"
+    first = True
+    for part_role, run in _runs(role, parts):
+        if not first:
+            record, marks = {}, {"joined": True}
+        out.append(Message(role=part_role, parts=run, extra=pack(NAME, record, marks)))
+        first = False
+
+
+def _runs(role: str, parts: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The parts of a record by the role of who says them."""
+    if role != "user" or not any(type(part) is ToolResultPart for part in parts):
+        return [(role, parts)]
+    runs: list[tuple[str, list[Any]]] = []
+    for part in parts:
+        said_by = "tool" if type(part) is ToolResultPart and part.provider_executed is UNSET else "user"
+        if runs and runs[-1][0] == said_by:
+            runs[-1][1].append(part)
+        else:
+            runs.append((said_by, [part]))
+    return runs
+
+
+def _plain_text(parts: list[Any]) -> str | None:
+    """The text, when a message is one text and nothing else."""
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
+        return parts[0].text
+    return None
+
+
+def _write_message(message: Message) -> dict[str, Any]:
+    rest, marks = unpack(NAME, message.extra)
+    text = _plain_text(message.parts)
+    usual = "list" if message.role == "assistant" else "string"
+    content: Any
+    if text is not None and marks.get("content", usual) == "string":
+        content = text
+    else:
+        content = [_write_block(part) for part in message.parts]
+    return {"role": "user" if message.role == "tool" else message.role, "content": content, **rest}
+
+
+def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    for message in messages:
+        record = _write_message(message)
+        if (
+            out
+            and record["role"] == "user"
+            and "joined" in unpack(NAME, message.extra)[1]
+            and out[-1]["role"] == "user"
+        ):
+            if type(out[-1]["content"]) is str:
+                out[-1]["content"] = [{"type": "text", "text": out[-1]["content"]}]
+            out[-1]["content"] += [_write_block(part) for part in message.parts]
+        else:
+            out.append(record)
+    return out
+
+
+def _read_system(value: Any) -> Message:
+    if type(value) is str:
+        return Message(role="system", parts=[TextPart(text=value)])
+    if type(value) is not list:
+        raise Unreadable("system is neither a string nor a list", "$.system")
+    parts: list[Any] = [_read_block(block, {}) for block in value]
+    marks = {"content": "list"} if _plain_text(parts) is not None else {}
+    return Message(role="system", parts=parts, extra=pack(NAME, {}, marks))
+
+
+def _write_system(messages: list[Message]) -> Any:
+    if len(messages) == 1:
+        return _write_message(messages[0])["content"]
+    return [_write_block(part) for message in messages for part in message.parts]
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_response(body: dict[str, Any]) -> Conversation:
+    content = body.pop("content")
+    marks: dict[str, Any] = {}
+    usage, left = _read_usage(body.pop("usage", UNSET))
+    if left is not UNSET:
+        marks["usage"] = left
+    stop = take_maybe_str(body, "stop_reason")
+    if stop in _STOP:
+        marks["stop_reason"] = stop
+    model = ModelRef(
+        provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id")
+    )
+    message = Message(
+        role="assistant",
+        parts=[_read_block(block, {}) for block in content],
+        model=model,
+        usage=usage,
+        finish_reason=_FINISH.get(stop, stop) if stop is not UNSET else UNSET,
+        extra=pack(NAME, body, marks),
+    )
+    return Conversation(messages=[message], extra={NAME: {"$": {"shape": "response"}}})
+
+
+def _write_response(message: Message) -> dict[str, Any]:
+    rest, marks = unpack(NAME, message.extra)
+    model = message.model if message.model is not UNSET else ModelRef()
+    out = put({}, id=model.response_id, model=model.name)
+    out["content"] = [_write_block(part) for part in message.parts]
+    if message.finish_reason is not UNSET:
+        out["stop_reason"] = marks.get("stop_reason") or _STOP.get(
+            message.finish_reason, message.finish_reason
+        )
+    usage = _write_usage(message.usage, marks.get("usage", UNSET))
+    return {**put(out, usage=usage), "role": "assistant", **rest}
+
+
+def _read_usage(value: Any) -> tuple[Usage | UnsetType, Any]:
+    """Canonical usage counts cached tokens as input too; what is no plain number is left over."""
+    if type(value) is not dict or type(value.get("input_tokens")) is not int:
+        return UNSET, value
+    rest = dict(value)
+    read, wrote = _count(rest, "cache_read_input_tokens"), _count(rest, "cache_creation_input_tokens")
+    total = rest.pop("input_tokens") + (read or 0) + (wrote or 0)
+    usage = Usage(
+        input_tokens=total,
+        output_tokens=_count(rest, "output_tokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=wrote,
+    )
+    return usage, rest or UNSET
+
+
+def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
+    return rest.pop(key) if type(rest.get(key)) is int else UNSET
+
+
+def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
+    if usage is UNSET or usage.input_tokens is UNSET:
+        return left
+    read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
+    out: dict[str, Any] = {"input_tokens": usage.input_tokens - (read or 0) - (wrote or 0)}
+    put(
+        out,
+        output_tokens=usage.output_tokens,
+        cache_read_input_tokens=read,
+        cache_creation_input_tokens=wrote,
+    )
+    return {**out, **(left if type(left) is dict else {})}
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of messages, or a response body."""
+    shape = "request"
+    if type(document) is list:
+        document, shape = {"messages": document}, "list"
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    body = dict(document)
+    if type(body.get("content")) is list and body.get("role") == "assistant" and "messages" not in body:
+        del body["role"]
+        return _read_response(body)
+    records = body.pop("messages", None)
+    if type(records) is not list:
+        raise Unreadable("no list of messages", "$.messages")
+    messages: list[Message] = []
+    if "system" in body:
+        messages.append(_read_system(body.pop("system")))
+    names: dict[str, str] = {}
+    for i, record in enumerate(records):
+        _read_message(record, f"$.messages[{i}]", names, messages)
+    marks = {"shape": "list"} if shape == "list" else {}
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages = conversation.messages
+    if marks.get("shape") == "response" and len(messages) == 1 and messages[0].role == "assistant":
+        return _write_response(messages[0])
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        if "at" in unpack(NAME, messages[leading].extra)[1]:
+            break
+        leading += 1
+    records = _write_messages(messages[leading:])
+    if marks.get("shape") == "list" and not leading:
+        return records
+    out: dict[str, Any] = dict(rest)
+    if leading:
+        out["system"] = _write_system(messages[:leading])
+    out["messages"] = records
+    return out
+
+
+def fits(document: Any) -> int:
+    """Anthropic has block types nobody else has; plain `messages` could be others' too."""
+    if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
+        return 3
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records or not all(type(record) is dict for record in records):
+        return 0
+    if any(
+        record.get("role") not in ("user", "assistant", "system") or "content" not in record
+        for record in records
+    ):
+        return 0
+    if any(
+        key in record
+        for record in records
+        for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")
+    ):
+        return 0
+    blocks = [block for record in records if type(record["content"]) is list for block in record["content"]]
+    kinds = {block.get("type") for block in blocks if type(block) is dict}
+    if kinds & {"thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use"}:
+        return 3
+    if type(document) is dict and ("system" in document or "max_tokens" in document):
+        return 2
+    return 1 if kinds <= {"text", "image", "document"} and "developer" not in kinds else 0
+
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    roles={
+        "system": "system",
+        "developer": "system",
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+        "event": None,
+    },
+    parts={
+        "system": frozenset({TextPart}),
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    id_pattern=r"[a-zA-Z0-9_-]+",
+    name_pattern=r"[a-zA-Z0-9_-]{1,128}",
+    object_input=True,
+    media=frozenset({"image/", "application/pdf", "text/plain"}),
+    result_parts=_SAID,
+    mid_system="after-user",
+    first_user=True,
+)
+FORMAT = Format(
+    name=NAME,
+    title="Anthropic Messages API",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+)

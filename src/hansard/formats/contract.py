@@ -1,0 +1,105 @@
+"""What a format is, and what writing to one gives back.
+
+A format is pure mapping: `read` takes a parsed document apart (it may change it), `write` builds one. Neither
+does I/O, reads a clock, makes ids or reports losses: `Written.losses` reads the result back and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from hansard.model import exact_json
+from hansard.model.conversation import Conversation, Message
+
+if TYPE_CHECKING:
+    from hansard.formats.law import Law
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """For whom a document is written: a profile of the format, and who will read opaque reasoning in it."""
+
+    profile: str | None = None
+    provider: str | None = None
+    transport: str | None = None
+    model: str | None = None
+
+
+class Loss(Struct, frozen=True, kw_only=True, order=True):
+    """One thing the written document does not say: where it stood, what it was, why it could not be carried.
+
+    `kind` is content (what somebody said), identity (ids, times, names), settings (of a request), spelling
+    (two ways to write the same) or repair (changed because the target's rules ask for it).
+    """
+
+    path: str
+    what: str
+    why: str
+    kind: str = "content"
+
+
+class Reader(Protocol):
+    def __call__(self, document: Any, /) -> Conversation: ...
+
+
+class Writer(Protocol):
+    def __call__(self, conversation: Conversation, target: Target, /) -> Any: ...
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """One row of the registry.
+
+    `fits` says how surely parsed data is of this format: 0 no, 1 possible, 2 likely, 3 certain.
+    `text` formats are given bytes and give bytes (files of lines); the others parsed JSON. A `verbatim` one gives
+    back every byte.
+    `trees` formats carry every branch; the others are given the active path.
+    `law` holds a provider's rules; `own_provider` is whose signatures a document of this format holds.
+    """
+
+    name: str
+    title: str
+    read: Reader
+    write: Writer
+    fits: Callable[[Any], int]
+    profiles: tuple[str, ...] = ()
+    text: bool = False
+    verbatim: bool = False
+    trees: bool = False
+    binds: bool = False
+    own_provider: str | None = None
+    law: Law | None = None
+    why: dict[str, str] = {}
+
+
+class Written:
+    """A written document: `data` as Python values (or bytes), `json` as bytes, and the proven `losses`."""
+
+    def __init__(
+        self,
+        format: Format,
+        target: Target,
+        source: Conversation,
+        data: Any,
+        losses: Callable[[Written], list[Loss]],
+    ) -> None:
+        self.format, self.target, self.source, self.data = format, target, source, data
+        self._losses = losses
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What the document does not say of the source; empty if and only if it reads back as the same."""
+        return self._losses(self)
+
+    @cached_property
+    def json(self) -> bytes:
+        """The document as bytes, ready for a file or a socket."""
+        return self.data if isinstance(self.data, bytes) else exact_json.encode(self.data)
+
+    def __repr__(self) -> str:
+        return f"<Written {self.format.name}, {len(self.source.messages)} messages>"
+
+
+__all__ = ["Format", "Loss", "Message", "Target", "Written"]

@@ -1,0 +1,75 @@
+"""Residue: what a format said that no canonical field says, and how a writer finds it again.
+
+A reader takes what it understands out of a block; the rest is kept in `extra[format]`. Where the canonical
+value leaves two spellings open (a string or a list, null or nothing) a *mark* under the key `$` says which
+one it was; the usual spelling has no mark. A document that has a key `$` of its own keeps it inside the marks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+MARKS = "$"
+
+
+class Unfit(Exception):
+    """A block whose fields are not of the kind its type promises: it is kept raw."""
+
+
+def pack(name: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) -> dict[str, Any] | UnsetType:
+    """`extra` for a value of format `name`: the fields left over and the marks, or UNSET when there is nothing.
+
+    >>> pack("x", {"a": 1}, {"content": "list"})
+    {'x': {'a': 1, '$': {'content': 'list'}}}
+    """
+    if MARKS in rest:
+        marks = {**(marks or {}), MARKS: rest.pop(MARKS)}
+    if marks:
+        return {name: {**rest, MARKS: marks}}
+    return {name: rest} if rest else UNSET
+
+
+def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields left over and the marks that `pack` kept; both are the caller's own to change.
+
+    >>> unpack("x", {"x": {"a": 1, "$": {"content": "list"}}})
+    ({'a': 1}, {'content': 'list'})
+    """
+    if extra is UNSET or name not in extra:
+        return {}, {}
+    kept = extra[name]
+    if type(kept) is not dict:
+        return {}, {}
+    rest = dict(kept)
+    marks = rest.pop(MARKS, None)
+    if type(marks) is not dict:
+        return rest, {}
+    if MARKS in marks:
+        marks = dict(marks)
+        rest[MARKS] = marks.pop(MARKS)
+    return rest, marks
+
+
+def take_str(block: dict[str, Any], key: str) -> str:
+    """Take a field that must be a string, or say that the block is Unfit."""
+    value = block.pop(key, None)
+    if type(value) is not str:
+        raise Unfit(key)
+    return value
+
+
+def take_maybe_str(block: dict[str, Any], key: str) -> str | UnsetType:
+    """Take a field if it is a string; null or another kind stays in the block as residue."""
+    if type(block.get(key)) is str:
+        return block.pop(key)  # type: ignore[no-any-return]
+    return UNSET
+
+
+def put(out: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Set the fields that are not UNSET."""
+    for key, value in fields.items():
+        if value is not UNSET:
+            out[key] = value
+    return out

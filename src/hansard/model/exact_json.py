@@ -1,0 +1,200 @@
+"""JSON in and out without changing a value: big integers, long decimals, `1` beside `1.0`, lone surrogates.
+
+msgspec does the work. What it would change or refuse takes a slower way through the standard library:
+a decimal that no float holds becomes a `Decimal`, a lone surrogate stays in its string, a key that is
+given twice and the words `NaN` and `Infinity` are refused by name (every fast parser keeps the last
+of two equal keys without a word).
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+
+from hansard.errors import Unreadable
+
+T = TypeVar("T")
+_BOM = b"\xef\xbb\xbf"
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def exact_float(literal: str) -> float | Decimal:
+    """The float that the literal means, or a Decimal where a float would be another number.
+
+    >>> exact_float("0.5"), exact_float("0.12345678901234567890")
+    (0.5, Decimal('0.12345678901234567890'))
+    """
+    number = float(literal)
+    text = repr(number)
+    if text == literal:
+        return number
+    exact = Decimal(literal)
+    return number if number - number == 0 and Decimal(text) == exact else exact
+
+
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=exact_float)
+
+
+def decode(data: bytes | str) -> Any:
+    """Any JSON text as Python values; an Unreadable names line, column and the way out."""
+    raw = _raw(data)
+    try:
+        value = _DECODER.decode(raw)
+        if not repeats_a_key(raw, value):
+            return value
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    except RecursionError:
+        raise _too_deep() from None
+    return _decode_slowly(raw)
+
+
+def decode_as(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T | None:
+    """The typed value, or None when only the slow way (decode, then convert) can tell what is there."""
+    raw = _raw(data)
+    try:
+        value = decoder.decode(raw)
+        return None if repeats_a_key(raw, value) else value
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON, UTF-8; lone surrogates come out as their escapes."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return encode_surrogates(value)
+
+
+def encode_surrogates(value: Any) -> bytes:
+    """The same text with half surrogate pairs written as their escapes, the only way UTF-8 has for them."""
+    return _ENCODER.encode(_escaped(msgspec.to_builtins(value, builtin_types=(Decimal,))))
+
+
+def pretty(value: Any, indent: int = 2) -> bytes:
+    """The same JSON for people to read."""
+    return msgspec.json.format(encode(value), indent=indent)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal as JSON with the kind of every number kept: 1 is not 1.0 and not true.
+
+    >>> same({"a": 1}, {"a": 1.0}), same([1, "x"], [1, "x"])
+    (False, True)
+    """
+    if type(left) is not type(right):
+        return False
+    if type(left) is dict:
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if type(left) is list:
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def copied(value: Any) -> Any:
+    """A copy of plain JSON data, for a reader that takes its document apart."""
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    if type(value) is list or type(value) is tuple:
+        return [copied(item) for item in value]
+    return value
+
+
+def repeats_a_key(raw: bytes, value: Any) -> bool:
+    """May the text name a key twice? Then its quotes are more than those of the value written again.
+
+    Cheap and never wrong when it says no; `\\u0022` is the one spelling that hides a quote.
+    """
+    if b"\\u0022" in raw:
+        return True
+    try:
+        return raw.count(b'"') != _ENCODER.encode(value).count(b'"')
+    except (TypeError, UnicodeEncodeError, ValueError):
+        return True
+
+
+def _raw(data: bytes | str) -> bytes:
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    if raw.startswith(_BOM):
+        raw = raw[3:]
+    if not raw.strip(b" \t\r\n"):
+        raise Unreadable("the document is empty", way_out="give a file with JSON in it")
+    return raw
+
+
+def _too_deep() -> Unreadable:
+    return Unreadable(
+        "nested too deeply to be a conversation",
+        way_out="look at the file: real ones nest a few dozen levels",
+    )
+
+
+def _decode_slowly(raw: bytes) -> Any:
+    try:
+        text = raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in raw[:4]
+        way_out = "it looks like UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"
+        raise Unreadable(f"not UTF-8 at byte {error.start}", way_out=way_out) from None
+    if "\x00" in text[:4]:
+        raise Unreadable("not UTF-8 text", way_out="it looks like UTF-16 or UTF-32: save it as UTF-8")
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_float=exact_float,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+        )
+    except json.JSONDecodeError as error:
+        raise Unreadable(
+            f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}",
+            way_out="mend or cut the file there",
+        ) from None
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise Unreadable(f"the key {twice!r} is given twice in one object", way_out="keep one of the two")
+    return found
+
+
+def _refuse_constant(word: str) -> Any:
+    raise Unreadable(f"{word} is not JSON", way_out="write null or a string instead")
+
+
+def _integer(literal: str) -> int | Decimal:
+    return int(literal) if len(literal) <= 4000 else Decimal(literal)
+
+
+def _escaped(value: Any) -> Any:
+    if type(value) is str:
+        return value if is_unicode(value) else msgspec.Raw(json.dumps(value).encode())
+    if type(value) is list:
+        return [_escaped(item) for item in value]
+    if type(value) is dict:
+        if all(map(is_unicode, value)):
+            return {key: _escaped(item) for key, item in value.items()}
+        pairs = (json.dumps(key).encode() + b":" + encode(item) for key, item in value.items())
+        return msgspec.Raw(b"{" + b",".join(pairs) + b"}")
+    return value
+
+
+def is_unicode(text: str) -> bool:
+    """False for a string that holds half a surrogate pair, which UTF-8 cannot say."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

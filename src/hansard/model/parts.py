@@ -1,0 +1,197 @@
+"""The parts a message is made of.
+
+Every part may carry `id`, and `extra`: what one format said of it that no field here says, keyed by the
+format's name. `unknown` holds fields of native JSON that this release does not know; its type is one that
+JSON can neither fill nor write, so it cannot be forged (see `native`).
+An absent field is `UNSET`, never None: an explicit null is data.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+
+class Unknown:
+    """Fields (or a whole value) of native JSON that this release does not know, kept word for word."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.fields))
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.fields!r})"
+
+
+class Node(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    gc=False,
+    omit_defaults=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """What every canonical value shares."""
+
+    extra: dict[str, Any] | UnsetType = UNSET
+    unknown: Unknown | UnsetType = UNSET
+
+
+class Binding(Node, frozen=True, kw_only=True):
+    """Where opaque reasoning may be played back: to whom it belongs, and after which words it was said."""
+
+    provider: str | UnsetType = UNSET
+    transport: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    prefix: str | UnsetType = UNSET
+
+
+class Part(Node, frozen=True, kw_only=True, tag_field="type"):
+    """The base of all parts."""
+
+    id: str | UnsetType = UNSET
+
+
+class TextPart(Part, frozen=True, kw_only=True, tag="text"):
+    """Words said to be read."""
+
+    text: str
+    signature: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
+    """Thinking: its text (possibly empty), the signature that proves it, or its encrypted form."""
+
+    text: str
+    signature: str | UnsetType = UNSET
+    encrypted: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
+    """A call. `input` is the data; `input_text` the words as they came when writing `input` would give others."""
+
+    tool_call_id: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+    input: Any = UNSET
+    input_text: str | UnsetType = UNSET
+    provider_executed: bool | UnsetType = UNSET
+    approval: Any = UNSET
+    signature: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
+    """A result: plain data in `output`, or parts (text, files) in `content`.
+
+    `status` is set only when it says more than `is_error`: denied, interrupted, retried.
+    """
+
+    tool_call_id: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+    output: Any = UNSET
+    content: list[AnyPart] | UnsetType = UNSET
+    is_error: bool | UnsetType = UNSET
+    status: str | UnsetType = UNSET
+    provider_executed: bool | UnsetType = UNSET
+    preliminary: bool | UnsetType = UNSET
+    signature: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class FilePart(Part, frozen=True, kw_only=True, tag="file"):
+    """A file by address (`url`), by value (`data`, base64) or by a provider's own `file_id`."""
+
+    media_type: str | UnsetType = field(default=UNSET, name="mimeType")
+    url: str | UnsetType = UNSET
+    data: str | UnsetType = UNSET
+    file_id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    signature: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class SourcePart(Part, frozen=True, kw_only=True, tag="source"):
+    """A page or document that an answer rests on."""
+
+    source_id: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    media_type: str | UnsetType = field(default=UNSET, name="mimeType")
+    name: str | UnsetType = UNSET
+
+
+class RefusalPart(Part, frozen=True, kw_only=True, tag="refusal"):
+    """The model's words for saying no."""
+
+    text: str
+
+
+class DataPart(Part, frozen=True, kw_only=True, tag="data"):
+    """Named data of an application; every system event is one."""
+
+    name: str
+    data: Any = UNSET
+
+
+class RetryPart(Part, frozen=True, kw_only=True, tag="retry"):
+    """What the model was told when its answer or call had to be made again."""
+
+    content: Any = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+
+
+class CompactionPart(Part, frozen=True, kw_only=True, tag="compaction"):
+    """What stands in for everything before it."""
+
+    text: str | UnsetType = UNSET
+    encrypted: str | UnsetType = UNSET
+    signature: str | UnsetType = UNSET
+    binding: Binding | UnsetType = UNSET
+
+
+class RawPart(Part, frozen=True, kw_only=True, tag="raw"):
+    """A part of some format that has no canonical form: its words, untouched."""
+
+    format: str
+    value: Any
+
+
+AnyPart: TypeAlias = (
+    TextPart
+    | ReasoningPart
+    | ToolCallPart
+    | ToolResultPart
+    | FilePart
+    | SourcePart
+    | RefusalPart
+    | DataPart
+    | RetryPart
+    | CompactionPart
+    | RawPart
+)
+OpaquePart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | FilePart | CompactionPart
+PART_TYPES: tuple[type[Part], ...] = (
+    TextPart,
+    ReasoningPart,
+    ToolCallPart,
+    ToolResultPart,
+    FilePart,
+    SourcePart,
+    RefusalPart,
+    DataPart,
+    RetryPart,
+    CompactionPart,
+    RawPart,
+)

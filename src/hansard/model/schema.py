@@ -1,0 +1,62 @@
+"""The native schema as JSON Schema, made from the structs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hansard.model.conversation import Conversation
+from hansard.model.parts import PART_TYPES, Unknown
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a native conversation; fields it does not list are allowed and kept.
+
+    >>> sorted(json_schema()["$defs"]["TextPart"]["required"])
+    ['text', 'type']
+    """
+    (root,), definitions = msgspec.json.schema_components(
+        [Conversation], schema_hook=_hook, ref_template="#/$defs/{name}"
+    )
+    tags = {kind.__struct_config__.tag for kind in PART_TYPES}
+    for definition in definitions.values():
+        definition.get("properties", {}).pop("unknown", None)
+        definition.pop("additionalProperties", None)
+        for shape in _shapes(definition):
+            _open(shape, tags)
+    definitions["UnknownPart"] = {
+        "title": "UnknownPart",
+        "description": "A part of a type this schema does not list; it is kept word for word.",
+        "type": "object",
+        "properties": {"type": {"type": "string", "not": {"enum": sorted(map(str, tags))}}},
+        "required": ["type"],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hansard conversation",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def _shapes(value: Any) -> list[dict[str, Any]]:
+    found = [value] if type(value) is dict else []
+    children = value.values() if type(value) is dict else value if type(value) is list else ()
+    for child in children:
+        found += _shapes(child)
+    return found
+
+
+def _open(shape: dict[str, Any], tags: set[Any]) -> None:
+    """Let a choice of parts take parts of other types too."""
+    mapping = shape.get("discriminator", {}).get("mapping", {})
+    if mapping and set(mapping) <= tags:
+        del shape["discriminator"]
+        shape["anyOf"] = [*shape["anyOf"], {"$ref": "#/$defs/UnknownPart"}]
+
+
+def _hook(kind: type) -> dict[str, Any]:
+    if kind is Unknown:
+        return {"description": "never in a document"}
+    raise TypeError(f"no schema for {kind!r}")

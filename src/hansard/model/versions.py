@@ -1,0 +1,61 @@
+"""Versions of the native schema: `metadata.schemaVersion` of a message.
+
+The whole part is the major version. Older ones are upgraded here, one step a function; a newer minor version is
+read (its new fields are kept as unknown ones); a newer major version is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hansard.errors import Unreadable
+
+CURRENT = 1
+
+
+def check(version: Any, path: str) -> None:
+    """Refuse a message of a newer major version than this release reads."""
+    if isinstance(version, int | float) and not isinstance(version, bool) and int(version) > CURRENT:
+        raise Unreadable(
+            f"schema version {version} is newer than {CURRENT}, the newest this release reads",
+            f"{path}.metadata.schemaVersion",
+            "upgrade with `pip install -U hansard`",
+        )
+
+
+def upgrade(message: Any, path: str) -> Any:
+    """A message of any older version as one of the current version; others pass untouched."""
+    if type(message) is not dict or type(message.get("metadata")) is not dict:
+        return message
+    version = message["metadata"].get("schemaVersion")
+    check(version, path)
+    for step in range(version, CURRENT) if type(version) is int and version >= 0 else ():
+        message = _UPGRADES[step](message)
+    return message
+
+
+def downgrade(message: dict[str, Any], version: Any) -> dict[str, Any]:
+    """A current message in the words of the older version it was read from."""
+    if version == 0 and type(version) is int and message.get("metadata", {}).get("v0"):
+        parts = message["parts"]
+        metadata = {key: value for key, value in message["metadata"].items() if key != "v0"}
+        if len(parts) == 1 and set(parts[0]) == {"type", "text"} and parts[0]["type"] == "text":
+            rest = {key: value for key, value in message.items() if key != "parts"}
+            return {**rest, "content": parts[0]["text"], "metadata": metadata}
+    return message
+
+
+def _from_0(message: dict[str, Any]) -> dict[str, Any]:
+    """Version 0, the draft: `content` was a string where version 1 has parts."""
+    if type(message.get("content")) is not str or "parts" in message:
+        return message
+    rest = {key: value for key, value in message.items() if key != "content"}
+    return {
+        **rest,
+        "parts": [{"type": "text", "text": message["content"]}],
+        "metadata": {**message["metadata"], "v0": True},
+    }
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {0: _from_0}

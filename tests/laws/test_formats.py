@@ -1,0 +1,92 @@
+"""The laws of formats, over everything in the registry: a new format is tested the moment it is listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from hansard import formats
+from hansard.errors import Unreadable
+from hansard.model import Conversation, exact_json, native
+from tests.conftest import GOLDEN
+from tests.corpus_files import corpus_documents
+from tests.strategies import conversations
+
+NAMES = formats.names()
+GOLDENS = [
+    pytest.param(name, path, id=f"{name}/{path.name}")
+    for name in NAMES
+    for path in sorted((GOLDEN / name).glob("*"))
+    if path.is_file()
+]
+
+
+def identical(left: Conversation, right: Conversation) -> bool:
+    return exact_json.same(native.plain(left), native.plain(right))
+
+
+def assert_round_trip(name: str, raw: bytes) -> None:
+    conversation = formats.read(raw, name)
+    written = formats.write(conversation, name)
+    assert written.losses == []
+    if formats.get(name).verbatim:
+        assert written.json == raw
+    else:
+        assert exact_json.same(values(written.json), values(raw))
+
+
+def values(raw: bytes) -> Any:
+    """What a document says: one JSON value, or one a line."""
+    try:
+        return exact_json.decode(raw)
+    except Unreadable:
+        return [exact_json.decode(line) for line in raw.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(("name", "path"), GOLDENS)
+def test_a_golden_file_is_written_as_it_was_read(name: str, path: Path) -> None:
+    assert_round_trip(name, path.read_bytes())
+
+
+@pytest.mark.parametrize(("name", "path"), GOLDENS)
+def test_a_golden_file_survives_native_json(name: str, path: Path) -> None:
+    conversation = formats.read(path.read_bytes(), name)
+    stored = formats.write(conversation, "hansard")
+    assert stored.losses == []
+    assert identical(formats.read(stored.json, "hansard"), conversation)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_has_golden_files(name: str) -> None:
+    assert sum(1 for path in (GOLDEN / name).glob("*") if path.is_file()) >= 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_corpus_is_written_as_it_was_read(name: str, corpus: Path) -> None:
+    documents = corpus_documents(corpus, name)
+    for raw in documents:
+        assert_round_trip(name, raw)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(conversation=conversations)
+def test_no_losses_if_and_only_if_it_reads_back_the_same(name: str, conversation: Conversation) -> None:
+    before = native.encode(conversation)
+    written = formats.write(conversation, name)
+    same = identical(formats.read(written.json, name), conversation)
+    assert (written.losses == []) == same
+    assert native.encode(conversation) == before, "writing changed its input"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(conversation=conversations)
+def test_what_was_written_reads_and_writes_the_same_again(name: str, conversation: Conversation) -> None:
+    once = formats.write(conversation, name)
+    again = formats.write(formats.read(once.json, name), name)
+    if formats.get(name).verbatim:
+        assert again.json == once.json
+    else:
+        assert exact_json.same(values(again.json), values(once.json))
