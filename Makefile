@@ -28,7 +28,7 @@ test: setup check  ## everything that must hold; ARGS="-k name" picks tests
 	@.venv/bin/python -m pytest $(ARGS)
 
 bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .venv-bench)
-	@.venv-bench/bin/python bench/run.py $(ARGS)
+	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
 clean:  ## remove everything that was installed or built
 	@rm -rf .venv .venv-bench tests/node/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hansard.model import exact_json
 
@@ -36,4 +38,38 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
             ]
     if name == "pydantic-ai":
         found += [path.read_bytes() for path in sorted((corpus / "pydantic-ai").rglob("*.json"))]
+    if name in _AI_SDK:
+        whole: dict[bytes, None] = {}
+        for path in sorted((corpus / "ai-sdk").rglob("*.json")):
+            documents = _ai_sdk(exact_json.decode(path.read_bytes()), _AI_SDK[name])
+            whole.update(dict.fromkeys(map(exact_json.encode, documents)))
+        found += whole
     return found
+
+
+_AI_SDK = {"ai-sdk-ui": "parts", "ai-sdk-model": "content"}
+
+
+def _ai_sdk(value: Any, key: str) -> Iterator[Any]:
+    """Every list of messages, request body and single message in what the real packages were given and made."""
+    if type(value) is list and value and all(_is_message(item, key) for item in value):
+        yield value
+    elif type(value) is list:
+        for item in value:
+            yield from _ai_sdk(item, key)
+    elif type(value) is dict and key == "parts" and _is_message(value, key):
+        yield value
+    elif type(value) is dict:
+        if key == "parts" and "trigger" in value and type(value.get("messages")) is list:
+            yield value
+        for name, item in value.items():
+            if name not in ("nextRequest", "firstRequest"):  # what a provider was sent
+                yield from _ai_sdk(item, key)
+
+
+def _is_message(value: Any, key: str) -> bool:
+    if type(value) is not dict or type(value.get("role")) is not str:
+        return False
+    if key == "content":
+        return "content" in value and "parts" not in value and "id" not in value
+    return type(value.get("parts")) is list or (type(value.get("content")) is str and "id" in value)

@@ -79,9 +79,7 @@ def _anthropic() -> tuple[str, list[dict[str, Kind]]]:
 def _gemini() -> tuple[str, list[dict[str, Kind]]]:
     from google.genai.types import Content
 
-    return "contents", [
-        {"contents": list[Content], "systemInstruction": Content, "system_instruction": Content}
-    ]
+    return "contents", [{"contents": list[Content], "systemInstruction": Content, "system_instruction": Content}]
 
 
 _BODIES: dict[str, Callable[[], tuple[str, list[dict[str, Kind]]]]] = {

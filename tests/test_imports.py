@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "model": {"errors"},
     "formats": {"errors", "model"},
     "cli": {"errors", "model", "formats", "_version"},
-    "demo": {"errors", "model", "formats", "cli", "_version"},
+    "demo": {"errors", "model", "formats", "_version"},
     "__init__": {"errors", "model", "formats", "_version"},
     "__main__": {"_version", "cli"},
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hansard.formats.checks import validate
     from hansard.formats.contract import Format, Loss, Target, Written
     from hansard.model import Conversation, Message, Part, Run
+    from hansard.model.binding import append
     from hansard.model.calls import pending_calls
     from hansard.model.rejoin import rejoin
     from hansard.model.schema import json_schema
@@ -42,6 +43,7 @@ _HOMES = {
     "Message": "hansard.model",
     "Part": "hansard.model",
     "Run": "hansard.model",
+    "append": "hansard.model.binding",
     "pending_calls": "hansard.model.calls",
     "rejoin": "hansard.model.rejoin",
     "json_schema": "hansard.model.schema",
@@ -74,6 +76,7 @@ __all__ = [
     "Target",
     "Written",
     "__version__",
+    "append",
     "convert",
     "detect",
     "json_schema",

@@ -66,7 +66,7 @@ def command(
         return 1
     document = written.json
     if as_json:
-        plain = document.decode() if written.format.verbatim else exact_json.decode(document)
+        plain = document.decode("utf-8", "surrogateescape") if written.format.verbatim else exact_json.decode(document)
         document = exact_json.encode({"format": to, "data": plain, "losses": losses})
     if pretty and not written.format.verbatim:
         document = exact_json.pretty(exact_json.decode(document))

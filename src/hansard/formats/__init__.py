@@ -11,12 +11,13 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import AmbiguousFormat, CannotWrite, UnknownFormat, Unreadable
+from hansard.formats.collector import quiet_collector
 from hansard.formats.contract import Format, Loss, Target, Written
+from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.binding import bind
 from hansard.model.conversation import Conversation
@@ -74,19 +75,31 @@ def detect(document: Any) -> str:
     return found[0]
 
 
+_TEXTS = (str, bytes, bytearray, memoryview)
+
+
+def _bytes(data: str | bytes | bytearray | memoryview) -> bytes:
+    return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+
+
 def parse(data: Any, format: str | None = None) -> Any:
     """What a format is given to read: its own copy of the values, or the bytes of a format of lines."""
-    if isinstance(data, str | bytes | bytearray | memoryview):
-        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
-        if format is not None and get(format).text:
-            return raw
-        try:
-            return exact_json.decode(raw)
-        except Unreadable:
-            if format is None and any(get(name).text and get(name).fits(raw) for name in names()):
-                return raw
-            raise
-    return exact_json.copied(data)
+    return _parse(data, format)[0]
+
+
+def _parse(data: Any, format: str | None) -> tuple[Any, bool]:
+    """The same, and whether a string in it may hold half a surrogate pair."""
+    if not isinstance(data, str | bytes | bytearray | memoryview):
+        return exact_json.copied(data), True
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    if format is not None and get(format).text:
+        return raw, True
+    try:
+        return exact_json.decode_noting(raw)
+    except Unreadable:
+        if format is None and any(get(name).text and get(name).fits(raw) for name in names()):
+            return raw, True
+        raise
 
 
 def read(data: Any, format: str | None = None) -> Conversation:
@@ -95,15 +108,15 @@ def read(data: Any, format: str | None = None) -> Conversation:
     >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
     'hi'
     """
-    document = parse(data, format)
-    name = format or detect(document)
-    chosen = get(name)
-    if chosen.text and not isinstance(document, bytes):
-        document = exact_json.encode(document)
-    return _read(chosen, document)
+    with quiet_collector():
+        document, halves = _parse(data, format)
+        chosen = get(format or detect(document))
+        if chosen.text and not isinstance(document, bytes):
+            document = _bytes(data) if isinstance(data, _TEXTS) else exact_json.encode(document)
+        return _read(chosen, document, halves)
 
 
-def _read(chosen: Format, document: Any) -> Conversation:
+def _read(chosen: Format, document: Any, halves: bool) -> Conversation:
     try:
         conversation = chosen.read(document)
     except RecursionError:
@@ -118,7 +131,8 @@ def _read(chosen: Format, document: Any) -> Conversation:
     if chosen.law is not None:
         from hansard.formats.law import mark_unlawful
 
-        mark_unlawful(conversation.messages, chosen.law, chosen.name)
+        answer = unpack(chosen.name, conversation.extra)[1].get("shape") == "response"
+        mark_unlawful(conversation.messages, chosen.law, chosen.name, halves=halves, answer=answer)
     return conversation
 
 
@@ -146,38 +160,36 @@ def write(conversation: Conversation, format: str, *, target: Target | str | Non
         path = active_path(conversation)
         if len(path) != len(conversation.messages):
             shown = replace(conversation, messages=[conversation.messages[i] for i in path])
+    with quiet_collector():
+        return _write(chosen, aim, conversation, shown, path)
+
+
+def _write(chosen: Format, aim: Target, source: Conversation, shown: Conversation, path: list[int]) -> Written:
     notes: list[Loss] = []
-    if chosen.law is not None:
-        shown = _lawful(chosen, aim, conversation, shown, path, notes)
-    data = chosen.write(shown, aim)
-    return Written(chosen, aim, conversation, data, lambda written: _losses(written, notes))
-
-
-def _lawful(
-    chosen: Format, aim: Target, source: Conversation, shown: Conversation, path: list[int], notes: list[Loss]
-) -> Conversation:
-    from hansard.formats import law
+    if chosen.law is None:
+        data = chosen.write(shown, aim)
+        return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
+    from hansard.formats.law import lawful, without_halves
 
     if aim.model is None:
         aim = replace(aim, model=_model_of(chosen, source))
-    messages = shown.messages
-    try:
-        msgspec.json.encode(messages)
-    except UnicodeEncodeError:
-        messages = law.without_halves(messages, chosen.name, notes, path)
-    except TypeError:
-        pass
-    assert chosen.law is not None
-    return replace(shown, messages=law.lawful(messages, chosen.law, aim, chosen.name, notes, path))
+    messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path)
+    data = chosen.write(replace(shown, messages=messages), aim)
+    text = exact_json.encode_utf8(data)
+    if text is None and (whole := without_halves(shown.messages, chosen.name, notes, path)) is not shown.messages:
+        messages = lawful(whole, chosen.law, aim, chosen.name, [], path)
+        data = chosen.write(replace(shown, messages=messages), aim)
+    return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)
 
 
 def convert(data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None) -> Written:
     """Read one format, write another."""
-    return write(read(data, from_), to, target=target)
+    with quiet_collector():
+        return write(read(data, from_), to, target=target)
 
 
 def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
     from hansard.formats.losses import proven_losses
 
     document = written.data if written.format.text else exact_json.copied(written.data)
-    return proven_losses(written, _read(written.format, document), notes)
+    return proven_losses(written, _read(written.format, document, halves=True), notes)

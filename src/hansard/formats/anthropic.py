@@ -25,7 +25,7 @@ from msgspec import UNSET, UnsetType
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -33,110 +33,129 @@ NAME = "anthropic"
 PROVIDER = "anthropic"
 _FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
-_CALLS = ("server_tool_use", "mcp_tool_use")
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
 
 
 def _read_text(block: dict[str, Any], names: dict[str, str]) -> Part:
-    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+    text = block.get("text")
+    if type(text) is not str:
+        raise Unfit("text")
+    return TextPart(text=text) if len(block) == 2 else TextPart(text=text, extra=left(NAME, block, _TEXT))
+
+
+_TEXT = frozenset({"type", "text"})
 
 
 def _write_text(part: TextPart) -> dict[str, Any]:
+    if part.extra is UNSET:
+        return {"type": "text", "text": part.text}
     return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
 
 
 def _read_thinking(block: dict[str, Any], names: dict[str, str]) -> Part:
-    text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
-    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, block))
+    text, signature = block.get("thinking"), block.get("signature", UNSET)
+    if type(text) is not str:
+        raise Unfit("thinking")
+    if type(signature) is not str:
+        return ReasoningPart(text=text, extra=left(NAME, block, _THINKING - {"signature"}))
+    return ReasoningPart(text=text, signature=signature, extra=left(NAME, block, _THINKING))
+
+
+_THINKING = frozenset({"type", "thinking", "signature"})
 
 
 def _read_redacted(block: dict[str, Any], names: dict[str, str]) -> Part:
-    return ReasoningPart(text="", encrypted=take_str(block, "data"), extra=pack(NAME, block))
+    if type(block.get("data")) is not str:
+        raise Unfit("data")
+    return ReasoningPart(text="", encrypted=block["data"], extra=left(NAME, block, _REDACTED))
+
+
+_REDACTED = frozenset({"type", "data"})
 
 
 def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
     rest, _ = unpack(NAME, part.extra)
     if part.encrypted is not UNSET:
         return {"type": "redacted_thinking", "data": part.encrypted, **rest}
-    return put({"type": "thinking", "thinking": part.text}, signature=part.signature, **rest)
+    return {**put({"type": "thinking", "thinking": part.text}, signature=part.signature), **rest}
 
 
 def _read_call(block: dict[str, Any], names: dict[str, str]) -> Part:
-    call_id, name = take_str(block, "id"), take_str(block, "name")
+    kind, call_id, name = block["type"], block.get("id"), block.get("name")
+    if type(call_id) is not str or type(name) is not str:
+        raise Unfit("id")
     names[call_id] = name
+    by_provider = kind != "tool_use"
     return ToolCallPart(
-        tool_call_id=call_id, tool_name=name, input=block.pop("input", UNSET), extra=pack(NAME, block)
+        tool_call_id=call_id,
+        tool_name=name,
+        input=block.get("input", UNSET),
+        provider_executed=True if by_provider else UNSET,
+        extra=left(NAME, block, _CALL, {"type": kind} if by_provider else None),
     )
 
 
-def _read_server_call(kind: str) -> Any:
-    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
-        call_id, name = take_str(block, "id"), take_str(block, "name")
-        names[call_id] = name
-        return ToolCallPart(
-            tool_call_id=call_id,
-            tool_name=name,
-            input=block.pop("input", UNSET),
-            provider_executed=True,
-            extra=pack(NAME, block, {"type": kind}),
-        )
-
-    return read
+_CALL = frozenset({"type", "id", "name", "input"})
 
 
 def _write_call(part: ToolCallPart) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
-    kind = marks.get("type", "tool_use")
-    return put({"type": kind, "id": part.tool_call_id, "name": part.tool_name}, input=part.input, **rest)
+    out = {"type": "tool_use", "id": part.tool_call_id, "name": part.tool_name}
+    if part.input is not UNSET:
+        out["input"] = part.input
+    if part.extra is not UNSET:
+        rest, marks = unpack(NAME, part.extra)
+        out["type"] = marks.get("type", "tool_use")
+        out.update(rest)
+    return out
 
 
 def _read_result(block: dict[str, Any], names: dict[str, str]) -> Part:
-    call_id, content = take_str(block, "tool_use_id"), block.pop("content", UNSET)
-    marks: dict[str, Any] = {}
-    is_error = block.pop("is_error", UNSET)
-    if is_error is not True:
-        if is_error is not UNSET:
-            marks["is_error"] = is_error
-        is_error = False
+    call_id, content, is_error = block.get("tool_use_id"), block.get("content", UNSET), block.get("is_error", UNSET)
+    if type(call_id) is not str:
+        raise Unfit("tool_use_id")
     parts: Any = UNSET
     if type(content) is list:
         parts, content = [_read_block(item, names) for item in content], UNSET
     elif type(content) is not str and content is not UNSET:
         raise Unfit("content")
+    usual = is_error is True or is_error is UNSET
     return ToolResultPart(
         tool_call_id=call_id,
         tool_name=names.get(call_id, UNSET),
         output=content,
         content=parts,
-        is_error=is_error,
-        extra=pack(NAME, block, marks),
+        is_error=is_error is True,
+        extra=left(NAME, block, _RESULT, None if usual else {"is_error": is_error}),
     )
 
 
-def _read_server_result(kind: str) -> Any:
-    name = kind.removesuffix("_tool_result")
+_RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 
-    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
-        call_id, content = take_str(block, "tool_use_id"), block.pop("content", UNSET)
-        failed = type(content) is dict and str(content.get("type", "")).endswith("_error")
-        return ToolResultPart(
-            tool_call_id=call_id,
-            tool_name=names.get(call_id, name),
-            output=content,
-            is_error=failed or block.get("is_error") is True,
-            provider_executed=True,
-            extra=pack(NAME, block, {"type": kind}),
-        )
 
-    return read
+def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> Part:
+    kind, call_id, content = block["type"], block.get("tool_use_id"), block.get("content", UNSET)
+    if type(call_id) is not str:
+        raise Unfit("tool_use_id")
+    failed = type(content) is dict and str(content.get("type", "")).endswith("_error")
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=names.get(call_id, kind.removesuffix("_tool_result")),
+        output=content,
+        is_error=failed or block.get("is_error") is True,
+        provider_executed=True,
+        extra=left(NAME, block, _SERVER_RESULT, {"type": kind}),
+    )
+
+
+_SERVER_RESULT = frozenset({"type", "tool_use_id", "content"})
 
 
 def _write_result(part: ToolResultPart) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
+    rest, marks = unpack(NAME, part.extra) if part.extra is not UNSET else _NOTHING
     if "type" in marks:
-        return put({"type": marks["type"], "tool_use_id": part.tool_call_id}, content=part.output, **rest)
+        return {**put({"type": marks["type"], "tool_use_id": part.tool_call_id}, content=part.output), **rest}
     out: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.tool_call_id}
     if part.content is not UNSET:
         out["content"] = [_write_block(inner) for inner in part.content]
@@ -150,43 +169,46 @@ def _write_result(part: ToolResultPart) -> dict[str, Any]:
     return out
 
 
+_NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+
+
 def _as_text(value: Any) -> str:
     from hansard.model import exact_json
 
     return exact_json.encode(value).decode()
 
 
-def _read_file(kind: str) -> Any:
-    def read(block: dict[str, Any], names: dict[str, str]) -> Part:
-        source = block.pop("source", None)
-        if type(source) is not dict:
-            raise Unfit("source")
-        held = dict(source)
-        fields: dict[str, Any] = {}
-        how = held.pop("type", None)
-        if how == "base64":
-            fields = {"data": take_str(held, "data"), "media_type": take_str(held, "media_type")}
-        elif how == "url":
-            fields = {"url": take_str(held, "url")}
-        elif how == "file":
-            fields = {"file_id": take_str(held, "file_id")}
-        elif how == "text" and kind == "document":
-            fields = {"data": _from_text(take_str(held, "data")), "media_type": take_str(held, "media_type")}
-        else:
-            raise Unfit("source")
-        marks: dict[str, Any] = {"source": held} if held else {}
-        media = fields.get("media_type", "")
-        if how == "text":
-            marks["text"] = True
-        if kind != _kind_of(fields.get("media_type", UNSET), how):
-            marks["type"] = kind
-        if how != "base64" and not media and kind == "document":
-            fields["media_type"] = "application/pdf" if how == "url" else UNSET
-        elif not media and kind == "image":
-            fields["media_type"] = "image/*"
-        return FilePart(**fields, name=take_maybe_str(block, "title"), extra=pack(NAME, block, marks))
+def _read_file(block: dict[str, Any], names: dict[str, str]) -> Part:
+    kind, source = block["type"], block.get("source")
+    if type(source) is not dict:
+        raise Unfit("source")
+    held = dict(source)
+    how = held.pop("type", None)
+    marks: dict[str, Any] = {}
+    fields: dict[str, Any]
+    if how == "base64":
+        fields = {"data": take_str(held, "data"), "media_type": take_str(held, "media_type")}
+    elif how == "url":
+        fields = {"url": take_str(held, "url")}
+    elif how == "file":
+        fields = {"file_id": take_str(held, "file_id")}
+    elif how == "text" and kind == "document":
+        fields = {"data": _from_text(take_str(held, "data")), "media_type": take_str(held, "media_type")}
+        marks["text"] = True
+    else:
+        raise Unfit("source")
+    if held:
+        marks["source"] = held
+    if kind != _kind_of(fields.get("media_type", UNSET), how):
+        marks["type"] = kind
+    if "media_type" not in fields:
+        fields["media_type"] = "image/*" if kind == "image" else "application/pdf" if how == "url" else UNSET
+    title = block.get("title") if type(block.get("title")) is str else UNSET
+    return FilePart(**fields, name=title, extra=left(NAME, block, _FILE if title is UNSET else _TITLED, marks))
 
-    return read
+
+_FILE = frozenset({"type", "source"})
+_TITLED = _FILE | {"title"}
 
 
 def _kind_of(media: str | UnsetType, how: Any) -> str:
@@ -228,25 +250,18 @@ def _to_text(data: str) -> str:
 
 def _read_block(block: Any, names: dict[str, str]) -> Any:
     """A block; one that is unknown or not as its type promises is kept raw."""
-    if type(block) is not dict:
-        return RawPart(format=NAME, value=block)
-    kind = block.get("type")
+    kind = block.get("type") if type(block) is dict else None
     reader = _READERS.get(kind) if type(kind) is str else None
     if reader is None and type(kind) is str and kind.endswith("_tool_result"):
-        reader = _READERS[kind] = _read_server_result(kind)
-    if reader is None:
-        return RawPart(format=NAME, value=block)
-    taken = dict(block)
-    del taken["type"]
+        reader = _read_server_result
     try:
-        return reader(taken, names)
+        return reader(block, names) if reader is not None else RawPart(format=NAME, value=block)
     except Unfit:
         return RawPart(format=NAME, value=block)
 
 
 def _write_block(part: Part) -> Any:
-    writer = _WRITERS.get(type(part))
-    return writer(part) if writer is not None else None
+    return _WRITERS[type(part)](part)
 
 
 _READERS: dict[str, Any] = {
@@ -254,10 +269,11 @@ _READERS: dict[str, Any] = {
     "thinking": _read_thinking,
     "redacted_thinking": _read_redacted,
     "tool_use": _read_call,
+    "server_tool_use": _read_call,
+    "mcp_tool_use": _read_call,
     "tool_result": _read_result,
-    "image": _read_file("image"),
-    "document": _read_file("document"),
-    **{kind: _read_server_call(kind) for kind in _CALLS},
+    "image": _read_file,
+    "document": _read_file,
 }
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
@@ -272,14 +288,16 @@ _WRITERS: dict[type, Any] = {
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_message(record: Any, path: str, names: dict[str, str], out: list[Message]) -> None:
+def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]) -> None:
     """One record becomes one message, or several: results of tools are messages of their own."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", path)
-    record = dict(record)
-    role, content = record.pop("role", None), record.pop("content", None)
-    if role not in ("user", "assistant", "system"):
-        raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"{path}.role")
+        raise Unreadable("a message expected", f"$.messages[{i}]")
+    role, content = record.get("role"), record.get("content")
+    if role not in _ROLES:
+        raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
+    rest: dict[str, Any] = {}
+    if len(record) > 2:
+        rest = {key: value for key, value in record.items() if key not in ("role", "content")}
     marks: dict[str, Any] = {}
     if type(content) is str:
         parts: list[Any] = [TextPart(text=content)]
@@ -290,29 +308,37 @@ def _read_message(record: Any, path: str, names: dict[str, str], out: list[Messa
         if role != "assistant" and _plain_text(parts) is not None:
             marks["content"] = "list"
     else:
-        raise Unreadable("content is neither a string nor a list", f"{path}.content")
+        raise Unreadable("content is neither a string nor a list", f"$.messages[{i}].content")
     if role == "system" and all(message.role == "system" for message in out):
         marks["at"] = "messages"
-    first = True
-    for part_role, run in _runs(role, parts):
-        if not first:
-            record, marks = {}, {"joined": True}
-        out.append(Message(role=part_role, parts=run, extra=pack(NAME, record, marks)))
-        first = False
+    extra = pack(NAME, rest, marks) if rest or marks else UNSET
+    if role != "user" or type(content) is str:
+        out.append(Message(role=role, parts=parts, extra=extra))
+        return
+    for part_role, run in _runs(parts):
+        out.append(Message(role=part_role, parts=run, extra=extra))
+        extra = pack(NAME, {}, {"joined": True})
 
 
-def _runs(role: str, parts: list[Any]) -> list[tuple[str, list[Any]]]:
-    """The parts of a record by the role of who says them."""
-    if role != "user" or not any(type(part) is ToolResultPart for part in parts):
-        return [(role, parts)]
+_ROLES = ("user", "assistant", "system")
+
+
+def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The parts of a user's record by the role of who says them."""
+    if len(parts) == 1:
+        return [("tool" if _is_result(parts[0]) else "user", parts)]
     runs: list[tuple[str, list[Any]]] = []
     for part in parts:
-        said_by = "tool" if type(part) is ToolResultPart and part.provider_executed is UNSET else "user"
+        said_by = "tool" if _is_result(part) else "user"
         if runs and runs[-1][0] == said_by:
             runs[-1][1].append(part)
         else:
             runs.append((said_by, [part]))
-    return runs
+    return runs or [("user", parts)]
+
+
+def _is_result(part: Part) -> bool:
+    return type(part) is ToolResultPart and part.provider_executed is UNSET
 
 
 def _plain_text(parts: list[Any]) -> str | None:
@@ -323,33 +349,31 @@ def _plain_text(parts: list[Any]) -> str | None:
 
 
 def _write_message(message: Message) -> dict[str, Any]:
-    rest, marks = unpack(NAME, message.extra)
-    text = _plain_text(message.parts)
-    usual = "list" if message.role == "assistant" else "string"
-    content: Any
-    if text is not None and marks.get("content", usual) == "string":
-        content = text
-    else:
-        content = [_write_block(part) for part in message.parts]
-    return {"role": "user" if message.role == "tool" else message.role, "content": content, **rest}
+    role = "user" if message.role == "tool" else message.role
+    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else _NOTHING
+    usual = "list" if role == "assistant" else "string"
+    if marks.get("content", usual) == "string" and (text := _plain_text(message.parts)) is not None:
+        return {"role": role, "content": text, **rest}
+    return {"role": role, "content": [_WRITERS[type(part)](part) for part in message.parts], **rest}
 
 
 def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for message in messages:
         record = _write_message(message)
-        if (
-            out
-            and record["role"] == "user"
-            and "joined" in unpack(NAME, message.extra)[1]
-            and out[-1]["role"] == "user"
-        ):
-            if type(out[-1]["content"]) is str:
-                out[-1]["content"] = [{"type": "text", "text": out[-1]["content"]}]
-            out[-1]["content"] += [_write_block(part) for part in message.parts]
+        if message.extra is not UNSET and out and record["role"] == "user" == out[-1]["role"] and _joined(message):
+            before = out[-1]["content"]
+            content = record["content"]
+            out[-1]["content"] = (before if type(before) is list else [{"type": "text", "text": before}]) + (
+                content if type(content) is list else [{"type": "text", "text": content}]
+            )
         else:
             out.append(record)
     return out
+
+
+def _joined(message: Message) -> bool:
+    return "joined" in unpack(NAME, message.extra)[1]
 
 
 def _read_system(value: Any) -> Message:
@@ -380,9 +404,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     stop = take_maybe_str(body, "stop_reason")
     if stop in _STOP:
         marks["stop_reason"] = stop
-    model = ModelRef(
-        provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id")
-    )
+    model = ModelRef(provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id"))
     message = Message(
         role="assistant",
         parts=[_read_block(block, {}) for block in content],
@@ -400,9 +422,7 @@ def _write_response(message: Message) -> dict[str, Any]:
     out = put({}, id=model.response_id, model=model.name)
     out["content"] = [_write_block(part) for part in message.parts]
     if message.finish_reason is not UNSET:
-        out["stop_reason"] = marks.get("stop_reason") or _STOP.get(
-            message.finish_reason, message.finish_reason
-        )
+        out["stop_reason"] = marks.get("stop_reason") or _STOP.get(message.finish_reason, message.finish_reason)
     usage = _write_usage(message.usage, marks.get("usage", UNSET))
     return {**put(out, usage=usage), "role": "assistant", **rest}
 
@@ -460,7 +480,7 @@ def read(document: Any) -> Conversation:
         messages.append(_read_system(body.pop("system")))
     names: dict[str, str] = {}
     for i, record in enumerate(records):
-        _read_message(record, f"$.messages[{i}]", names, messages)
+        _read_message(record, i, names, messages)
     marks = {"shape": "list"} if shape == "list" else {}
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
@@ -493,16 +513,9 @@ def fits(document: Any) -> int:
     records = document.get("messages") if type(document) is dict else document
     if type(records) is not list or not records or not all(type(record) is dict for record in records):
         return 0
-    if any(
-        record.get("role") not in ("user", "assistant", "system") or "content" not in record
-        for record in records
-    ):
+    if any(record.get("role") not in ("user", "assistant", "system") or "content" not in record for record in records):
         return 0
-    if any(
-        key in record
-        for record in records
-        for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")
-    ):
+    if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
         return 0
     blocks = [block for record in records if type(record["content"]) is list for block in record["content"]]
     kinds = {block.get("type") for block in blocks if type(block) is dict}

@@ -19,9 +19,11 @@ from hansard.model.parts import ToolCallPart
 def read_arguments(text: str) -> tuple[Any, str | UnsetType]:
     """`(input, input_text)` of a string of arguments.
 
-    >>> read_arguments('{"a":1}'), read_arguments('{"a": 1}'), read_arguments('{"a"')
-    (({'a': 1}, UNSET), ({'a': 1}, '{"a": 1}'), (UNSET, '{"a"'))
+    >>> read_arguments('{"a":1}'), read_arguments('{"a": 1}'), read_arguments('{"a"'), read_arguments("")
+    (({'a': 1}, UNSET), ({'a': 1}, '{"a": 1}'), (UNSET, '{"a"'), (UNSET, UNSET))
     """
+    if not text:
+        return UNSET, UNSET
     try:
         value = exact_json.decode(text)
         return (value, UNSET) if exact_json.encode(value).decode() == text else (value, text)

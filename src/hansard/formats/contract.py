@@ -84,9 +84,10 @@ class Written:
         source: Conversation,
         data: Any,
         losses: Callable[[Written], list[Loss]],
+        text: bytes | None = None,
     ) -> None:
         self.format, self.target, self.source, self.data = format, target, source, data
-        self._losses = losses
+        self._losses, self._text = losses, text
 
     @cached_property
     def losses(self) -> list[Loss]:
@@ -96,7 +97,9 @@ class Written:
     @cached_property
     def json(self) -> bytes:
         """The document as bytes, ready for a file or a socket."""
-        return self.data if isinstance(self.data, bytes) else exact_json.encode(self.data)
+        if isinstance(self.data, bytes):
+            return self.data
+        return self._text if self._text is not None else exact_json.encode(self.data)
 
     def __repr__(self) -> str:
         return f"<Written {self.format.name}, {len(self.source.messages)} messages>"

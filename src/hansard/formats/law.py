@@ -8,6 +8,7 @@ repaired carries the mark `asIs`: what a provider's document says is written bac
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -16,8 +17,8 @@ from msgspec.structs import force_setattr, replace
 from hansard.formats.contract import Loss, Target
 from hansard.formats.pairing import AS_IS, as_is, legal_ids, paired
 from hansard.formats.residue import MARKS
-from hansard.model import exact_json, native
-from hansard.model.binding import opaque, prefixes
+from hansard.model import native
+from hansard.model.binding import digests, opaque
 from hansard.model.conversation import Message
 from hansard.model.parts import (
     CompactionPart,
@@ -40,6 +41,10 @@ class Law(Struct, frozen=True, kw_only=True):
 
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
     the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
+    `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
+    `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
+    `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
+    when the reasoning beside it goes.
     """
 
     provider: str
@@ -50,6 +55,10 @@ class Law(Struct, frozen=True, kw_only=True):
     ids: bool = True
     object_input: bool = False
     unsigned_reasoning: bool = False
+    own_reasoning: bool = False
+    own_parts: frozenset[type] = frozenset()
+    leading_reasoning: bool = False
+    unbound: Callable[[Part], Part | None] | None = None
     empty_text: bool = False
     media: frozenset[str] | None = None
     result_parts: frozenset[type] = frozenset()
@@ -64,18 +73,20 @@ class _Repair:
         self.law, self.target, self.name, self.messages = law, target, name, messages
         self.allowed = law.parts
         self.wants_ids = law.ids
+        self.first_user = law.first_user and len(messages) > 1  # an answer by itself needs no question
         self.is_id = re.compile(law.id_pattern or ".*", re.DOTALL).fullmatch
         self.is_name = re.compile(law.name_pattern or ".*", re.DOTALL).fullmatch
         self.notes: list[tuple[int, str, str, str]] = []
         self.ids: dict[str, str] | None = None
-        self._prefixes: list[str] | None = None
+        self._prefixes: dict[int, str] | None = None
 
     def note(self, i: int, where: str, what: str, why: str) -> None:
         self.notes.append((i, where, what, why))
 
     def prefix(self, i: int) -> str:
         if self._prefixes is None:
-            self._prefixes = list(prefixes(self.messages))
+            signed = {k for k, message in enumerate(self.messages) if any(map(opaque, message.parts))}
+            self._prefixes = digests(self.messages, signed)
         return self._prefixes[i]
 
     # -- one message -------------------------------------------------------------------------------------------
@@ -90,19 +101,22 @@ class _Repair:
         for part in message.parts:
             kind = type(part)
             if kind is TextPart:
-                if TextPart not in allowed or (not part.text and not law.empty_text):
+                if TextPart not in allowed:
                     return False
-                if part.signature is not UNSET and not self.holds(i, part):
+                if part.signature is not UNSET:
+                    if not self.holds(i, part):
+                        return False
+                elif not part.text and not law.empty_text:
                     return False
             elif not self.part_fits(i, kind, part, allowed):
                 return False
-        return True
+        return not self.ends_in_thought(i, message.parts)
 
     def part_fits(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
         law = self.law
         if kind is RawPart:
             return bool(part.format == self.name)
-        if kind not in allowed:
+        if kind not in allowed and not self.own_kind(kind, part):
             return False
         if kind is ToolCallPart or kind is ToolResultPart:
             if part.provider_executed is True and not self.own(part):
@@ -116,19 +130,39 @@ class _Repair:
                 return False
         elif kind is ToolResultPart:
             if part.provider_executed is not True and type(part.content) is list:
-                if not all(type(inner) in law.result_parts or self.raw(inner) for inner in part.content):
+                if not all(map(self.inner_fits, part.content)):
                     return False
         elif kind is ReasoningPart:
             if not opaque(part):
-                return law.unsigned_reasoning
-        elif kind is FilePart:
-            if type(part.file_id) is str and not self.owned(part):
-                return False
-            if law.media is not None and not self.own(part) and not self.media_fits(part):
-                return False
+                return self.may_be_unsigned(part)
+        elif kind is FilePart and not self.file_fits(part):
+            return False
         return not opaque(part) or self.holds(i, part)
 
+    def own_kind(self, kind: type, part: Any) -> bool:
+        return kind in self.law.own_parts and (self.own(part) or (opaque(part) and self.owned(part)))
+
+    def ends_in_thought(self, i: int, parts: list[Any]) -> bool:
+        """Does a thought, which this provider wants followed by what was thought of, stand last?"""
+        last = i == len(self.messages) - 1
+        return self.law.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
+
+    def inner_fits(self, part: Any) -> bool:
+        """May the part stand inside a tool result?"""
+        kind = type(part)
+        return self.raw(part) or (kind in self.law.result_parts and (kind is not FilePart or self.file_fits(part)))
+
+    def file_fits(self, part: FilePart) -> bool:
+        if type(part.file_id) is str:
+            if not self.owned(part):
+                return False
+        elif part.url is UNSET and part.data is UNSET:
+            return False
+        return self.law.media is None or self.own(part) or self.media_fits(part)
+
     def media_fits(self, part: FilePart) -> bool:
+        if type(part.file_id) is str:
+            return True  # the provider's own: it has the file already
         media = part.media_type if type(part.media_type) is str else ""
         return any(
             media == kind or (kind.endswith("/") and media.startswith(kind)) for kind in self.law.media or ()
@@ -182,9 +216,18 @@ class _Repair:
                 self.note(i, where, "the reasoning", drop_reasoning)
                 continue
             made = self.repaired_part(i, where, part, allowed)
+            if made is not None and drop_reasoning and self.law.unbound is not None:
+                made = self.law.unbound(made)
+                if made is None:
+                    why = f"{self.name} takes it only with its reasoning"
+                    self.note(i, where, f"a {part.__struct_config__.tag} part", why)
             if made is not None:
                 parts.append(made)
-        if not parts and not self.law.empty_text:
+        while self.ends_in_thought(i, parts):
+            j = max((j for j, part in enumerate(message.parts) if part is parts[-1]), default=0)
+            self.note(i, f".parts[{j}]", "the reasoning", f"{self.name} wants it followed by what was thought of")
+            parts.pop()
+        if not parts and (message.parts or not self.law.empty_text):
             self.note(i, "", f"the {message.role} message", f"nothing is left of it that {self.name} takes")
             return None
         return replace(message, role=role, parts=parts)
@@ -200,10 +243,14 @@ class _Repair:
             return ""
         for part in thoughts:
             if not opaque(part):
-                return f"{self.name} takes reasoning only with its signature"
-            if not self.holds(i, part):
+                if not self.may_be_unsigned(part):
+                    return f"{self.name} takes reasoning only with its signature"
+            elif not self.holds(i, part):
                 return self.reason(i, part)
         return ""
+
+    def may_be_unsigned(self, part: ReasoningPart) -> bool:
+        return self.law.unsigned_reasoning or (self.law.own_reasoning and self.own(part))
 
     def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> Part | None:
         kind = type(part)
@@ -214,6 +261,8 @@ class _Repair:
             return None
         if kind in (RefusalPart, CompactionPart, RetryPart) and kind not in allowed:
             part = self.as_text(i, where, part)
+            if part is None:
+                return None
             kind = type(part)
         if kind is TextPart and not part.text and not self.law.empty_text:
             self.note(i, where, "an empty text", f"{self.name} refuses empty texts")
@@ -241,24 +290,27 @@ class _Repair:
 
     def part_lawful(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
         if kind is TextPart:
-            signed = part.signature is not UNSET
-            return (
-                kind in allowed
-                and bool(part.text or self.law.empty_text)
-                and (not signed or self.holds(i, part))
-            )
+            if part.signature is not UNSET:
+                return kind in allowed and self.holds(i, part)
+            return kind in allowed and bool(part.text or self.law.empty_text)
         return self.part_fits(i, kind, part, allowed)
 
     def foreign_tool(self, part: Any) -> bool:
         return part.provider_executed is True and not self.own(part)
 
-    def as_text(self, i: int, where: str, part: Any) -> Part:
+    def as_text(self, i: int, where: str, part: Any) -> Part | None:
         text = part.text if type(part) is not RetryPart else part.content
         tag = part.__struct_config__.tag
+        if type(text) is not str:
+            self.note(i, where, f"a {tag} part", f"{self.name} has no {tag} parts")
+            return None
         self.note(i, where, f"a {tag} part becomes text", f"{self.name} has no {tag} parts")
-        return TextPart(text=text if type(text) is str else "")
+        return TextPart(text=text)
 
     def repaired_file(self, i: int, where: str, part: FilePart) -> Part | None:
+        if part.file_id is UNSET and part.url is UNSET and part.data is UNSET:
+            self.note(i, where, "a file", "neither what is in it nor where it is was said")
+            return None
         if type(part.file_id) is str and not self.owned(part):
             if part.url is UNSET and part.data is UNSET:
                 self.note(
@@ -277,6 +329,8 @@ class _Repair:
     def repaired_call(self, i: int, where: str, part: ToolCallPart) -> Part:
         if type(part.tool_name) is not str or not self.is_name(part.tool_name):
             legal = re.sub(r"[^a-zA-Z0-9_-]", "_", str(part.tool_name or ""))[:64] or "tool"
+            if not self.is_name(legal):
+                legal = f"_{legal}"[:64]
             self.note(
                 i,
                 f"{where}.toolName",
@@ -289,7 +343,8 @@ class _Repair:
                 return replace(part, input_text=UNSET)
             given = part.input_text if part.input is UNSET else part.input
             why = f"{self.name} takes only an object as input"
-            self.note(i, f"{where}.input", "the input is put under the key 'input'", why)
+            what = "no input becomes {}" if given is UNSET else "the input is put under the key 'input'"
+            self.note(i, f"{where}.input", what, why)
             part = replace(part, input={} if given is UNSET else {"input": given}, input_text=UNSET)
         return part
 
@@ -298,8 +353,11 @@ class _Repair:
             return part
         kept = []
         for k, inner in enumerate(part.content):
-            if type(inner) in self.law.result_parts or self.raw(inner):
+            if self.inner_fits(inner):
                 kept.append(inner)
+            elif type(inner) is FilePart and FilePart in self.law.result_parts:
+                file: Any = self.repaired_file(i, f"{where}.content[{k}]", inner)
+                kept += [file] if file is not None else []
             else:
                 what = f"a {inner.__struct_config__.tag} part of a tool result"
                 self.note(i, f"{where}.content[{k}]", what, f"{self.name} has no place for it here")
@@ -316,8 +374,7 @@ def _apply(repair: _Repair) -> list[tuple[int, Message]]:
     items = _systems_placed(repair, legal_ids(repair, paired(repair, items)))
     first = next((message for _, message in items if message.role not in ("system", "developer")), None)
     if (
-        len(items) > 1
-        and repair.law.first_user
+        repair.first_user
         and first is not None
         and first.role != "user"
         and not as_is(first, repair.name)
@@ -351,10 +408,92 @@ def _systems_placed(repair: _Repair, items: list[tuple[int, Message]]) -> list[t
     return out
 
 
+def keeps(messages: list[Message], law: Law, target: Target, just_read: bool = False) -> bool:
+    """Is there nothing to repair? The quick answer for almost every conversation; False means: look closer."""
+    is_id = re.compile(law.id_pattern or ".*", re.DOTALL).fullmatch
+    is_name = re.compile(law.name_pattern or ".*", re.DOTALL).fullmatch
+    allowed_by_role = {role: law.parts[role] for role, same in law.roles.items() if role == same}
+    names: set[str] = set()
+    called: set[str] = set()
+    waiting: list[str] = []
+    signed: list[int] = []
+    turn = "system"
+    part: Any
+    for i, message in enumerate(messages):
+        role = message.role
+        allowed = allowed_by_role.get(role)
+        if allowed is None or not message.parts or (waiting and role != "tool"):
+            return False
+        if turn != role:
+            if role == "system":
+                if law.mid_system != "any":
+                    return False
+            elif turn == "system" and role != "user" and law.first_user and not called:
+                return False
+            turn = role
+        expected, waiting = waiting, []
+        for part in message.parts:
+            kind = type(part)
+            if kind not in allowed:
+                return False
+            if kind is TextPart:
+                if not part.text or part.signature is not UNSET:
+                    return False
+            elif kind is ToolCallPart:
+                call_id = part.tool_call_id
+                if type(call_id) is not str or call_id in called or not is_id(call_id):
+                    return False
+                if part.tool_name not in names:
+                    if type(part.tool_name) is not str or not is_name(part.tool_name):
+                        return False
+                    names.add(part.tool_name)
+                if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+                    return False
+                if part.provider_executed is not UNSET or part.signature is not UNSET:
+                    return False
+                called.add(call_id)
+                waiting.append(call_id)
+            elif kind is ToolResultPart:
+                if part.provider_executed is not UNSET or part.content is not UNSET or role != "tool":
+                    return False
+                if part.tool_call_id not in expected:
+                    return False
+                expected.remove(part.tool_call_id)
+            elif kind is ReasoningPart:
+                if part.signature is UNSET and part.encrypted is UNSET:
+                    return False
+                if law.leading_reasoning and part is message.parts[-1]:
+                    return False
+                signed.append(i)
+            else:
+                return False
+        if expected:
+            return False
+    return not signed or just_read or _bound(messages, signed, law, target)
+
+
+def _bound(messages: list[Message], signed: list[int], law: Law, target: Target) -> bool:
+    """Does every signed thought stand where it was made?"""
+    prefixes = digests(messages[: signed[-1] + 1], set(signed))
+    for i in signed:
+        for part in messages[i].parts:
+            if type(part) is ReasoningPart:
+                bound = part.binding
+                if bound is UNSET or bound.provider != law.provider or bound.prefix not in (UNSET, prefixes[i]):
+                    return False
+                if bound.transport is not UNSET and target.transport not in (None, bound.transport):
+                    return False
+                if bound.model is not UNSET and target.model not in (None, bound.model):
+                    return False
+    return True
+
+
 def lawful(
     messages: list[Message], law: Law, target: Target, name: str, notes: list[Loss], indices: list[int]
 ) -> list[Message]:
     """The messages as the provider takes them; a note for each repair, by the index in the source."""
+    if keeps(messages, law, target):
+        return messages
     repair = _Repair(law, target, name, messages)
     items = _apply(repair)
     for i, where, what, why in repair.notes:
@@ -362,22 +501,19 @@ def lawful(
     return [message for _, message in items]
 
 
-def without_halves(
-    messages: list[Message], name: str, notes: list[Loss], indices: list[int]
-) -> list[Message]:
+def without_halves(messages: list[Message], name: str, notes: list[Loss], indices: list[int]) -> list[Message]:
     """The messages with every half surrogate pair, which no provider's parser takes, replaced by U+FFFD."""
     out = []
-    for i, message in zip(indices, messages, strict=False):
-        plain = native.plain(message)
-        clean = _clean(plain)
-        if not exact_json.same(plain, clean) and not as_is(message, name):
-            why = f"{name} refuses JSON with half a surrogate pair"
-            notes.append(
-                Loss(path=f"$.messages[{i}]", what="half a character becomes U+FFFD", why=why, kind="repair")
-            )
-            message = native.build(Message, clean, "$")
+    why = f"{name} refuses JSON with half a surrogate pair"
+    for i, message in zip(indices, messages, strict=True):
+        if not as_is(message, name) and native.holds_halves(message):
+            for j, part in enumerate(message.parts):
+                if native.holds_halves(part):
+                    path = f"$.messages[{i}].parts[{j}]"
+                    notes.append(Loss(path=path, what="half a character becomes U+FFFD", why=why, kind="repair"))
+            message = native.build(Message, _clean(native.plain(message)), "$")
         out.append(message)
-    return out
+    return out if any(new is not old for new, old in zip(out, messages, strict=True)) else messages
 
 
 def _clean(value: Any) -> Any:
@@ -390,17 +526,28 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def mark_unlawful(messages: list[Message], law: Law, name: str) -> None:
+def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool, answer: bool) -> None:
     """Mark the messages, just read, that the law would repair: they are written back as they are."""
+    if halves:
+        for message in messages:
+            if native.holds_halves(message):
+                _mark_as_is(message, name)
+    if keeps(messages, law, Target(), just_read=True):
+        return
     for _ in range(len(messages) + 1):
         repair = _Repair(law, Target(), name, messages)
+        repair.first_user = law.first_user and not answer
         _apply(repair)
         touched = {note[0] for note in repair.notes if not as_is(messages[note[0]], name)}
         if not touched:
             return
         for i in touched:
-            given: Any = messages[i].extra
-            extra: dict[str, Any] = {} if given is UNSET else dict(given)
-            kept = dict(extra.get(name, {}))
-            kept[MARKS] = {**kept.get(MARKS, {}), AS_IS: True}
-            force_setattr(messages[i], "extra", {**extra, name: kept})
+            _mark_as_is(messages[i], name)
+
+
+def _mark_as_is(message: Message, name: str) -> None:
+    given: Any = message.extra
+    extra: dict[str, Any] = {} if given is UNSET else dict(given)
+    kept = dict(extra.get(name, {}))
+    kept[MARKS] = {**kept.get(MARKS, {}), AS_IS: True}
+    force_setattr(message, "extra", {**extra, name: kept})

@@ -53,7 +53,7 @@ def paired(repair: Repairs, items: list[Item]) -> list[Item]:
     out: list[Item] = []
     placed: set[Place] = set()
     for k, (i, message) in enumerate(items):
-        if k in fixed or message.role not in ("assistant", "tool", "user"):
+        if k in fixed:
             out.append((i, message))
             continue
         kept = _without_moved_results(repair, k, i, message, links, placed)

@@ -31,6 +31,20 @@ def pack(name: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) -
     return {name: rest} if rest else UNSET
 
 
+def left(
+    name: str, block: dict[str, Any], known: frozenset[str], marks: dict[str, Any] | None = None
+) -> dict[str, Any] | UnsetType:
+    """`extra` for a block of which the `known` fields were read: quick when there is nothing else.
+
+    >>> left("x", {"type": "text", "text": "a"}, frozenset({"type", "text"}))
+    UNSET
+    """
+    for key in block:
+        if key not in known:
+            return pack(name, {key: value for key, value in block.items() if key not in known}, marks)
+    return {name: {MARKS: marks}} if marks else UNSET
+
+
 def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields left over and the marks that `pack` kept; both are the caller's own to change.
 
@@ -67,7 +81,7 @@ def take_maybe_str(block: dict[str, Any], key: str) -> str | UnsetType:
     return UNSET
 
 
-def put(out: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def put(out: dict[str, Any], /, **fields: Any) -> dict[str, Any]:
     """Set the fields that are not UNSET."""
     for key, value in fields.items():
         if value is not UNSET:

@@ -8,14 +8,14 @@ times and residue.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Sequence
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
 from hansard.model import exact_json
-from hansard.model.conversation import Message
+from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import (
     Binding,
     CompactionPart,
@@ -25,6 +25,7 @@ from hansard.model.parts import (
     ReasoningPart,
     RetryPart,
     SourcePart,
+    TextPart,
     ToolCallPart,
     ToolResultPart,
 )
@@ -38,65 +39,94 @@ def opaque(part: Any) -> bool:
     return getattr(part, "signature", UNSET) is not UNSET
 
 
-def said(part: Any) -> bytes:
+def said(part: Any) -> str:
     """The words of a part, as the digest sees them."""
     kind = type(part)
+    if kind is TextPart or kind is ReasoningPart:
+        return f"\x1ft{part.text}"
     if kind is ToolCallPart:
-        words = part.input_text if part.input_text is not UNSET else _json(part.input)
-        return b"C%s\0%s" % (
-            _text(part.tool_name),
-            words.encode("utf-8", "surrogatepass") if type(words) is str else words,
-        )
+        words = part.input_text if type(part.input_text) is str else _json(part.input)
+        return f"\x1fc{part.tool_name}\x1f{words}"
     if kind is ToolResultPart:
-        inner = _json(part.output) if part.content is UNSET else b"".join(map(said, part.content))
-        return b"R%s" % inner
+        inner = _json(part.output) if part.content is UNSET else "".join(map(said, part.content))
+        return f"\x1fr{inner}"
     if kind is FilePart:
-        return b"F%s\0%s\0%s" % (_text(part.url), _text(part.data), _text(part.file_id))
+        return f"\x1ff{part.url}\x1f{part.data}\x1f{part.file_id}"
     if kind is DataPart:
-        return b"D%s\0%s" % (_text(part.name), _json(part.data))
+        return f"\x1fd{part.name}\x1f{_json(part.data)}"
     if kind is RawPart:
-        return b"W%s" % _json(part.value)
+        return f"\x1fw{_json(part.value)}"
     if kind is SourcePart:
-        return b"S%s" % _text(part.url)
+        return f"\x1fs{part.url}"
     if kind is RetryPart:
-        return b"Y%s" % _json(part.content)
-    return b"T%s" % _text(part.text)  # text, reasoning, refusal, compaction
+        return f"\x1fy{_json(part.content)}"
+    return f"\x1ft{part.text}"  # refusal, compaction
 
 
-def _text(text: Any) -> bytes:
-    return text.encode("utf-8", "surrogatepass") if type(text) is str else b""
+def _json(value: Any) -> str:
+    if type(value) is str:
+        return value
+    return "" if value is UNSET else exact_json.encode(value).decode()
 
 
-def _json(value: Any) -> bytes:
-    return b"" if value is UNSET else exact_json.encode(value)
-
-
-def prefixes(messages: Iterable[Message]) -> Iterable[str]:
-    """For each message the digest of everything said before it."""
+def digests(messages: Sequence[Message], wanted: Container[int]) -> dict[int, str]:
+    """For each wanted message the digest of everything said before it."""
     chain = hashlib.sha256()
-    for message in messages:
-        yield chain.hexdigest()[:32]
-        chain.update(b"\x01%s" % message.role.encode())
+    words: list[str] = []
+    found: dict[int, str] = {}
+    for i, message in enumerate(messages):
+        if i in wanted:
+            chain.update("".join(words).encode("utf-8", "surrogatepass"))
+            words.clear()
+            found[i] = chain.hexdigest()[:32]
+        words.append(f"\x1e{message.role}")
         for part in message.parts:
-            words = said(part)
-            chain.update(b"\x02%d\0" % len(words))
-            chain.update(words)
+            words.append(said(part))
+    return found
 
 
 def bind(messages: list[Message], provider: str | None, model: str | None = None) -> None:
-    """Give every opaque part that has no binding the one it was read with. For messages just read only."""
-    last = max((i for i, message in enumerate(messages) if any(map(opaque, message.parts))), default=-1)
-    if last < 0:
+    """Give every opaque part the binding it was read with. For messages just read only.
+
+    A first message stands behind words we do not see (an answer by itself): its prefix stays open.
+    """
+    signed = [
+        i for i, message in enumerate(messages) if message.role == "assistant" and any(map(opaque, message.parts))
+    ]
+    if not signed:
         return
-    for message, prefix in zip(messages[: last + 1], prefixes(messages[: last + 1]), strict=True):
+    for i, prefix in digests(messages[: signed[-1] + 1], set(signed)).items():
+        message = messages[i]
+        owner = message.model.name if message.model is not UNSET and type(message.model.name) is str else model
+        usual = Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
+        part: Any
         for part in message.parts:
             if opaque(part):
-                given: Any = part.binding  # type: ignore[union-attr]
-                owner = (
-                    message.model.name
-                    if message.model is not UNSET and type(message.model.name) is str
-                    else model
-                )
-                if given is UNSET:
-                    given = Binding(provider=provider or UNSET, model=owner or UNSET)
-                force_setattr(part, "binding", replace(given, prefix=prefix))
+                given = part.binding
+                force_setattr(part, "binding", usual if given is UNSET else replace(given, prefix=usual.prefix))
+
+
+def append(conversation: Conversation, answer: Conversation | list[Message]) -> Conversation:
+    """The conversation with an answer behind it; opaque reasoning of the answer is bound to the words before it.
+
+    >>> asked = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
+    >>> thought = ReasoningPart(text="", signature="s", binding=Binding(provider="anthropic"))
+    >>> answered = append(asked, [Message(role="assistant", parts=[thought])])
+    >>> len(answered.messages), len(answered.messages[1].parts[0].binding.prefix)
+    (2, 32)
+    """
+    new = answer.messages if isinstance(answer, Conversation) else answer
+    messages = [*conversation.messages, *new]
+    first = len(conversation.messages)
+    for i, prefix in digests(messages, range(first, len(messages))).items():
+        parts = [_bound(part, prefix) for part in messages[i].parts]
+        if any(part is not old for part, old in zip(parts, messages[i].parts, strict=True)):
+            messages[i] = replace(messages[i], parts=parts)
+    return replace(conversation, messages=messages)
+
+
+def _bound(part: Any, prefix: str) -> Any:
+    """An opaque part whose prefix is open, bound to this one."""
+    if not opaque(part) or (part.binding is not UNSET and part.binding.prefix is not UNSET):
+        return part
+    return replace(part, binding=replace(part.binding if part.binding is not UNSET else Binding(), prefix=prefix))

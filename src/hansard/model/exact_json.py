@@ -13,12 +13,19 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from hansard.errors import Unreadable
 
 T = TypeVar("T")
 _BOM = b"\xef\xbb\xbf"
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+class _Respelled:
+    """Counts the numbers whose literal and canonical spelling differ, for the check on keys given twice."""
+
+    count = 0
 
 
 def exact_float(literal: str) -> float | Decimal:
@@ -31,6 +38,7 @@ def exact_float(literal: str) -> float | Decimal:
     text = repr(number)
     if text == literal:
         return number
+    _Respelled.count += 1
     exact = Decimal(literal)
     return number if number - number == 0 and Decimal(text) == exact else exact
 
@@ -40,26 +48,30 @@ _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=exact_floa
 
 def decode(data: bytes | str) -> Any:
     """Any JSON text as Python values; an Unreadable names line, column and the way out."""
+    return decode_noting(data)[0]
+
+
+def decode_noting(data: bytes | str) -> tuple[Any, bool]:
+    """The same, and whether some string in it may hold half a surrogate pair."""
     raw = _raw(data)
-    try:
-        value = _DECODER.decode(raw)
-        if not repeats_a_key(raw, value):
-            return value
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    except RecursionError:
-        raise _too_deep() from None
-    return _decode_slowly(raw)
+    value = _decoded(_DECODER, raw)
+    return (_decode_slowly(raw), True) if value is UNSET else (value, False)
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T | None:
     """The typed value, or None when only the slow way (decode, then convert) can tell what is there."""
-    raw = _raw(data)
+    value = _decoded(decoder, _raw(data))
+    return None if value is UNSET else value
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], raw: bytes) -> Any:
+    """The value, or UNSET when the text is not plain JSON or may name a key twice."""
+    respelled = _Respelled.count
     try:
         value = decoder.decode(raw)
-        return None if repeats_a_key(raw, value) else value
+        return UNSET if _repeats_a_key(raw, value, respelled == _Respelled.count) else value
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        return UNSET
     except RecursionError:
         raise _too_deep() from None
 
@@ -70,6 +82,14 @@ def encode(value: Any) -> bytes:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
         return encode_surrogates(value)
+
+
+def encode_utf8(value: Any) -> bytes | None:
+    """Compact JSON, or None when a string holds half a surrogate pair."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return None
 
 
 def encode_surrogates(value: Any) -> bytes:
@@ -106,17 +126,19 @@ def copied(value: Any) -> Any:
     return value
 
 
-def repeats_a_key(raw: bytes, value: Any) -> bool:
-    """May the text name a key twice? Then its quotes are more than those of the value written again.
+def _repeats_a_key(raw: bytes, value: Any, numbers_as_written: bool) -> bool:
+    """May the text name a key twice? A parser keeps the last of the two without a word.
 
-    Cheap and never wrong when it says no; `\\u0022` is the one spelling that hides a quote.
+    The value written again is then shorter. A text of the same length names none (only numbers could be longer
+    than they were); for others the quotes are counted: `\\u0022` is the one spelling that hides a quote.
     """
-    if b"\\u0022" in raw:
-        return True
     try:
-        return raw.count(b'"') != _ENCODER.encode(value).count(b'"')
+        again = _ENCODER.encode(value)
     except (TypeError, UnicodeEncodeError, ValueError):
         return True
+    if numbers_as_written and len(again) == len(raw.rstrip(b"\r\n ")):
+        return False
+    return b"\\u0022" in raw or raw.count(b'"') != again.count(b'"')
 
 
 def _raw(data: bytes | str) -> bytes:

@@ -54,6 +54,17 @@ def encode(node: Any) -> bytes:
         return exact_json.encode_surrogates(plain(node))
 
 
+def holds_halves(node: Any) -> bool:
+    """Does some string in the value hold half a surrogate pair?"""
+    try:
+        _ENCODER.encode(node)
+    except UnicodeEncodeError:
+        return True
+    except _MeetsUnknown:
+        return exact_json.encode_utf8(plain(node)) is None
+    return False
+
+
 def plain(value: Any) -> Any:
     """The same as dicts and lists, unknown fields put back in their places."""
     if isinstance(value, RawPart) and value.format == NATIVE and value.unknown is not UNSET:

@@ -1,0 +1,192 @@
+"""`make bench`: Hansard beside its peers, in one interleaved run; CPU time, best of several rounds, ratios printed.
+
+Nothing here asserts: it measures, and says which goal each figure is held against.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from data import anthropic_request
+
+import hansard
+from hansard.model import exact_json
+
+ROUNDS = 9
+
+
+def measure(*actions: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
+    """Milliseconds of CPU of each action: the best of its rounds, all actions in turn."""
+    best = [float("inf")] * len(actions)
+    for _ in range(rounds):
+        for i, action in enumerate(actions):
+            start = time.process_time()
+            action()
+            best[i] = min(best[i], (time.process_time() - start) * 1000)
+    return best
+
+
+def row(name: str, ours: float, theirs: float, ratio: float, goal: str) -> None:
+    print(f"  {name:<58} {ours:9.1f} ms {theirs:9.1f} ms {ratio:7.2f}x   {goal}")
+
+
+def conversions() -> None:
+    print("\nJSON in to JSON out, against msgspec decode + encode of the same bytes (5,000 messages)")
+    print(f"  {'':<58} {'hansard':>12} {'floor':>12} {'ratio':>8}   goal")
+    request = exact_json.encode(anthropic_request())
+    thinking = exact_json.encode(anthropic_request(thinking=True))
+    chat = hansard.convert(request, "openai-chat", "anthropic").json
+    ui = hansard.convert(request, "ai-sdk-ui", "anthropic").json
+    native = hansard.convert(request, "hansard", "anthropic").json
+    history = hansard.convert(request, "pydantic-ai", "anthropic").json
+    pairs = [
+        ("anthropic", "anthropic", request),
+        ("anthropic", "openai-chat", request),
+        ("openai-chat", "anthropic", chat),
+        ("anthropic", "gemini", request),
+        ("anthropic", "openai-responses", request),
+        ("anthropic", "ai-sdk-ui", request),
+        ("ai-sdk-ui", "anthropic", ui),
+        ("anthropic", "pydantic-ai", request),
+        ("pydantic-ai", "ai-sdk-ui", history),
+        ("anthropic", "hansard", request),
+        ("hansard", "anthropic", native),
+        ("anthropic", "hansard", thinking),
+    ]
+    for source, target, raw in pairs:
+
+        def convert(raw: bytes = raw, source: str = source, target: str = target) -> bytes:
+            return hansard.convert(raw, target, source).json
+
+        def floor(raw: bytes = raw) -> bytes:
+            return msgspec.json.encode(msgspec.json.decode(raw))
+
+        ours, least = measure(convert, floor)
+        signed = ", signed thinking" if raw is thinking else ""
+        row(f"{source} -> {target}{signed}, {len(raw) / 1e6:.1f} MB", ours, least, ours / least, "at most 2.0x")
+
+    def with_losses() -> list[Any]:
+        return hansard.convert(request, "openai-chat", "anthropic").losses
+
+    def without() -> bytes:
+        return hansard.convert(request, "openai-chat", "anthropic").json
+
+    ours, least = measure(with_losses, without, rounds=3)
+    print(f"  the loss report on top (anthropic -> openai-chat): {ours:.1f} ms against {least:.1f} ms without")
+
+
+def peers() -> None:
+    print("\nThe same work by others (5,000 messages)")
+    print(f"  {'':<58} {'hansard':>12} {'peer':>12} {'faster':>8}   goal")
+    request = anthropic_request()
+    raw = exact_json.encode(request)
+    _pydantic_ai(raw)
+    _langchain(raw, request)
+    _litellm(raw, request)
+
+
+def _pydantic_ai(raw: bytes) -> None:
+    try:
+        from pydantic import TypeAdapter
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
+        from pydantic_ai.ui.vercel_ai import VercelAIAdapter
+        from pydantic_ai.ui.vercel_ai.request_types import UIMessage
+    except ImportError as error:
+        print(f"  pydantic-ai's Vercel adapter could not be imported: {error}")
+        return
+    history = hansard.convert(raw, "pydantic-ai", "anthropic").json
+    adapter = TypeAdapter(list[UIMessage])
+
+    def their_dump() -> bytes:
+        messages = VercelAIAdapter.dump_messages(ModelMessagesTypeAdapter.validate_json(history))
+        return adapter.dump_json(messages, by_alias=True, exclude_none=True)
+
+    ui = their_dump()
+
+    def their_load() -> bytes:
+        return ModelMessagesTypeAdapter.dump_json(VercelAIAdapter.load_messages(adapter.validate_json(ui)))
+
+    ours, theirs = measure(lambda: hansard.convert(history, "ai-sdk-ui", "pydantic-ai").json, their_dump, rounds=5)
+    row("pydantic-ai JSON -> AI SDK UIMessage JSON", ours, theirs, theirs / ours, "at least 10x pydantic-ai's adapter")
+    ours, theirs = measure(lambda: hansard.convert(ui, "pydantic-ai", "ai-sdk-ui").json, their_load, rounds=5)
+    row("AI SDK UIMessage JSON -> pydantic-ai JSON", ours, theirs, theirs / ours, "at least 10x pydantic-ai's adapter")
+
+
+def _langchain(raw: bytes, request: dict[str, Any]) -> None:
+    try:
+        from langchain_core.messages import convert_to_openai_messages
+    except ImportError as error:
+        print(f"  langchain-core could not be imported: {error}")
+        return
+
+    def theirs_json() -> bytes:
+        return msgspec.json.encode(convert_to_openai_messages(msgspec.json.decode(raw)["messages"]))
+
+    ours, theirs = measure(lambda: hansard.convert(raw, "openai-chat", "anthropic").json, theirs_json, rounds=5)
+    row("Anthropic -> chat, langchain-core", ours, theirs, theirs / ours, "at least 8x")
+
+
+def _litellm(raw: bytes, request: dict[str, Any]) -> None:
+    try:
+        from litellm.litellm_core_utils.prompt_templates.factory import anthropic_messages_pt
+        from litellm.llms.anthropic.experimental_pass_through.adapters.transformation import (
+            LiteLLMAnthropicMessagesAdapter,
+        )
+    except ImportError as error:
+        print(f"  litellm could not be imported: {error}")
+        return
+    adapter = LiteLLMAnthropicMessagesAdapter()
+
+    def there() -> bytes:
+        messages = adapter.translate_anthropic_messages_to_openai(messages=msgspec.json.decode(raw)["messages"])
+        return msgspec.json.encode(messages)
+
+    chat = hansard.convert(raw, "openai-chat", "anthropic").json
+
+    def back() -> bytes:
+        messages = msgspec.json.decode(chat)["messages"]
+        return msgspec.json.encode(anthropic_messages_pt(messages, model="claude-opus-5", llm_provider="anthropic"))
+
+    ours, theirs = measure(lambda: hansard.convert(raw, "openai-chat", "anthropic").json, there, rounds=5)
+    row("Anthropic -> chat, litellm", ours, theirs, theirs / ours, "not slower")
+    ours, theirs = measure(lambda: hansard.convert(chat, "anthropic", "openai-chat").json, back, rounds=5)
+    row("chat -> Anthropic, litellm", ours, theirs, theirs / ours, "not slower")
+
+
+def start_up() -> None:
+    print("\nStarting the command (CPU of the process)")
+    with tempfile.TemporaryDirectory() as folder:
+        small = Path(folder) / "small.json"
+        small.write_bytes(exact_json.encode(anthropic_request(8)))
+        python = [sys.executable, "-c", "pass"]
+        version = [sys.executable, "-m", "hansard", "--version"]
+        convert = [sys.executable, "-m", "hansard", "convert", str(small), "--to", "openai-chat", "-o", f"{folder}/o"]
+        bare, shown, converted = (_child(command) for command in (python, version, convert))
+    row("hansard --version, against python -c pass", shown, bare, shown / bare, "at most 4x")
+    row("hansard convert of a small file", converted, bare, converted / bare, "at most 9x")
+
+
+def _child(command: list[str]) -> float:
+    best = float("inf")
+    for _ in range(15):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        best = min(best, used * 1000)
+    return best
+
+
+if __name__ == "__main__":
+    print(f"hansard {hansard.__version__}, Python {sys.version.split()[0]}; CPU time, best of {ROUNDS} or fewer rounds")
+    conversions()
+    peers()
+    start_up()

@@ -1,0 +1,557 @@
+"""AI SDK ModelMessages: what `streamText` is given and `responseMessages` holds.  As of ai 5.0, 6.0 and 7.0.
+
+    canonical                         native
+    system                            system (`content` is a string)
+    user, assistant, tool             the same; `content` is a list of parts, or a string
+    text, reasoning                   text, reasoning; opaque reasoning in `providerOptions`
+    file                              file (`data`: base64, an https URL or a data URL), image
+    tool-call                         tool-call; its `approval` a tool-approval-request behind it and, once answered,
+                                      a tool-approval-response in the tool message
+    tool-result                       tool-result (`ai_sdk_model_results`); in an assistant message the provider's
+    raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), word for word
+
+This is a server's format: signatures are written for their provider's options. Written without a profile a document
+comes out as it came; with one (v5, v6, v7) it is what `modelMessageSchema` of that version accepts.
+Lost, and reported: ids, times, models and usage, sources, data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import force_setattr
+
+from hansard.errors import Unreadable
+from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
+from hansard.formats.ai_sdk_model_results import NAME, DataForms, accepted, read_result, write_result
+from hansard.formats.contract import Format, Target
+from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.model.calls import Place
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hansard.model.shown import answers, shown_input
+
+_ROLES = ("system", "user", "assistant", "tool")
+_REQUEST = {"signature": "signature", "inputSchemaInput": "inputSchemaInput", "requestReason": "reason"}
+_REQUEST["isAutomatic"] = "isAutomatic"
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", make=True)
+    return TextPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", cipher=True, item=True, make=True)
+    return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _write_words(kind: str, item: bool) -> Any:
+    def write(part: Any, writing: _Writing) -> dict[str, Any]:
+        rest, _ = unpack(NAME, part.extra)
+        put_opaque(rest, "providerOptions", part, item=item, make=True)
+        return {"type": kind, "text": part.text, **rest}
+
+    return write
+
+
+def _write_said(part: Any, writing: _Writing) -> dict[str, Any] | None:
+    """What has no part of its own here but was said to the model or by it."""
+    text = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": text} if type(text) is str else None
+
+
+def _read_file(block: dict[str, Any], role: str) -> Part:
+    media = take_str(block, "mediaType")
+    return DataForms.read(block, block.pop("data", None), media, {})
+
+
+def _read_image(block: dict[str, Any], role: str) -> Part:
+    media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
+    marks: dict[str, Any] = {"image": True}
+    if media is UNSET:
+        marks["untyped"] = True
+    return DataForms.read(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
+
+
+def _write_file(part: FilePart, writing: _Writing) -> dict[str, Any] | None:
+    rest, marks = unpack(NAME, part.extra)
+    data = DataForms.write(part, marks, writing.profile)
+    if data is None:
+        return None
+    media = part.media_type if type(part.media_type) is str else "application/octet-stream"
+    if marks.get("image") and writing.profile is None:
+        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
+    else:
+        out = {"type": "file", "data": data, "mediaType": media}
+    if "reference" not in marks:
+        put_opaque(rest, "providerOptions", part, make=True)
+    return {**rest, **put(out, filename=part.name)}
+
+
+def _read_call(block: dict[str, Any], role: str) -> Part:
+    call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
+    if "input" not in block:
+        raise Unfit("input")
+    fields: dict[str, Any] = {"input": block.pop("input")}
+    if type(block.get("providerExecuted")) is bool:
+        fields["provider_executed"] = block.pop("providerExecuted")
+    fields.update(take_opaque(block, "providerOptions", item=True, make=True))
+    marks = {"provider": True} if fields.get("provider_executed") is True else {}
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
+
+
+def _write_call(part: ToolCallPart, writing: _Writing) -> dict[str, Any]:
+    rest, _ = unpack(NAME, part.extra)
+    put_opaque(rest, "providerOptions", part, item=True, make=True)
+    name = part.tool_name if type(part.tool_name) is str else ""
+    out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
+    return {**put(out, providerExecuted=part.provider_executed), **rest}
+
+
+def _write_answer(part: Any, writing: _Writing) -> dict[str, Any]:
+    return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
+
+
+def _read_part(block: Any, role: str) -> Part:
+    """A part; one that is unknown or not as its type promises is kept raw."""
+    kind = block.get("type") if type(block) is dict else None
+    reader = _READERS.get(kind) if type(kind) is str else None
+    if reader is None:
+        return RawPart(format=NAME, value=block)
+    taken = dict(block)
+    del taken["type"]
+    try:
+        return reader(taken, role)  # type: ignore[no-any-return]
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "file": _read_file,
+    "image": _read_image,
+    "tool-call": _read_call,
+    "tool-result": read_result,
+}
+_SAID: dict[type, Any] = {
+    TextPart: _write_words("text", False),
+    FilePart: _write_file,
+    RefusalPart: _write_said,
+    CompactionPart: _write_said,
+    RawPart: lambda part, writing: part.value if part.format == NAME else None,
+}
+_WRITERS: dict[str, dict[type, Any]] = {
+    "user": {**_SAID, RetryPart: _write_said},
+    "assistant": {
+        **_SAID,
+        ReasoningPart: _write_words("reasoning", True),
+        ToolCallPart: _write_call,
+        ToolResultPart: _write_answer,
+    },
+    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer, RawPart: _SAID[RawPart]},
+}
+
+
+# -- approvals -----------------------------------------------------------------------------------------------------
+
+
+def _read_request(block: Any, call: Any) -> dict[str, Any] | None:
+    """The approval that a request right behind its call asks for; None when it is anything else."""
+    if type(block) is not dict or block.get("type") != "tool-approval-request" or type(call) is not ToolCallPart:
+        return None
+    if call.approval is not UNSET or block.get("toolCallId") != call.tool_call_id:
+        return None
+    known = {native: name for name, native in _REQUEST.items()}
+    approval: dict[str, Any] = {}
+    for key, value in block.items():
+        if key == "approvalId" and type(value) is str:
+            approval["id"] = value
+        elif key in known:
+            approval[known[key]] = value
+        elif key not in ("type", "toolCallId"):
+            return None
+    return approval if "id" in approval else None
+
+
+def _write_request(call: ToolCallPart, call_id: str) -> dict[str, Any] | None:
+    approval = call.approval
+    if type(approval) is not dict or type(approval.get("id")) is not str:
+        return None
+    out = {"type": "tool-approval-request", "approvalId": approval["id"], "toolCallId": call_id}
+    return {**out, **{native: approval[name] for name, native in _REQUEST.items() if name in approval}}
+
+
+def _read_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCallPart | None:
+    """The call that a response answers, if the call's approval can say all of it."""
+    if type(block) is not dict or block.get("type") != "tool-approval-response":
+        return None
+    call = asked.get(block["approvalId"]) if type(block.get("approvalId")) is str else None
+    if call is None or "approved" in call.approval or type(block.get("approved")) is not bool:
+        return None
+    left = {key: value for key, value in block.items() if key not in ("type", "approvalId", "approved")}
+    if "reason" in left and type(left.pop("reason")) is not str:
+        return None
+    if left != ({"providerExecuted": True} if call.provider_executed is True else {}):
+        return None
+    return call
+
+
+def _write_response(call: ToolCallPart) -> dict[str, Any] | None:
+    approval: Any = call.approval
+    if _write_request(call, "") is None or type(approval.get("approved")) is not bool:
+        return None
+    out = {"type": "tool-approval-response", "approvalId": approval["id"], "approved": approval["approved"]}
+    if type(approval.get("reason")) is str:
+        out["reason"] = approval["reason"]
+    return {**out, "providerExecuted": True} if call.provider_executed is True else out
+
+
+def _layout(calls: list[tuple[str, bool]], results: list[str]) -> list[tuple[str, bool]]:
+    """The usual order of a tool message: for each call its response, then its result; else all responses first.
+
+    `calls` are ids with "was it answered by a person"; the outcome are ids with "is it the response".
+    """
+    order = [call_id for call_id, _ in calls if call_id in results]
+    if order != results:
+        return [(call_id, True) for call_id, said in calls if said] + [(call_id, False) for call_id in results]
+    out: list[tuple[str, bool]] = []
+    for call_id, said in calls:
+        if said:
+            out.append((call_id, True))
+        if call_id in results:
+            out.append((call_id, False))
+    return out
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """One list of messages on its way in; responses to approvals go to the calls they answer."""
+
+    def __init__(self) -> None:
+        self.out: list[Message] = []
+        self.asked: dict[str, ToolCallPart] = {}
+        self.calls: list[ToolCallPart] = []
+        self.unsaid: list[Any] = []  # the responses of a tool message that needed no message of its own
+
+    def message(self, record: Any, path: str) -> None:
+        if type(record) is not dict:
+            raise Unreadable("a message expected", path)
+        record = dict(record)
+        role, content = record.pop("role", None), record.pop("content", None)
+        if type(role) is not str:
+            raise Unreadable("no role; it is system, user, assistant or tool", f"{path}.role")
+        if not isinstance(content, str | list):
+            raise Unreadable("content is neither a string nor a list", f"{path}.content")
+        marks: dict[str, Any] = {} if role in _ROLES else {"role": True}
+        if isinstance(content, str):
+            if role != "system":
+                marks["content"] = "string"
+            parts: list[Any] = [TextPart(text=content)]
+        elif role == "tool":
+            self.tool(record, content, marks)
+            return
+        else:
+            if role == "system":
+                marks["content"] = "list"
+            parts = self.parts(content, role)
+        if role == "assistant":
+            self.calls = [part for part in parts if type(part) is ToolCallPart]
+        else:
+            self.calls = []
+        self.unsaid = []
+        self.out.append(Message(role=role, parts=parts, extra=pack(NAME, record, marks)))
+
+    def parts(self, content: list[Any], role: str) -> list[Any]:
+        parts: list[Any] = []
+        for block in content:
+            approval = _read_request(block, parts[-1] if parts else None)
+            if approval is not None and approval["id"] not in self.asked:
+                force_setattr(parts[-1], "approval", approval)
+                self.asked[approval["id"]] = parts[-1]
+            else:
+                parts.append(_read_part(block, role))
+        return parts
+
+    def tool(self, record: dict[str, Any], content: list[Any], marks: dict[str, Any]) -> None:
+        parts: list[Any] = []
+        responses: list[tuple[int, ToolCallPart]] = []
+        for i, block in enumerate(content):
+            call = _read_response(block, self.asked)
+            if call is None:
+                parts.append(_read_part(block, "tool"))
+                continue
+            approval = {**call.approval, "approved": block["approved"]}
+            if "reason" in block:
+                approval["reason"] = block["reason"]
+            force_setattr(call, "approval", approval)
+            responses.append((i, call))
+        if self.unsaid:
+            self.out.append(Message(role="tool", parts=[], extra=pack(NAME, {}, {"responses": self.unsaid})))
+        places = [[i, call.approval["id"]] for i, call in responses]
+        if responses and not self.usual(parts, responses):
+            marks["responses"] = places
+        elif not responses and any(_answered(call) for call in self.calls):
+            marks["responses"] = []
+        self.unsaid, self.calls = [], []
+        if parts or record or marks or not content:
+            self.out.append(Message(role="tool", parts=parts, extra=pack(NAME, record, marks)))
+        else:
+            self.unsaid = places
+
+    def usual(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
+        """Would the responses be written in these places?"""
+        answered = [call for call in self.calls if _answered(call)]
+        if len(answered) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
+            return False
+        calls = [(str(call.tool_call_id), _answered(call)) for call in self.calls]
+        results = [part.tool_call_id for part in parts]
+        if len({call_id for call_id, _ in calls}) != len(calls) or len(set(results)) != len(results):
+            return False
+        order = _layout(calls, results)
+        return [str(call.tool_call_id) for _, call in responses] == [one for one, said in order if said] and [
+            i for i, _ in responses
+        ] == [i for i, (_, said) in enumerate(order) if said]
+
+
+def _answered(call: ToolCallPart) -> bool:
+    return _write_response(call) is not None
+
+
+class _Writing:
+    """One conversation on its way out: ids and names of calls, and which responses are still to be said."""
+
+    def __init__(self, messages: list[Message], profile: str | None) -> None:
+        self.messages, self.profile = messages, profile
+        self.ids: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        self.said: set[int] = set()
+        found = answers(messages)
+        for n, (place, call) in enumerate(self.calls(messages)):
+            self.ids[id(call)] = call.tool_call_id if type(call.tool_call_id) is str else f"call-{n + 1}"
+            if place in found and type(call.tool_name) is str:
+                self.names[id(found[place])] = call.tool_name
+            if place in found:
+                self.ids[id(found[place])] = self.ids[id(call)]
+        self.asked = {call.approval["id"]: call for _, call in reversed(self.calls(messages)) if _answered(call)}
+
+    def calls(self, messages: list[Message]) -> list[tuple[Place, ToolCallPart]]:
+        return [
+            ((i, j), part)
+            for i, message in enumerate(messages)
+            for j, part in enumerate(message.parts)
+            if type(part) is ToolCallPart
+        ]
+
+    def id_of(self, part: Any) -> str:
+        own = part.tool_call_id
+        return own if type(own) is str else self.ids.get(id(part), "")
+
+    def name_of(self, part: Any) -> str:
+        return part.tool_name if type(part.tool_name) is str else self.names.get(id(part), "")
+
+    def records(self) -> list[dict[str, Any]]:
+        for message in self.messages:
+            for place in _responses_mark(message):
+                if place[1] in self.asked:
+                    self.said.add(id(self.asked[place[1]]))
+        out: list[dict[str, Any]] = []
+        for i, message in enumerate(self.messages):
+            record = self.record(message, i)
+            if record is not None:
+                out.append(record)
+            if message.role == "assistant" and not self.answered_next(i):
+                content = [self.respond(part) for part in message.parts if self.to_say(part)]
+                if content:
+                    out.append({"role": "tool", "content": content})
+        return out
+
+    def answered_next(self, i: int) -> bool:
+        return i + 1 < len(self.messages) and self.messages[i + 1].role == "tool"
+
+    def to_say(self, part: Any) -> bool:
+        if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
+            return False
+        return _answered(part)
+
+    def respond(self, call: Any) -> dict[str, Any]:
+        self.said.add(id(call))
+        response = _write_response(call)
+        assert response is not None
+        return response
+
+    def record(self, message: Message, i: int) -> dict[str, Any] | None:
+        rest, marks = unpack(NAME, message.extra)
+        role = "system" if message.role == "developer" else message.role
+        if role not in _ROLES and not marks.get("role"):
+            return None
+        content: Any
+        if role == "system":
+            content = self.system(message, marks)
+            if content is None:
+                return None
+        elif self.is_string(message, marks):
+            content = message.parts[0].text  # type: ignore[union-attr]
+        else:
+            content = self.content(message, role, i)
+            if message.parts and not content and "responses" not in marks:
+                return None
+        return {"role": role, "content": content, **rest}
+
+    def system(self, message: Message, marks: dict[str, Any]) -> Any:
+        if marks.get("content") == "list" and self.profile is None:
+            return self.content(message, "user", -1)
+        texts = [part.text for part in message.parts if type(part) is TextPart]
+        return "\n\n".join(texts) if texts or not message.parts else None
+
+    def is_string(self, message: Message, marks: dict[str, Any]) -> bool:
+        if marks.get("content") != "string" or len(message.parts) != 1:
+            return False
+        part = message.parts[0]
+        return type(part) is TextPart and part.extra is UNSET and (self.profile is None or message.role != "tool")
+
+    def content(self, message: Message, role: str, i: int) -> list[Any]:
+        writers = _WRITERS.get(role, _WRITERS["user"])
+        out: list[Any] = []
+        for part in message.parts:
+            writer = writers.get(type(part))
+            made = writer(part, self) if writer is not None else None
+            if made is None:
+                continue
+            out.append(made)
+            if type(part) is ToolCallPart and self.profile != "v5":
+                request = _write_request(part, self.id_of(part))
+                if request is not None:
+                    out.append(request)
+        if role == "tool" and self.profile != "v5":
+            out = self.with_responses(message, out, i)
+        return out
+
+    def with_responses(self, message: Message, results: list[Any], i: int) -> list[Any]:
+        marks = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
+        if "responses" in marks:
+            for at, approval_id in _responses_mark(message):
+                if approval_id in self.asked:
+                    results.insert(at, self.respond(self.asked[approval_id]))
+            return results
+        before = self.messages[i - 1] if i else message
+        calls = [part for part in before.parts if type(part) is ToolCallPart] if before.role == "assistant" else []
+        due = [call for call in calls if self.to_say(call)]
+        if not due:
+            return results
+        by_id = {self.id_of(call): call for call in calls}
+        ids = [one["toolCallId"] for one in results if type(one) is dict and one.get("type") == "tool-result"]
+        if len(by_id) != len(calls) or len(set(ids)) != len(results):
+            return [*map(self.respond, due), *results]
+        order = _layout([(self.id_of(call), call in due) for call in calls], ids)
+        by_result = dict(zip(ids, results, strict=True))
+        return [self.respond(by_id[one]) if said else by_result[one] for one, said in order]
+
+
+def _responses_mark(message: Message) -> list[tuple[int, str]]:
+    given = unpack(NAME, message.extra)[1].get("responses") if message.extra is not UNSET else None
+    if type(given) is not list:
+        return []
+    return [
+        (one[0], one[1])
+        for one in given
+        if type(one) is list and len(one) == 2 and type(one[0]) is int and type(one[1]) is str
+    ]
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def read(document: Any) -> Conversation:
+    """A list of ModelMessages, or an object with it as `messages`."""
+    body: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
+    records, where = document, "$"
+    if type(document) is dict:
+        body, where = dict(document), "$.messages"
+        records, marks = body.pop("messages", None), {"shape": "object"}
+    if type(records) is not list:
+        raise Unreadable("no list of messages", where)
+    reading = _Reading()
+    for i, record in enumerate(records):
+        reading.message(record, f"{where}[{i}]")
+    return Conversation(messages=reading.out, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list."""
+    rest, marks = unpack(NAME, conversation.extra)
+    records = _Writing(conversation.messages, target.profile).records()
+    if target.profile is not None:
+        records = accepted(records, target.profile)
+    return {"messages": records, **rest} if marks.get("shape") == "object" else records
+
+
+_TELLING = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
+
+
+def fits(document: Any) -> int:
+    """ModelMessages have hyphens in their types and `providerOptions`; plain ones could be others' too."""
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records:
+        return 0
+    sure = 1
+    for record in records:
+        if type(record) is not dict or record.get("role") not in _ROLES or "parts" in record:
+            return 0
+        content = record.get("content")
+        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type")):
+            return 0
+        if "providerOptions" in record:
+            sure = 3
+        if type(content) is list:
+            for part in content:
+                found = _part_fits(part)
+                if not found:
+                    return 0
+                sure = max(sure, found)
+        elif type(content) is not str or record["role"] == "tool":
+            return 0
+    return sure
+
+
+def _part_fits(part: Any) -> int:
+    if type(part) is not dict or type(part.get("type")) is not str:
+        return 0
+    kind = part["type"]
+    if kind in _TELLING or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
+        return 3
+    if kind == "reasoning" and type(part.get("text")) is str:
+        return 2
+    return (
+        1 if kind == "text" and not part.keys() - {"type", "text"} else 1 if kind in ("file", "image", "custom") else 0
+    )
+
+
+FORMAT = Format(
+    name=NAME,
+    title="AI SDK ModelMessages",
+    read=read,
+    write=write,
+    fits=fits,
+    profiles=("v5", "v6", "v7"),
+    binds=True,
+)

@@ -1,0 +1,153 @@
+"""Tool parts of UIMessages: a call and its result in one part, `tool-<name>` or `dynamic-tool`, AI SDK 5 to 7.
+
+    state                                canonical
+    input-streaming                      call; the text so far is `input_text`; the state is a mark
+    input-available                      call
+    approval-requested, -responded       call with `approval`
+    output-available                     call and result
+    output-error                         call and result with `is_error`; words that were no JSON are `input_text`
+    output-denied                        call and result with status denied, its output the reason
+
+Title, tool metadata, encodings and provider metadata are residue of the call, result metadata of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
+from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.model.parts import ToolCallPart, ToolResultPart
+from hansard.model.shown import Answer, denied, failed, shown_error, shown_input, shown_output, without_ciphers
+
+NAME = "ai-sdk-ui"
+_OUTPUT = ("output-available", "output-error", "output-denied")
+_STATES = ("input-streaming", "input-available", "approval-requested", "approval-responded", *_OUTPUT)
+
+
+def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCallPart, ToolResultPart | None]:
+    """The call and, when there is one, the result of a tool part whose type and name are taken."""
+    call_id, state = take_str(block, "toolCallId"), take_str(block, "state")
+    if state not in _STATES:
+        raise Unfit("state")
+    marks: dict[str, Any] = {"dynamic": True} if dynamic else {}
+    fields: dict[str, Any] = {"input": block.pop("input", UNSET), "approval": block.pop("approval", UNSET)}
+    raw = block.get("rawInput")
+    if type(raw) is str and (state == "input-streaming" or (state == "output-error" and fields["input"] is UNSET)):
+        fields["input_text"] = block.pop("rawInput")
+    if fields["input"] is UNSET and state not in ("input-streaming", "output-error"):
+        marks["inputless"] = True
+    if type(block.get("providerExecuted")) is bool:
+        fields["provider_executed"] = block.pop("providerExecuted")
+    fields.update(take_opaque(block, "callProviderMetadata", item=True))
+    result = _read_result(block, call_id, name, state, fields) if state in _OUTPUT else None
+    if fields["approval"] is not UNSET and not _approval_fits(fields["approval"], state):
+        marks["approval"] = True
+    call = ToolCallPart(tool_call_id=call_id, tool_name=name, **fields)
+    if _state_of(call, result) != state:
+        marks["state"] = state
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks)), result
+
+
+def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, call: dict[str, Any]) -> ToolResultPart:
+    marks: dict[str, Any] = {}
+    fields: dict[str, Any] = {"is_error": state != "output-available"}
+    if state == "output-available":
+        fields["output"] = block.pop("output", UNSET)
+        if fields["output"] is UNSET:
+            marks["outputless"] = True
+        if type(block.get("preliminary")) is bool:
+            fields["preliminary"] = block.pop("preliminary")
+    elif state == "output-error":
+        fields["output"] = take_str(block, "errorText")
+    else:
+        reason = call["approval"].get("reason") if type(call["approval"]) is dict else None
+        fields.update(output=reason if type(reason) is str else UNSET, status="denied")
+    if call.get("provider_executed") is True:
+        fields["provider_executed"] = marks["provider"] = True
+    rest = {key: block.pop(key) for key in ("resultProviderMetadata",) if key in block}
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
+
+
+def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str) -> dict[str, Any]:
+    """The part that says both; an approval or a state that does not suit the rest is written only as it came."""
+    rest, marks = unpack(NAME, call.extra)
+    put_opaque(rest, "callProviderMetadata", call, item=True)
+    name = call.tool_name if type(call.tool_name) is str else ""
+    out: dict[str, Any] = {"type": f"tool-{name}"}
+    if marks.get("dynamic"):
+        out = {"type": "dynamic-tool", "toolName": name}
+    usual = _state_of(call, answer)
+    state = marks.get("state", usual)
+    if state not in _STATES or (state in _OUTPUT) != (usual in _OUTPUT):
+        state = usual
+    out.update(toolCallId=call_id, state=state)
+    _put_input(out, call, state, marks)
+    put(out, providerExecuted=call.provider_executed)
+    if answer is not None:
+        result_rest, result_marks = unpack(NAME, answer.extra)
+        if state == "output-available":
+            _put_output(out, answer, result_marks)
+        elif state == "output-error":
+            out["errorText"] = shown_error(answer)
+        rest.update(result_rest)
+    if state == "output-denied" and not marks.get("approval"):
+        out["approval"] = _denial(call, answer, call_id)
+    elif call.approval is not UNSET and (marks.get("approval") or _approval_fits(call.approval, state)):
+        out["approval"] = call.approval
+    out.update(rest)
+    return out
+
+
+def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, marks: dict[str, Any]) -> None:
+    if state == "input-streaming":
+        put(out, input=call.input, rawInput=call.input_text)
+    elif state == "output-error" and call.input is UNSET:
+        put(out, rawInput=call.input_text)
+    elif call.input is not UNSET or not marks.get("inputless"):
+        out["input"] = shown_input(call)
+
+
+def _put_output(out: dict[str, Any], answer: Answer, marks: dict[str, Any]) -> None:
+    value = shown_output(answer)
+    if value is not None or not marks.get("outputless"):
+        hide = getattr(answer, "provider_executed", UNSET) is True and not marks.get("provider")
+        out["output"] = without_ciphers(value) if hide else value
+    put(out, preliminary=getattr(answer, "preliminary", UNSET))
+
+
+def _state_of(call: ToolCallPart, answer: Answer | None) -> str:
+    """The state that call and answer are in by themselves."""
+    if answer is not None:
+        return "output-denied" if denied(answer) else "output-error" if failed(answer) else "output-available"
+    if _approval_fits(call.approval, "approval-responded"):
+        return "approval-responded"
+    return "approval-requested" if _approval_fits(call.approval, "approval-requested") else "input-available"
+
+
+def _approval_fits(approval: Any, state: str) -> bool:
+    """Does the AI SDK take this approval in this state?"""
+    if type(approval) is not dict or type(approval.get("id")) is not str:
+        return False
+    approved, reason = approval.get("approved", UNSET), approval.get("reason", UNSET)
+    if state == "approval-requested":
+        return approved is UNSET and reason is UNSET
+    if reason is not UNSET and type(reason) is not str:
+        return False
+    if state == "approval-responded":
+        return type(approved) is bool
+    if state == "output-denied":
+        return approved is False
+    return approved is True and state in ("output-available", "output-error")
+
+
+def _denial(call: ToolCallPart, answer: Answer | None, call_id: str) -> dict[str, Any]:
+    """The approval of a call that was denied, as it came or as the denial must have been."""
+    given: Any = call.approval
+    if _approval_fits(given, "output-denied"):
+        return given  # type: ignore[no-any-return]
+    out = {"id": given["id"]} if type(given) is dict and type(given.get("id")) is str else {"id": f"approval-{call_id}"}
+    reason = shown_error(answer) if answer is not None else ""
+    return {**out, "approved": False, **({"reason": reason} if reason else {})}

@@ -1,0 +1,392 @@
+"""OpenAI Chat Completions: a request, a bare list of messages, or a response.  As of openai 3.49.0.
+
+    canonical                         native
+    system, developer, user           the same roles; `name` is residue
+    assistant                         content, then refusal, then tool_calls: reasoning first, calls last
+    tool                              one `tool` record for each result; `function` is the older spelling
+    text                              the content string, or a text part; `audio.transcript`
+    refusal                           the field `refusal`, or a refusal part
+    tool-call                         tool_calls: function, custom; `function_call` is the older spelling
+    file                              image_url, input_audio, file; `audio` of an assistant
+    reasoning                         the dialects' keys, see `openai_chat_reasoning`; written only if read there
+    raw(openai-chat)                  any other part, word for word
+
+Settings around the messages (model, tools, sampling ...) stay with the conversation. The first choice of a response
+is the message, other choices stay with the conversation. Lost, and reported: the order of text and calls in a turn,
+errors of tools, files of results, ids, times, agents, other providers' reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.law import Law
+from hansard.formats.openai_chat_content import (
+    NAME,
+    OWN,
+    PARTS,
+    PROVIDER,
+    SOUND_FORMATS,
+    read_content,
+    write_content,
+)
+from hansard.formats.openai_chat_reasoning import read_reasoning, write_reasoning
+from hansard.formats.openai_chat_tools import (
+    read_call,
+    read_function_call,
+    read_result,
+    write_call,
+    write_function_call,
+    write_result,
+)
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+
+_ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
+_STOP = {canonical: native for native, canonical in _FINISH.items()}
+_CHOICE = {"index": 0, "logprobs": None}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(record: Any, place: str, i: int, names: dict[str, str], out: list[Message]) -> None:
+    """One record becomes one message; results of tools that follow one another become one message together."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", place.format(i))
+    taken = dict(record)
+    role = taken.pop("role", None)
+    if role == "assistant":
+        out.append(_read_assistant(taken, names))
+    elif role == "tool" or role == "function":
+        result = read_result(taken, role, names)
+        if out and out[-1].role == "tool":
+            out[-1].parts.append(result)
+        else:
+            out.append(Message(role="tool", parts=[result]))
+    elif type(role) is not str:
+        raise Unreadable(f"no role {role!r}; it is one of {', '.join(_ROLES)}", f"{place.format(i)}.role")
+    elif role in _ROLES:
+        marks: dict[str, Any] = {}
+        parts = read_content(taken.pop("content", UNSET), taken, marks, more=False)
+        out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
+    else:
+        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        out.append(Message(role="event", parts=[raw]))
+
+
+def _read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) -> Message:
+    marks: dict[str, Any] = about.pop("marks", {})
+    content = record.pop("content", UNSET)
+    said: list[Any] = []
+    thoughts: list[Any] = []
+    if record:
+        thoughts = read_reasoning(record, marks)
+        if type(record.get("audio")) is dict and type(record["audio"].get("id")) is str:
+            said += _read_spoken(record.pop("audio"))
+        if type(record.get("refusal")) is str and record["refusal"]:
+            said.append(RefusalPart(text=record.pop("refusal")))
+        if type(record.get("tool_calls")) is list and record["tool_calls"]:
+            said += [read_call(item, names) for item in record.pop("tool_calls")]
+        said += read_function_call(record)
+    parts = read_content(content, record, marks, more=bool(said or thoughts))
+    return Message(role="assistant", parts=[*thoughts, *parts, *said], **about, extra=pack(NAME, record, marks))
+
+
+def _write_assistant(message: Message) -> dict[str, Any]:
+    rest, marks = unpack(NAME, message.extra)
+    thoughts: list[Any] = []
+    content: list[Any] = []
+    calls: list[Any] = []
+    out: dict[str, Any] = {}
+    part: Any
+    for part in message.parts:
+        kind = type(part)
+        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else {}
+        if kind is ReasoningPart or (kind is RawPart and "key" in own):
+            thoughts.append(part)
+        elif kind is ToolCallPart:
+            if own.get("kind") == "function_call":
+                out["function_call"] = write_function_call(part)
+            elif part.provider_executed is not True:
+                calls.append(write_call(part))
+        elif own.get("at") == "tool_calls" and kind is RawPart:
+            calls.append(part.value)
+        elif own.get("at") == "audio":
+            out["audio"] = {**out.get("audio", {}), **_write_spoken(part)}
+        elif kind is RefusalPart and "at" not in own and "refusal" not in out:
+            if part.text:
+                out["refusal"] = part.text
+        else:
+            content.append(part)
+    if calls:
+        out["tool_calls"] = calls
+    write_reasoning(thoughts, marks, out)
+    return put({"role": "assistant"}, content=write_content(content, marks, bool(out))) | out | rest
+
+
+def _read_spoken(audio: dict[str, Any]) -> list[Any]:
+    """An answer that was spoken: the words are text, the sound is a file."""
+    rest = dict(audio)
+    parts: list[Any] = []
+    if type(rest.get("transcript")) is str:
+        parts.append(TextPart(text=rest.pop("transcript"), extra={NAME: {MARKS: {"at": "audio"}}}))
+    file_id, data = take_str(rest, "id"), take_maybe_str(rest, "data")
+    extra = pack(NAME, rest, {"at": "audio"})
+    parts.append(FilePart(media_type="audio/*", file_id=file_id, data=data, binding=OWN, extra=extra))
+    return parts
+
+
+def _write_spoken(part: Any) -> dict[str, Any]:
+    if type(part) is TextPart:
+        return {"transcript": part.text}
+    if type(part) is FilePart:
+        return put({}, id=part.file_id, data=part.data) | unpack(NAME, part.extra)[0]
+    return {}
+
+
+def _write_message(message: Message, out: list[dict[str, Any]]) -> None:
+    if message.role == "assistant":
+        out.append(_write_assistant(message))
+    elif message.role == "tool":
+        for part in message.parts:
+            if type(part) is ToolResultPart and part.provider_executed is not True:
+                out.append(write_result(part))
+    elif message.role == "event":
+        for part in message.parts:
+            if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
+                out.append(part.value)
+    else:
+        rest, marks = unpack(NAME, message.extra)
+        content = write_content(message.parts, marks, more=False)
+        out.append({**put({"role": message.role}, content=content), **rest})
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_response(body: dict[str, Any]) -> Conversation:
+    choices = body.pop("choices")
+    marks: dict[str, Any] = {"shape": "response"}
+    if not choices:
+        return Conversation(messages=[], extra=pack(NAME, body, marks))
+    choice = dict(choices[0]) if type(choices[0]) is dict else {}
+    record = choice.pop("message", None)
+    if type(record) is not dict:
+        raise Unreadable("no message in the first choice", "$.choices[0].message")
+    if len(choices) > 1:
+        marks["choices"] = choices[1:]
+    said: dict[str, Any] = {}
+    record = dict(record)
+    role = record.pop("role", UNSET)
+    if role != "assistant":
+        said["role"] = [] if role is UNSET else [role]
+    finish = take_maybe_str(choice, "finish_reason")
+    reason = _FINISH.get(finish, finish) if type(finish) is str else UNSET
+    if type(reason) is str and _STOP.get(reason, reason) != finish:
+        said["finish_reason"] = finish
+    if choice != _CHOICE:
+        said["choice"] = choice
+    name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
+    model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
+    usage = _read_usage(body)
+    message = _read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
+    return Conversation(messages=[message], extra=pack(NAME, body, marks))
+
+
+def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    if not messages:
+        return {"choices": [], **rest}
+    message = messages[0]
+    said = unpack(NAME, message.extra)[1]
+    record = _write_assistant(message)
+    if type(said.get("role")) is list:
+        del record["role"]
+        if said["role"]:
+            record["role"] = said["role"][0]
+    left, others = said.get("choice"), marks.get("choices")
+    choice = {**(left if type(left) is dict else _CHOICE), "message": record}
+    if message.finish_reason is not UNSET:
+        reason = said.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
+        choice["finish_reason"] = reason
+    model = message.model if message.model is not UNSET else ModelRef()
+    out = put({}, id=model.response_id, model=model.name)
+    out["choices"] = [choice, *others] if type(others) is list else [choice]
+    return {**put(out, usage=_write_usage(message.usage)), **rest}
+
+
+_COUNTS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"), ("total_tokens", "total_tokens"))
+_DETAILS = (
+    ("cache_read_tokens", "prompt_tokens_details", "cached_tokens"),
+    ("cache_write_tokens", "prompt_tokens_details", "cache_write_tokens"),
+    ("reasoning_tokens", "completion_tokens_details", "reasoning_tokens"),
+)
+
+
+def _read_usage(body: dict[str, Any]) -> Usage | UnsetType:
+    """Take the counts; other counts are residue of the usage. A usage without any count stays where it is."""
+    if type(body.get("usage")) is not dict:
+        return UNSET
+    rest = dict(body["usage"])
+    counts: dict[str, Any] = {}
+    for name, key in _COUNTS:
+        if type(rest.get(key)) is int:
+            counts[name] = rest.pop(key)
+    for name, group, key in _DETAILS:
+        if type(rest.get(group)) is dict and type(rest[group].get(key)) is int:
+            rest[group] = dict(rest[group])
+            counts[name] = rest[group].pop(key)
+            if not rest[group]:
+                del rest[group]
+    if not counts:
+        return UNSET
+    del body["usage"]
+    return Usage(**counts, extra=pack(NAME, rest))
+
+
+def _write_usage(usage: Usage | UnsetType) -> Any:
+    if usage is UNSET:
+        return UNSET
+    rest, _ = unpack(NAME, usage.extra)
+    out: dict[str, Any] = {}
+    for name, key in _COUNTS:
+        put(out, **{key: getattr(usage, name)})
+    out.update(rest)
+    for name, group, key in _DETAILS:
+        if getattr(usage, name) is not UNSET:
+            left = out.get(group)
+            out[group] = {**(left if type(left) is dict else {}), key: getattr(usage, name)}
+    return out
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of messages, or a response body."""
+    marks: dict[str, Any] = {}
+    if type(document) is list:
+        document, marks = {"messages": document}, {"shape": "list"}
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    body = dict(document)
+    if type(body.get("choices")) is list and "messages" not in body:
+        return _read_response(body)
+    records = body.pop("messages", None)
+    if type(records) is not list:
+        raise Unreadable("no list of messages", "$.messages")
+    messages: list[Message] = []
+    names: dict[str, str] = {}
+    place = "$[{}]" if marks else "$.messages[{}]"
+    for i, record in enumerate(records):
+        _read_message(record, place, i, names, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages = conversation.messages
+    if marks.get("shape") == "response":
+        if not messages or (len(messages) == 1 and messages[0].role == "assistant"):
+            return _write_response(messages, rest, marks)
+        rest = {}
+    records: list[dict[str, Any]] = []
+    for message in messages:
+        _write_message(message, records)
+    return records if marks.get("shape") == "list" else {**rest, "messages": records}
+
+
+# -- detection -----------------------------------------------------------------------------------------------------
+
+_NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns")
+_DIALECT = ("reasoning_content", "reasoning_details", "thinking_blocks", "tool_call_id", "function_call")
+_NOT_SETTINGS = ("system", "contents", "input", "stop_sequences", "anthropic_version", "systemInstruction")
+_SETTINGS = ("max_completion_tokens", "response_format", "frequency_penalty", "presence_penalty", "logit_bias", "seed")
+_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "openai/")
+_MORE_SETTINGS = ("reasoning_effort", "stream_options", "parallel_tool_calls", "logprobs", "functions", "n")
+
+
+def fits(document: Any) -> int:
+    """Chat has keys nobody else has; a plain list of roles and strings could be others' too."""
+    records = document
+    if type(document) is dict:
+        choices = document.get("choices")
+        if type(choices) is list and "messages" not in document:
+            whole = document.get("object") == "chat.completion"
+            first = choices[0] if choices else {"message": {}} if whole else None
+            return 3 if type(first) is dict and type(first.get("message")) is dict else 0
+        if any(key in document for key in _NOT_SETTINGS):
+            return 0
+        records = document.get("messages")
+    if type(records) is not list or not records:
+        return 0
+    best = 1
+    for record in records:
+        if (sure := _record_fits(record)) == 0:
+            return 0
+        best = max(best, sure)
+    if best < 3 and type(document) is dict:
+        if any(key in document for key in (*_SETTINGS, *_MORE_SETTINGS)) or _function_tools(document.get("tools")):
+            return 3
+        model = document.get("model")
+        if type(model) is str and model.startswith(_MODELS):
+            return 3
+        if type(model) is str and records[0]["role"] in ("system", "developer"):
+            return 2
+    return best
+
+
+def _record_fits(record: Any) -> int:
+    if type(record) is not dict or record.get("role") not in _ROLES or any(key in record for key in _NOT_CHAT):
+        return 0
+    content, calls = record.get("content"), record.get("tool_calls")
+    best = 3 if any(key in record for key in _DIALECT) or record["role"] == "function" else 1
+    if type(content) is list:
+        for block in content:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text" or kind == "refusal":
+                continue
+            if type(kind) is not str or kind not in PARTS or kind not in block:
+                return 0 if best < 3 else best
+            best = 3
+    elif type(content) is dict:
+        return 0
+    if type(calls) is list and calls:
+        known = all(type(call) is dict and ("function" in call or "custom" in call) for call in calls)
+        best = 3 if known else 0
+    return best
+
+
+def _function_tools(tools: Any) -> bool:
+    return type(tools) is list and bool(tools) and type(tools[0]) is dict and type(tools[0].get("function")) is dict
+
+
+LAW = Law(
+    provider=PROVIDER,
+    roles={**{role: role for role in ("system", "developer", "user", "assistant", "tool")}, "event": None},
+    parts={
+        "system": frozenset({TextPart}),
+        "developer": frozenset({TextPart}),
+        "user": frozenset({TextPart, FilePart}),
+        "assistant": frozenset({TextPart, RefusalPart, ToolCallPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    id_pattern=r".{1,64}",
+    empty_text=True,
+    media=frozenset({"image/", *SOUND_FORMATS, "application/pdf"}),
+    result_parts=frozenset({TextPart}),
+)
+FORMAT = Format(
+    name=NAME,
+    title="OpenAI Chat Completions",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+)

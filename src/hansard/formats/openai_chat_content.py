@@ -1,0 +1,221 @@
+"""The content of Chat Completions messages: a string, or parts (text, refusal, image_url, input_audio, file)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
+
+NAME = "openai-chat"
+PROVIDER = "openai"
+OWN = Binding(provider=PROVIDER)
+_SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+SOUND_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+
+
+def _read_text(block: dict[str, Any]) -> Part:
+    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+
+
+def _write_text(part: TextPart) -> dict[str, Any]:
+    return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_refusal(block: dict[str, Any]) -> Part:
+    return RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block, {"at": "content"}))
+
+
+def _write_refusal(part: RefusalPart) -> dict[str, Any]:
+    return {"type": "refusal", "refusal": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_image(block: dict[str, Any]) -> Part:
+    image, marks = block.pop("image_url", None), {}
+    if type(image) is str:
+        image, marks = {"url": image}, {"string": True}
+    if type(image) is not dict:
+        raise Unfit("image_url")
+    inner = dict(image)
+    url = take_str(inner, "url")
+    fields = _from_data_url(url) or {"url": url, "media_type": "image/*"}
+    return _file(fields, "image_url", block, inner, marks)
+
+
+def _read_audio(block: dict[str, Any]) -> Part:
+    inner = take_object(block, "input_audio")
+    data, format = take_str(inner, "data"), take_str(inner, "format")
+    return _file({"data": data, "media_type": _SOUNDS.get(format, f"audio/{format}")}, "input_audio", block, inner, {})
+
+
+def _read_file(block: dict[str, Any]) -> Part:
+    inner = take_object(block, "file")
+    marks: dict[str, Any] = {}
+    data, file_id = take_maybe_str(inner, "file_data"), take_maybe_str(inner, "file_id")
+    fields: dict[str, Any] = {"name": take_maybe_str(inner, "filename"), "file_id": file_id}
+    if data is not UNSET:
+        found = _from_data_url(data)
+        fields.update(found or {"data": data})
+        if not found:
+            marks["bare"] = True
+    elif file_id is UNSET:
+        raise Unfit("file")
+    if file_id is not UNSET:
+        fields["binding"] = OWN
+    return _file(fields, "file", block, inner, marks)
+
+
+def take_object(block: dict[str, Any], key: str) -> dict[str, Any]:
+    value = block.pop(key, None)
+    if type(value) is not dict:
+        raise Unfit(key)
+    return dict(value)
+
+
+def _file(
+    fields: dict[str, Any], kind: str, rest: dict[str, Any], inner: dict[str, Any], marks: dict[str, Any]
+) -> Part:
+    part = FilePart(**fields)
+    if inner:
+        rest[kind] = inner
+    if _kind_of(part) != kind or (kind == "input_audio" and part.media_type not in SOUND_FORMATS):
+        marks["kind"] = kind
+    extra = pack(NAME, rest, marks)
+    return part if extra is UNSET else FilePart(**fields, extra=extra)
+
+
+def _from_data_url(url: str) -> dict[str, Any] | None:
+    """Media type and data of a data URL that would be written the same again."""
+    head, comma, data = url.partition(";base64,")
+    media = head.removeprefix("data:")
+    return {"media_type": media, "data": data} if comma and media and media != head else None
+
+
+def _kind_of(part: FilePart) -> str:
+    """The kind of part that a file is written as."""
+    media = part.media_type if type(part.media_type) is str else ""
+    if media.startswith("image/") and (part.url is not UNSET or part.data is not UNSET):
+        return "image_url"
+    return "input_audio" if media in SOUND_FORMATS and part.data is not UNSET else "file"
+
+
+def _write_file(part: FilePart) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    kind = marks.get("kind") or _kind_of(part)
+    inner: dict[str, Any]
+    if kind == "image_url":
+        inner = put({}, url=_data_url(part))
+        if "string" in marks and inner:
+            return {"type": kind, kind: inner["url"], **rest}
+    elif kind == "input_audio":
+        media = str(part.media_type)
+        format = SOUND_FORMATS.get(media) or media.removeprefix("audio/")
+        inner = {"data": part.data, "format": format} if part.data is not UNSET else {}
+    else:
+        kind = "file"
+        data = part.data if "bare" in marks or part.media_type is UNSET else _data_url(part)
+        inner = put({}, file_data=data, file_id=part.file_id)
+        if inner:
+            put(inner, filename=part.name)
+    if not inner:
+        return UNSET
+    left = rest.pop(kind, None)
+    return {"type": kind, kind: {**inner, **left} if type(left) is dict else inner, **rest}
+
+
+def _data_url(part: FilePart) -> str | UnsetType:
+    """The data of a file as an address; an address of the web stands for itself, where there is no data."""
+    if part.data is not UNSET:
+        return f"data:{part.media_type};base64,{part.data}"
+    fetched = part.url if type(part.url) is str else ""
+    return fetched if fetched.startswith("data:") or _kind_of(part) == "image_url" else UNSET
+
+
+def read_part(block: Any) -> Part:
+    """A content part; one that is unknown or not as its type promises is kept raw."""
+    if type(block) is dict:
+        kind = block.get("type")
+        reader = _READERS.get(kind) if type(kind) is str else None
+        if reader is not None:
+            taken = dict(block)
+            del taken["type"]
+            try:
+                return reader(taken)  # type: ignore[no-any-return]
+            except Unfit:
+                pass
+    return RawPart(format=NAME, value=block)
+
+
+def write_part(part: Part) -> Any:
+    """A content part, or UNSET for what has no place in content."""
+    writer = _WRITERS.get(type(part))
+    return writer(part) if writer is not None else UNSET
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "refusal": _read_refusal,
+    "image_url": _read_image,
+    "input_audio": _read_audio,
+    "file": _read_file,
+}
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_text,
+    RefusalPart: _write_refusal,
+    FilePart: _write_file,
+    RawPart: lambda part: part.value if part.format == NAME else UNSET,
+}
+PARTS = frozenset(_READERS)
+
+
+def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:
+    """The parts of `content`. With `more` the record says something beside it, and null is the usual spelling."""
+    if type(content) is str:
+        if content or not more:
+            return [TextPart(text=content)]
+        marks["content"] = "empty"
+        return []
+    if type(content) is list:
+        parts: list[Any] = [read_part(block) for block in content]
+        if not parts or _plain_text(parts) is not None:
+            marks["content"] = "list"
+        return parts
+    if content is None:
+        if not more:
+            marks["content"] = "null"
+        return []
+    if content is not UNSET:
+        record["content"] = content
+    marks["content"] = "missing"
+    return []
+
+
+def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
+    how = marks.get("content")
+    written = list(map(write_part, parts))
+    if UNSET in written:
+        parts = [part for part, made in zip(parts, written, strict=True) if made is not UNSET]
+        written = [made for made in written if made is not UNSET]
+    text = _plain_text(parts) if how != "list" else None
+    if text is not None and (text or not more):
+        return text
+    if (written and text is None) or how == "list":
+        return written
+    if how == "missing":
+        return UNSET
+    return None if (more and how != "empty") or how == "null" else ""
+
+
+def _plain_text(parts: list[Any]) -> str | None:
+    """The text, when a message is one text and nothing else."""
+    if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):
+        return parts[0].text
+    return None

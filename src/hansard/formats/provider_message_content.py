@@ -1,0 +1,142 @@
+"""The content of provider messages: a string, or parts (text, image, audio, file) with flat fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.parts import CompactionPart, FilePart, Part, RawPart, RetryPart, TextPart
+
+NAME = "provider-message"
+KINDS = ("text", "image", "audio", "file")
+_FORMATS = {
+    "jpg": "image/jpeg",
+    "mp3": "audio/mpeg",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+}
+
+
+def _read_text(block: dict[str, Any], kind: str) -> Part:
+    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+
+
+def _write_text(part: TextPart) -> dict[str, Any]:
+    return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_file(block: dict[str, Any], kind: str) -> Part:
+    format, marks = block.pop("format", UNSET), {}
+    media = _media_of(kind, format)
+    if format is not UNSET and media != format:
+        marks["format"] = format
+    if kind != _kind_of(media):
+        marks["kind"] = kind
+    return FilePart(
+        media_type=media,
+        url=take_maybe_str(block, "url"),
+        data=take_maybe_str(block, "data"),
+        file_id=take_maybe_str(block, "file_id"),
+        name=take_maybe_str(block, "name"),
+        extra=pack(NAME, block, marks),
+    )
+
+
+def _media_of(kind: str, format: Any) -> Any:
+    """`format` is a media type, or the short name of one."""
+    if type(format) is str and "/" in format:
+        return format
+    if type(format) is str and format:
+        return _FORMATS.get(format) or (f"{kind}/{format}" if kind != "file" else UNSET)
+    return f"{kind}/*" if kind != "file" else UNSET
+
+
+def _kind_of(media: Any) -> str:
+    group = media.partition("/")[0] if type(media) is str else ""
+    return group if group == "image" or group == "audio" else "file"
+
+
+def _write_file(part: FilePart) -> dict[str, Any]:
+    rest, marks = unpack(NAME, part.extra)
+    kind = marks.get("kind") or _kind_of(part.media_type)
+    format = marks.get("format", UNSET if part.media_type in ("image/*", "audio/*") else part.media_type)
+    fields = put({}, format=format, file_id=part.file_id, name=part.name, url=part.url, data=part.data)
+    return {"type": kind, **fields, **rest}
+
+
+def _write_as_text(part: Any) -> Any:
+    """What was said to the model in words that this format has no kind for."""
+    words = part.text if type(part) is CompactionPart else part.content
+    return {"type": "text", "text": words} if type(words) is str and words else UNSET
+
+
+def read_part(block: Any) -> Part:
+    """A content part; one that is unknown or not as its type promises is kept raw."""
+    kind = block.get("type") if type(block) is dict else None
+    if type(kind) is not str or kind not in KINDS:
+        return RawPart(format=NAME, value=block)
+    taken = dict(block)
+    del taken["type"]
+    try:
+        return _read_text(taken, kind) if kind == "text" else _read_file(taken, kind)
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+def write_part(part: Part) -> Any:
+    """A content part, or UNSET for what has no place in content."""
+    writer = _WRITERS.get(type(part))
+    return writer(part) if writer is not None else UNSET
+
+
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_text,
+    FilePart: _write_file,
+    CompactionPart: _write_as_text,
+    RetryPart: _write_as_text,
+    RawPart: lambda part: part.value if part.format == NAME else UNSET,
+}
+
+
+def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:
+    """The parts of `content`. With `more` the record says something beside it, and "" is the usual nothing."""
+    if type(content) is str:
+        return [TextPart(text=content)] if content or not more else []
+    if type(content) is list:
+        parts: list[Any] = [read_part(block) for block in content]
+        if plain_text(parts) is not None or (more and not parts):
+            marks["content"] = "list"
+        return parts
+    if content is not UNSET and content is not None:
+        record["content"] = content
+    marks["content"] = "null" if content is None else "missing"
+    return []
+
+
+def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
+    how = marks.get("content")
+    written = list(map(write_part, parts))
+    if UNSET in written:
+        parts = [part for part, made in zip(parts, written, strict=True) if made is not UNSET]
+        written = [made for made in written if made is not UNSET]
+    text = plain_text(parts) if how != "list" else None
+    if text is not None:
+        return text
+    if written or how == "list":
+        return written
+    if how == "missing":
+        return UNSET
+    return None if how == "null" else "" if more else []
+
+
+def plain_text(parts: list[Any]) -> str | None:
+    """The text, when there is one text and nothing else."""
+    if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):
+        return parts[0].text
+    return None

@@ -1,0 +1,296 @@
+"""Requests as Pydantic AI has them: parts of several roles in one record, prompts that are several of our parts.
+
+`read_request` gives the runs of one role, in order, and `write_request` the parts of one such message. A user's prompt
+may be several parts of ours; the mark `prompts` of the message says where one ends when two stand side by side,
+and what else was said of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.pydantic_content import filled, is_item, is_plain, read_item, settle, write_item
+from hansard.formats.pydantic_parts import (
+    Around,
+    kept,
+    put_call_id,
+    put_time,
+    raw_value,
+    read_compaction,
+    read_part,
+    read_return,
+    read_time,
+    take_call_id,
+    write_compaction,
+    write_return,
+)
+from hansard.formats.residue import Unfit, pack, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.calls import Place
+from hansard.model.conversation import Message
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolResultPart,
+)
+from hansard.model.times import is_time
+
+_SYSTEM_KINDS = ("tool-availability-delta", "capability-load-delta", "model-settings-delta")
+
+
+# -- retries -------------------------------------------------------------------------------------------------------
+
+
+def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
+    """A retry that answers a call is that call's result; one that answers none was said by the user's side."""
+    content, marks = block.pop("content", UNSET), dict[str, Any]()
+    name, call_id = take_maybe_str(block, "tool_name"), take_call_id(block, marks)
+    if name is UNSET:
+        settle(around.dialect.defaults["retry-prompt"], block, marks)
+        if around.knows("retry-feedback"):
+            marks["kind"] = "retry-prompt"
+        read_time(block, marks, around)
+        extra = pack(around.dialect.name, block, marks)
+        return RetryPart(content=content, tool_call_id=call_id, extra=extra)
+    marks["kind"] = "retry-prompt"
+    read_time(block, marks, around)
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=name,
+        output=content,
+        is_error=True,
+        status="retried",
+        extra=pack(around.dialect.name, block, marks),
+    )
+
+
+def _write_retry_prompt(
+    part: Any, content: Any, rest: dict[str, Any], marks: dict[str, Any], around: Around, place: Place
+) -> dict[str, Any]:
+    out: dict[str, Any] = {} if content is UNSET else {"content": content}
+    if type(part.tool_name) is str:
+        out["tool_name"] = part.tool_name
+    else:
+        out.update(filled(around.dialect.defaults["retry-prompt"], marks))
+    put_call_id(out, part, marks, around, place)
+    put_time(out, rest, marks, around)
+    return {**out, **rest, "part_kind": "retry-prompt"}
+
+
+def _write_result(part: ToolResultPart, around: Around, place: Place) -> dict[str, Any]:
+    rest, marks = unpack(around.dialect.name, part.extra)
+    if marks.get("kind") == "retry-prompt":
+        return _write_retry_prompt(part, part.output, rest, marks, around, place)
+    return write_return(part, around, place)
+
+
+def _read_feedback(block: dict[str, Any], around: Around) -> Part:
+    content, marks = block.pop("content", UNSET), dict[str, Any]()
+    if not _is_feedback(content):
+        raise Unfit("content")
+    settle(around.dialect.defaults["retry-feedback"], block, marks)
+    read_time(block, marks, around)
+    return RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
+
+
+def _write_retry(part: RetryPart, around: Around, place: Place) -> dict[str, Any]:
+    dialect = around.dialect
+    rest, marks = unpack(dialect.name, part.extra)
+    if marks.get("kind") == "retry-prompt" or not around.knows("retry-feedback"):
+        return _write_retry_prompt(part, part.content, rest, marks, around, place)
+    if type(part.tool_call_id) is str or type(part.tool_name) is str:
+        result = ToolResultPart(
+            tool_call_id=part.tool_call_id,
+            tool_name=part.tool_name,
+            output=part.content,
+            is_error=True,
+            status="retried",
+            extra=part.extra,
+        )
+        return write_return(result, around, place)
+    content = part.content
+    if not _is_feedback(content):
+        content = "" if content is UNSET else exact_json.encode(content).decode()
+    out = {"content": content, **filled(dialect.defaults["retry-feedback"], marks)}
+    put_time(out, rest, marks, around)
+    return {**out, **rest, "part_kind": "retry-feedback"}
+
+
+def _is_feedback(content: Any) -> bool:
+    """Words, or a list of errors as pydantic gives them."""
+    if type(content) is not list:
+        return type(content) is str
+    return all(type(item) is dict and {"type", "loc", "msg", "input"} <= item.keys() for item in content)
+
+
+def _read_summary(block: dict[str, Any], around: Around) -> Part:
+    """A compaction in a request was made by no provider; Pydantic AI refuses one that names its maker."""
+    if any(block.get(key) is not None for key in ("id", "provider_name", "provider_details")):
+        raise Unfit("provider_name")
+    return read_compaction(block, around)
+
+
+def _write_summary(part: CompactionPart, around: Around, place: Place) -> dict[str, Any]:
+    return write_compaction(CompactionPart(text=part.text, extra=part.extra), around, place)
+
+
+_READERS: dict[str, Any] = {
+    "tool-return": read_return("tool-return"),
+    "retry-prompt": _read_retry_prompt,
+    "retry-feedback": _read_feedback,
+    "compaction": _read_summary,
+}
+
+
+# -- parts of several roles ----------------------------------------------------------------------------------------
+
+
+class RoleRun:
+    """Parts of one role that stand together in a request, and the prompts they came as."""
+
+    __slots__ = ("at", "parts", "prompts", "role", "starts")
+
+    def __init__(self, role: str, at: Any) -> None:
+        self.role, self.at = role, at
+        self.parts: list[Any] = []
+        self.prompts: list[dict[str, Any]] = []
+        self.starts: list[tuple[int, int]] = []
+
+    def marks(self) -> dict[str, Any]:
+        """The mark `prompts`, when something is to be said of one."""
+        for k, (start, count) in enumerate(self.starts[:-1]):
+            if self.role == "user" and self.starts[k + 1][0] == start + count:
+                self.prompts[k]["n"] = count
+        return {"prompts": self.prompts} if any(self.prompts) else {}
+
+
+def _role_of(block: Any) -> str:
+    kind = block.get("part_kind") if type(block) is dict else None
+    if kind == "tool-return" or (kind == "retry-prompt" and type(block.get("tool_name")) is str):
+        return "tool"
+    if kind == "system-prompt" or kind in _SYSTEM_KINDS or (type(kind) is str and kind.startswith("instruction-")):
+        return "system"
+    return "user"
+
+
+def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
+    """The parts of a request in runs of one role; a request without parts is an empty user's."""
+    runs: list[RoleRun] = []
+    for block in blocks:
+        role = _role_of(block)
+        if not runs or runs[-1].role != role:
+            around.at = _time_of(block, around)
+            runs.append(RoleRun(role, around.at))
+        run = runs[-1]
+        found = _read_prompt(block, around) if role != "tool" and around.dialect.prompts else None
+        if found is not None:
+            parts, entry = found
+            run.starts.append((len(run.parts), len(parts)))
+            run.prompts.append(entry)
+            run.parts += parts
+            continue
+        part = read_part(block, _READERS, around)
+        if type(part) is RawPart and not (type(block) is dict and "part_kind" in block):
+            part = replace(part, extra={around.dialect.name: {"$": {"whole": True}}})
+        run.parts.append(part)
+    return runs or [RoleRun("user", around.sent)]
+
+
+def _time_of(block: Any, around: Around) -> Any:
+    """The time of a message is that of its first part, else that of its request."""
+    time = block.get("timestamp") if around.dialect.times and type(block) is dict else None
+    return time if is_time(time) else around.sent
+
+
+def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
+    """The parts of a prompt and what else it says; None when it is no prompt that we can take apart."""
+    kind = block.get("part_kind") if type(block) is dict else None
+    if kind not in ("user-prompt", "system-prompt") or kind not in around.dialect.defaults:
+        return None
+    rest, marks, content = dict(block), dict[str, Any](), block.get("content")
+    parts: list[Any]
+    if type(content) is str:
+        parts = [TextPart(text=content)]
+    elif type(content) is list and content and kind == "user-prompt":
+        parts = [read_item(item, around.dialect) for item in content]
+        if len(parts) == 1 and is_plain(parts[0], around.dialect.name):
+            marks["list"] = True
+    else:
+        return None
+    del rest["part_kind"], rest["content"]
+    settle(around.dialect.defaults[kind], rest, marks)
+    read_time(rest, marks, around)
+    if rest:
+        marks["rest"] = rest
+    return parts, marks
+
+
+def write_request(i: int, message: Message, around: Around) -> list[Any]:
+    """The parts of a request that one message of ours makes."""
+    dialect = around.dialect
+    prompts = unpack(dialect.name, message.extra)[1].get("prompts")
+    entries = iter(prompts if type(prompts) is list else ())
+    system = message.role in ("system", "developer")
+    out: list[Any] = []
+    waiting: list[Part] = []
+    for j, part in enumerate(message.parts):
+        if is_item(part, dialect) and not (system and type(part) is not FilePart):
+            waiting.append(part)
+            continue
+        _flush(waiting, entries, out, around)
+        written = _write_request_part(part, system, entries, around, (i, j))
+        if written is not UNSET:
+            out.append(written)
+    _flush(waiting, entries, out, around)
+    return out
+
+
+def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: Around) -> None:
+    """Write the parts that wait as prompts: one, unless it is known that they were several."""
+    said = [(part, item) for part in waiting if (item := write_item(part, around.dialect)) is not UNSET]
+    waiting.clear()
+    while said:
+        marks = next(entries, None)
+        marks = marks if type(marks) is dict else {}
+        count = marks.get("n")
+        count = count if type(count) is int and count > 0 else len(said)
+        taken, said = said[:count], said[count:]
+        content: Any = [item for _, item in taken]
+        if len(taken) == 1 and type(content[0]) is str and marks.get("list") is not True:
+            content = content[0]
+        out.append(_prompt("user-prompt", content, marks, around))
+
+
+def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> dict[str, Any]:
+    rest = marks.get("rest")
+    rest = rest if type(rest) is dict else {}
+    out = {"content": content, **filled(around.dialect.defaults[kind], marks)}
+    put_time(out, rest, marks, around)
+    return {**out, **kept(rest, around.dialect), "part_kind": kind}
+
+
+def _write_request_part(part: Part, system: bool, entries: Iterator[Any], around: Around, place: Place) -> Any:
+    if isinstance(part, TextPart | RefusalPart):
+        marks = next(entries, None)
+        marks = marks if type(marks) is dict else {}
+        return _prompt("system-prompt", part.text, marks, around) if around.knows("system-prompt") else UNSET
+    if isinstance(part, RawPart):
+        return raw_value(part, around.dialect)
+    if isinstance(part, ToolResultPart):
+        return _write_result(part, around, place) if part.preliminary is not True else UNSET
+    if isinstance(part, RetryPart):
+        return _write_retry(part, around, place)
+    if isinstance(part, CompactionPart):
+        if around.knows("compaction"):
+            return _write_summary(part, around, place)
+        return _prompt("user-prompt", part.text, {}, around) if type(part.text) is str and not system else UNSET
+    return UNSET

@@ -1,0 +1,249 @@
+"""A conversation that went to a client and came back, joined with the one that was kept.
+
+The client names a message by its id; what it says of a message is believed only where it may say something: new
+messages of the user, results and approvals of calls that wait, messages it edited. Everything else is the kept one,
+with all that the client never saw. Answers are compared as a client is shown them (`shown`), whole turns at a time:
+what an assistant and its tools said until the next user message has one id there.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.model.calls import Place
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import (
+    AnyPart,
+    DataPart,
+    FilePart,
+    ReasoningPart,
+    RefusalPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hansard.model.shown import (
+    Answer,
+    answers,
+    denied,
+    failed,
+    shown_error,
+    shown_input,
+    shown_media,
+    shown_output,
+    shown_url,
+    without_ciphers,
+)
+from hansard.model.tree import active_path
+
+
+def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Conversation:
+    """The kept conversation with what the client added, answered or changed; cut where the client cut it.
+
+    With `tail` the client sent only its last messages: everything kept before them stays.
+
+    >>> hello = Message(role="user", id="u1", parts=[TextPart(text="hi")])
+    >>> kept = Conversation(messages=[Message(role="system", parts=[TextPart(text="Be kind.")]), hello])
+    >>> len(rejoin(kept, Conversation(messages=[hello, replace(hello, id="u2")])).messages)
+    3
+    """
+    path = active_path(kept)
+    old, new = _Side([kept.messages[i] for i in path]), _Side(came.messages)
+    pairs = _matched(old, new, tail)
+    messages: list[Message] = list(old.lead)
+    if tail:
+        until = next((k for k in pairs if k is not None), len(old.turns))
+        for k in range(until):
+            messages += old.messages(k) + old.hidden(k)
+    for n, match in enumerate(pairs):
+        messages += new.messages(n) if match is None else _joined(old, match, new, n) + old.hidden(match)
+    if len(path) == len(kept.messages) and _same_messages(messages, kept.messages):
+        return kept
+    return replace(kept, messages=messages, head=UNSET)
+
+
+def _same_messages(left: list[Message], right: list[Message]) -> bool:
+    return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))
+
+
+class _Side:
+    """One conversation as turns; `lead` and `after` are the messages that no client is shown."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.all = messages
+        self.answers = answers(messages)
+        self.turns: list[list[int]] = []
+        self.lead: list[Message] = []
+        self.after: list[list[int]] = []
+        for i, message in enumerate(messages):
+            goes_on = bool(self.turns) and self.role(-1) == "assistant"
+            if message.role in ("assistant", "tool") and goes_on:
+                self.turns[-1] += [*self.after[-1], i]
+                self.after[-1] = []
+            elif message.role == "assistant" or (message.role == "user" and any(map(_words, message.parts))):
+                self.turns.append([i])
+                self.after.append([])
+            elif self.turns:
+                self.after[-1].append(i)
+            else:
+                self.lead.append(message)
+
+    def role(self, k: int) -> str:
+        return self.all[self.turns[k][0]].role
+
+    def id(self, k: int) -> Any:
+        return self.all[self.turns[k][0]].id
+
+    def messages(self, k: int) -> list[Message]:
+        return [self.all[i] for i in self.turns[k]]
+
+    def hidden(self, k: int) -> list[Message]:
+        return [self.all[i] for i in self.after[k]]
+
+    def said(self, k: int) -> list[Any]:
+        """What the client sees of a turn; the place of a call where one stands."""
+        out: list[Any] = []
+        for i in self.turns[k]:
+            parts = self.all[i].parts if self.all[i].role in ("user", "assistant") else []
+            for j, part in enumerate(parts):
+                words = _words(part)
+                if words is not None:
+                    out.append((i, j) if type(part) is ToolCallPart else words)
+        return out
+
+
+def _matched(old: _Side, new: _Side, tail: bool) -> list[int | None]:
+    """For each turn that came the kept one it is: by id, or by place when neither has one."""
+    by_id: dict[str, list[int]] = {}
+    for k in range(len(old.turns)):
+        if type(old.id(k)) is str:
+            by_id.setdefault(old.id(k), []).append(k)
+    out: list[int | None] = []
+    last = -1
+    for n in range(len(new.turns)):
+        found = by_id.get(new.id(n), []) if type(new.id(n)) is str else []
+        if new.id(n) is UNSET and n < len(old.turns) and old.id(n) is UNSET and not tail:
+            found = [n]
+        match = next((k for k in found if k > last and old.role(k) == new.role(n)), None)
+        out.append(match)
+        last = last if match is None else match
+    return out
+
+
+def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
+    """One turn of both sides."""
+    left, right = old.said(k), new.said(n)
+    if len(left) != len(right):
+        return new.messages(n)
+    changes: dict[Place, AnyPart] = {}
+    results: dict[int, list[AnyPart]] = {}
+    for mine, theirs in zip(left, right, strict=True):
+        if type(mine) is not tuple or type(theirs) is not tuple or not _is_place(mine) or not _is_place(theirs):
+            if mine != theirs:
+                return new.messages(n)
+            continue
+        call, other = _call(old, mine), _call(new, theirs)
+        if _words(call) != _words(other):
+            return new.messages(n)
+        kept_answer, given = old.answers.get(mine), new.answers.get(theirs)
+        if kept_answer is None and type(given) is ToolResultPart and call.provider_executed is not True:
+            results.setdefault(mine[0], []).append(_for_call(given, call))
+        elif _answer(kept_answer) != _answer(given):
+            return new.messages(n)
+        approved = _approved(call, other) if kept_answer is None else call
+        if approved is not call:
+            changes[mine] = approved
+    return _changed(old, k, changes, results)
+
+
+def _changed(old: _Side, k: int, changes: dict[Place, AnyPart], results: dict[int, list[AnyPart]]) -> list[Message]:
+    """The kept messages of a turn with approvals put in and results behind their calls."""
+    out: list[Message] = []
+    due: list[AnyPart] = []
+    for i in old.turns[k]:
+        message = old.all[i]
+        if due and message.role == "tool":
+            message, due = replace(message, parts=[*message.parts, *due]), []
+        elif due:
+            out.append(Message(role="tool", parts=due))
+            due = []
+        if any(place[0] == i for place in changes):
+            message = replace(message, parts=[changes.get((i, j), part) for j, part in enumerate(message.parts)])
+        out.append(message)
+        due = results.get(i, [])
+    if due:
+        out.append(Message(role="tool", parts=due))
+    return out
+
+
+def _approved(call: ToolCallPart, other: ToolCallPart) -> ToolCallPart:
+    """The call with the client's yes or no, if it was asked for and not said before."""
+    mine: Any = call.approval if type(call.approval) is dict else {}
+    theirs = other.approval
+    if type(theirs) is not dict or type(theirs.get("approved")) is not bool or "approved" in mine:
+        return call
+    if "id" in mine and mine["id"] != theirs.get("id"):
+        return call
+    said = {key: theirs[key] for key in ("id", "approved", "reason") if key in theirs}
+    return replace(call, approval={**mine, **said})
+
+
+def _for_call(given: ToolResultPart, call: ToolCallPart) -> ToolResultPart:
+    return replace(given, tool_call_id=call.tool_call_id, tool_name=call.tool_name)
+
+
+def _call(side: _Side, place: Place) -> ToolCallPart:
+    return side.all[place[0]].parts[place[1]]  # type: ignore[return-value]
+
+
+def _is_place(value: tuple[Any, ...]) -> bool:
+    return type(value[0]) is int
+
+
+def _answer(answer: Answer | None) -> Any:
+    if answer is None:
+        return None
+    if denied(answer):
+        return "denied"
+    return (
+        ("error", shown_error(answer)) if failed(answer) else ("output", _plain(without_ciphers(shown_output(answer))))
+    )
+
+
+def _words(part: Any) -> tuple[Any, ...] | None:
+    """What a client is shown of a part, however it is spelled; None for what it is not."""
+    kind = type(part)
+    if kind is TextPart or kind is RefusalPart:
+        return "text", part.text
+    if kind is ReasoningPart:
+        return ("reasoning", part.text) if part.text else None
+    if kind is ToolCallPart:
+        return "call", part.tool_name or "", _plain(shown_input(part))
+    if kind is FilePart:
+        url = shown_url(part)
+        return ("file", url, shown_media(part)) if url is not None else None
+    if kind is SourcePart:
+        title = part.title or part.name
+        return ("source", part.url or "", title or "") if part.url is not UNSET or title is not UNSET else None
+    if kind is DataPart:
+        return "data", part.name, _plain(part.data if part.data is not UNSET else None)
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Data as JavaScript understands it: every number a float, keys in any order, no forbidden key."""
+    if type(value) is dict:
+        return {key: _plain(item) for key, item in value.items() if key != "__proto__"}
+    if type(value) is list:
+        return [_plain(item) for item in value]
+    if type(value) is int or type(value) is Decimal:
+        try:
+            return float(value)
+        except OverflowError:
+            return "too large"
+    return ("yes" if value else "no",) if type(value) is bool else value

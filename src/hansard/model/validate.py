@@ -1,0 +1,202 @@
+"""Rules every conversation should keep, each a named check. A finding is advice: nothing is refused because of one.
+
+    times            every time is a date and time of ISO 8601
+    tool-results     a result names a call that was made; a call that the talk went on without is pointed out
+    agents           an agent that is named stands in the registry
+    turns            turns follow one another; agents that ran at the same time are only pointed out
+    message-order    the messages of a turn are in the order of their times
+
+Equal times are in order: a turn may begin in the very moment the one before it ended. Providers have rules of
+their own; `hansard.formats.checks` adds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from hansard.model.calls import Links
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import RetryPart
+from hansard.model.times import is_time, parse_time
+from hansard.model.tree import active_path
+from hansard.model.turns import Turn, turns
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing a check found: where, how bad (error or warning), what is wrong and what to do about it."""
+
+    check: str
+    path: str
+    severity: str
+    problem: str
+    fix: str
+
+
+Check: TypeAlias = Callable[[Conversation], Iterator[Finding]]
+
+
+def check_times(conversation: Conversation) -> Iterator[Finding]:
+    """Every time is a date and time of ISO 8601."""
+    for path, time in _times(conversation):
+        if time is not UNSET and not is_time(time):
+            fix = "write it like 2026-01-02T03:04:05Z"
+            yield Finding(check="times", path=path, severity="error", problem=f"{time!r} is no ISO 8601 time", fix=fix)
+
+
+def _times(conversation: Conversation) -> Iterator[tuple[str, Any]]:
+    yield "$.createdAt", conversation.created_at
+    yield "$.updatedAt", conversation.updated_at
+    for key, agent in (conversation.agents or {}).items():
+        yield f"$.agents.{key}.createdAt", agent.created_at
+    for i, message in enumerate(conversation.messages):
+        yield f"$.messages[{i}].createdAt", message.created_at
+    for i, run in enumerate(conversation.runs or ()):
+        yield f"$.runs[{i}].startedAt", run.started_at
+        yield f"$.runs[{i}].completedAt", run.completed_at
+    for i, snapshot in enumerate(conversation.snapshots or ()):
+        yield f"$.snapshots[{i}].createdAt", snapshot.created_at
+
+
+def check_tool_results(conversation: Conversation) -> Iterator[Finding]:
+    """A result names a call that was made before it; a call that the talk went on without is a warning.
+
+    Calls at the very end wait for somebody, which is no mistake; so do those a run lists as pending.
+    """
+    indices, messages = _path(conversation)
+    links = Links(messages)
+    pending = {call.tool_call_id for run in conversation.runs or () for call in run.pending or ()}
+    retried = {
+        part.tool_call_id
+        for message in messages
+        for part in message.parts
+        if type(part) is RetryPart and part.tool_call_id
+    }
+    for (i, j), result in links.results.items():
+        if (i, j) not in links.answers:
+            yield Finding(
+                check="tool-results",
+                path=f"$.messages[{indices[i]}].parts[{j}].toolCallId",
+                severity="error",
+                problem=f"no call {_shown(result.tool_call_id)} before this result",
+                fix="give the result the id of its call, or leave it out",
+            )
+    last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    for i, j in links.unanswered():
+        call = links.calls[i, j]
+        if i < last and call.tool_call_id not in pending and call.tool_call_id not in retried:
+            yield Finding(
+                check="tool-results",
+                path=f"$.messages[{indices[i]}].parts[{j}].toolCallId",
+                severity="warning",
+                problem=f"the call {_shown(call.tool_call_id)} has no result, though the talk went on",
+                fix="add the result, or one that says the call was interrupted",
+            )
+
+
+def check_agents(conversation: Conversation) -> Iterator[Finding]:
+    """An agent that is named stands in the registry; without any registry that is a warning."""
+    known = conversation.agents or {}
+    severity = "warning" if conversation.agents is UNSET else "error"
+    named = [(f"$.messages[{i}].agentId", message.agent_id) for i, message in enumerate(conversation.messages)]
+    named += [(f"$.runs[{i}].agentId", run.agent_id) for i, run in enumerate(conversation.runs or ())]
+    for path, agent_id in named:
+        if agent_id is not UNSET and agent_id not in known:
+            fix = "add it to the agents of the conversation"
+            problem = f"no agent {agent_id!r} in the registry"
+            yield Finding(check="agents", path=path, severity=severity, problem=problem, fix=fix)
+    for key, agent in known.items():
+        if agent.id != key:
+            path, problem = f"$.agents.{key}.id", f"the agent {agent.id!r} is registered as {key!r}"
+            yield Finding(check="agents", path=path, severity="error", problem=problem, fix="register it by its id")
+
+
+def check_turns(conversation: Conversation) -> Iterator[Finding]:
+    """A turn begins when the one before it has ended. Overlap is a warning: agents may run side by side."""
+    places = {run.id: k for k, run in enumerate(conversation.runs or ())}
+    indices, messages = _path(conversation)
+    seen: set[str] = set()
+    ended: tuple[Any, str] = (None, "")
+    for turn in turns(replace(conversation, messages=messages)):
+        if turn.kind == "user" and turn.messages[0].run_id is not UNSET:
+            continue  # the words a run begins with are inside its time
+        started, completed = _span(turn, seen)
+        begun, done = parse_time(started), parse_time(completed)
+        path = f"$.messages[{indices[turn.start]}]"
+        if turn.run is not None and turn.run.id in places:
+            path = f"$.runs[{places[turn.run.id]}]"
+        if begun is not None and done is not None and done < begun:
+            problem, fix = f"it ended at {completed}, before it began at {started}", "correct one of the two times"
+            yield Finding(check="turns", path=path, severity="error", problem=problem, fix=fix)
+        if begun is not None and ended[0] is not None and begun < ended[0]:
+            problem = f"it began at {started}, before the turn before it ended at {ended[1]}"
+            fix = "nothing, if the two ran at the same time; else correct the times"
+            yield Finding(check="turns", path=path, severity="warning", problem=problem, fix=fix)
+        if done is not None and (ended[0] is None or done > ended[0]):
+            ended = (done, completed)
+
+
+def _span(turn: Turn, seen: set[str]) -> tuple[Any, Any]:
+    """When a turn began and ended, by its run if that says so, else (and when a run goes on) by its messages."""
+    started: Any = turn.messages[0].created_at
+    completed: Any = turn.messages[-1].created_at
+    run = turn.run
+    if run is not None and run.id not in seen:
+        seen.add(run.id)
+        started = run.started_at if is_time(run.started_at) else started
+        completed = run.completed_at if is_time(run.completed_at) else completed
+    return started, completed
+
+
+def check_message_order(conversation: Conversation) -> Iterator[Finding]:
+    """The messages of a turn are in the order of their times."""
+    indices, messages = _path(conversation)
+    for turn in turns(replace(conversation, messages=messages)):
+        before: Any = None
+        before_text: Any = ""
+        for i, message in enumerate(turn.messages, turn.start):
+            time = parse_time(message.created_at)
+            if time is None:
+                continue
+            if before is not None and time < before:
+                yield Finding(
+                    check="message-order",
+                    path=f"$.messages[{indices[i]}].createdAt",
+                    severity="error",
+                    problem=f"{message.created_at} stands behind {before_text} in the same turn",
+                    fix="put the messages in the order of their times, or correct the time",
+                )
+            else:
+                before, before_text = time, message.created_at
+
+
+def _path(conversation: Conversation) -> tuple[list[int], list[Message]]:
+    indices = active_path(conversation)
+    return indices, [conversation.messages[i] for i in indices]
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if type(value) is str else "without an id"
+
+
+CHECKS: dict[str, tuple[Check, str]] = {
+    "times": (check_times, "every time is a date and time of ISO 8601"),
+    "tool-results": (check_tool_results, "results name calls that were made, and calls have results"),
+    "agents": (check_agents, "every agent that is named stands in the registry"),
+    "turns": (check_turns, "turns follow one another"),
+    "message-order": (check_message_order, "the messages of a turn are in the order of their times"),
+}
+
+
+def validate(conversation: Conversation) -> list[Finding]:
+    """What all checks find.
+
+    >>> from hansard.model import TextPart
+    >>> late = Message(role="user", parts=[TextPart(text="hi")], created_at="yesterday")
+    >>> [(found.check, found.path) for found in validate(Conversation(messages=[late]))]
+    [('times', '$.messages[0].createdAt')]
+    """
+    return [finding for check, _ in CHECKS.values() for finding in check(conversation)]
