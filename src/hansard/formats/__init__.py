@@ -169,7 +169,8 @@ def _write(chosen: Format, aim: Target, source: Conversation, shown: Conversatio
     if chosen.law is None:
         data = chosen.write(shown, aim)
         return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
-    from hansard.formats.law import lawful, without_halves
+    from hansard.formats.halves import without_halves
+    from hansard.formats.law import lawful
 
     if aim.model is None:
         aim = replace(aim, model=_model_of(chosen, source))

@@ -78,7 +78,14 @@ def _read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[
         return [RawPart(format=NAME, value=content)], [], {}
     held = dict(content)
     results: list[Any] = []
-    parts: list[Any] = [read_part(block, role, results) for block in held.pop("parts")]
+    parts: list[Any] = []
+    answered: list[int] = []
+    for block in held.pop("parts"):
+        parts.append(read_part(block, role, results))
+        if len(results) > len(answered):
+            answered.append(len(parts) - 1)
+    if answered:
+        _mark_waiting(parts, answered)
     if "format" not in held:
         marks["format"] = "absent"
     elif type(held["format"]) is int and held["format"] == 2:
@@ -87,6 +94,15 @@ def _read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[
         del held["content"]
         marks["said"] = True
     return parts, results, held
+
+
+def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
+    """Mark the calls that wait although a later one of the same id is answered: that answer is not theirs."""
+    ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
+    for j, part in enumerate(parts):
+        if type(part) is ToolCallPart and j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
+            rest, marks = unpack(NAME, part.extra)
+            parts[j] = replace(part, extra=pack(NAME, rest, {"state": "call", **marks}))
 
 
 def _decoded(text: str) -> Any:

@@ -88,8 +88,12 @@ def _read_reasoning(block: dict[str, Any], role: str) -> Part:
 
 def _write_words(kind: str, item: bool) -> Any:
     def write(part: Any, role: str) -> dict[str, Any] | None:
-        rest, marks = unpack(NAME, part.extra)
-        kept = put_opaque(rest, "providerMetadata", part, item=item)
+        rest: dict[str, Any] = {}
+        marks: dict[str, Any] = {}
+        kept = False
+        if part.extra is not UNSET:
+            rest, marks = unpack(NAME, part.extra)
+            kept = put_opaque(rest, "providerMetadata", part, item=item)
         if kind == "reasoning" and not part.text and opaque(part) and not kept:
             return None
         out: dict[str, Any] = {"type": kind, "text": part.text}

@@ -192,7 +192,7 @@ def unbound(part: Part) -> Part | None:
     """The part when its reasoning is gone: OpenAI, which knows items by their ids, takes both or neither."""
     kind = type(part)
     rest, marks = unpack(NAME, part.extra)
-    if kind is RawPart:
+    if isinstance(part, RawPart):
         value: Any = part.value
         gone = {"item", "same"} & marks.keys() or (type(value) is dict and value.get("type") == "item_reference")
         return None if gone else part

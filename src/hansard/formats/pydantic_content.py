@@ -272,6 +272,8 @@ def read_returned(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect
     """`(output, content)`: a result that holds files is a list of parts, any other is data."""
     value = block.pop("content", UNSET)
     if value is UNSET:
+        if dialect.times:
+            lacks(marks, "content")
         return UNSET, UNSET
     recorded = block.get("content_file_digests", UNSET)
     items = value if type(value) is list else [value]

@@ -379,7 +379,7 @@ def write_return(part: ToolResultPart, around: Around, place: Place, kind: str =
     rest, marks = unpack(dialect.name, part.extra)
     content, files = write_returned(part, marks, dialect)
     out: dict[str, Any] = {"tool_name": _name(part, around)}
-    if content is not UNSET or dialect.times:
+    if content is not UNSET or (dialect.times and not is_absent(marks, "content")):
         out["content"] = None if content is UNSET else content
     put_call_id(out, part, marks, around, place)
     out.update(filled(dialect.defaults[kind], marks))

@@ -151,9 +151,10 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
         if _words(call) != _words(other):
             return new.messages(n)
         kept_answer, given = old.answers.get(mine), new.answers.get(theirs)
-        if kept_answer is None and type(given) is ToolResultPart and call.provider_executed is not True:
-            results.setdefault(mine[0], []).append(_for_call(given, call))
-        elif _answer(kept_answer) != _answer(given):
+        if kept_answer is None and type(given) is ToolResultPart:
+            if _may_answer(call):
+                results.setdefault(mine[0], []).append(_for_call(given, call))
+        elif not _same_answer(kept_answer, given):
             return new.messages(n)
         approved = _approved(call, other) if kept_answer is None else call
         if approved is not call:
@@ -191,6 +192,18 @@ def _approved(call: ToolCallPart, other: ToolCallPart) -> ToolCallPart:
         return call
     said = {key: theirs[key] for key in ("id", "approved", "reason") if key in theirs}
     return replace(call, approval={**mine, **said})
+
+
+def _may_answer(call: ToolCallPart) -> bool:
+    """A client answers the calls that are its to answer: not a provider's, and not one that was denied."""
+    refused = type(call.approval) is dict and call.approval.get("approved") is False
+    return call.provider_executed is not True and not refused
+
+
+def _same_answer(mine: Answer | None, theirs: Answer | None) -> bool:
+    if mine is not None and theirs is not None and denied(mine):
+        return failed(theirs)  # an old client is shown a denial as an error
+    return bool(_answer(mine) == _answer(theirs))
 
 
 def _for_call(given: ToolResultPart, call: ToolCallPart) -> ToolResultPart:
