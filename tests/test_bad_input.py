@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -99,4 +101,20 @@ def test_odd_but_readable_text_is_kept(data: bytes) -> None:
     assert there.returncode == 0, there.stderr
     back = hansard("convert", "-", "--from", "hansard", "--to", "anthropic", stdin=there.stdout)
     assert back.returncode == 0
-    assert back.stdout.strip() == data.removeprefix(b"\xef\xbb\xbf")
+    assert json.loads(back.stdout) == json.loads(data.removeprefix(b"\xef\xbb\xbf"))
+
+
+def test_a_pipe_is_written_to_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        assert hansard("convert", "-", "--to", "anthropic", "-o", str(pipe), stdin=GOOD).returncode == 0
+        assert reader.stdout is not None
+        assert reader.stdout.read().strip() == GOOD
+    assert pipe.is_fifo()
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    assert hansard("convert", "-", "--to", "anthropic", "-o", str(link), stdin=GOOD).returncode == 0
+    assert link.is_symlink()
+    assert real.read_bytes().strip() == GOOD

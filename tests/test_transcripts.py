@@ -1,8 +1,8 @@
 """Documentation that runs: every command and its output, and every Python example, in README, docs and tests/cli.
 
 A ```console block is commands after `$ ` and just what they print (stdout, then stderr); `(exit N)` closes one that
-does not exit 0; a line `...` stands for any lines. Commands run in a fresh folder with the files of tests/cli/files.
-A ```python block runs as it is, in the same folder.
+does not exit 0; a line `...` stands for any lines. Commands run in a fresh folder with the package's samples in it.
+A ```python block runs as it is, in such a folder too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def blocks() -> list[object]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shutil.copytree(Path(__file__).parent / "cli" / "files", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "src" / "hansard" / "samples", tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -234,6 +234,19 @@ def test_results_with_files_are_what_each_version_knows() -> None:
     }
 
 
+def test_a_system_prompt_of_several_parts_is_one_text_and_developers_are_the_system() -> None:
+    parts: list[Any] = [TextPart(text="Be kind."), TextPart(text="Be brief.")]
+    assert written(Message(role="system", parts=parts), Message(role="developer", parts=parts[:1])) == [
+        {"role": "system", "content": "Be kind.\n\nBe brief."},
+        {"role": "system", "content": "Be kind."},
+    ]
+
+
+def test_version_5_has_no_approvals() -> None:
+    for record in formats.write(golden("approvals"), NAME, target="v5").data:
+        assert not any("approval" in part["type"] for part in record["content"])
+
+
 def test_what_was_asked_again_is_a_failed_result() -> None:
     call = Message(role="assistant", parts=[READ_CALL])
     retry = Message(role="tool", parts=[RetryPart(tool_call_id="c1", content="wrong")])

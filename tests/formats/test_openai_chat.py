@@ -291,6 +291,23 @@ def test_reasoning_is_written_only_in_the_dialect_it_came_from() -> None:
         assert formats.convert([record], "openai-chat", "openai-chat").data == [record]
 
 
+def test_reasoning_that_is_said_twice_is_kept_once() -> None:
+    blocks = [{"type": "thinking", "thinking": "A"}, {"type": "thinking", "thinking": "B"}]
+    for glue in ("", "\n", "\n\n"):
+        record = {"role": "assistant", "content": "hi", "reasoning_content": f"A{glue}B", "thinking_blocks": blocks}
+        (message,) = read(record)
+        assert "reasoning_content" not in message.extra["openai-chat"]  # type: ignore[index]
+        assert formats.convert([record], "openai-chat", "openai-chat").data == [record]
+
+
+def test_calls_that_another_provider_made_itself_are_not_written() -> None:
+    call = ToolCallPart(tool_call_id="c", tool_name="search", input={}, provider_executed=True, extra=marked(index=0))
+    assert written(said("user", "hi"), said("assistant", "Found.", call)) == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Found."},
+    ]
+
+
 def test_a_message_of_nothing_but_reasoning_goes_as_a_whole() -> None:
     document = formats.write(
         Conversation(messages=[said("user", "hi"), said("assistant", ReasoningPart(text="hm"))]), "openai-chat"

@@ -60,7 +60,7 @@ def command(
             sys.stderr.buffer.flush()
         else:
             save(text, report)
-    elif losses:
+    elif losses and (strict or not as_json):
         _summary(losses, to, strict)
     if strict and losses:
         return 1

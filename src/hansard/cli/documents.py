@@ -41,6 +41,10 @@ def save(data: bytes, target: str | None) -> None:
     path = Path(str(target))
     if path.is_dir():
         raise HansardError(f"{target}: is a folder; name a file in it")
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # a link stays a link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -69,14 +69,13 @@ def _write_row(record: dict[str, Any], row: bool) -> dict[str, Any]:
 
 def _read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """Parts, results for the tool message behind, and what is left; content that is no list of parts is kept raw."""
-    if type(content) is str and type(value := _decoded(content)) is dict:
-        marks["text"] = True if exact_json.encode(value) == content.encode("utf-8", "surrogatepass") else content
-        content = value
-    if type(content) is not dict or type(content.get("parts")) is not list:
-        marks.pop("text", None)
+    value = _decoded(content) if type(content) is str else content
+    if type(value) is not dict or type(value.get("parts")) is not list:
         marks["raw"] = True
         return [RawPart(format=NAME, value=content)], [], {}
-    held = dict(content)
+    if type(content) is str:
+        marks["text"] = content
+    held = dict(value)
     results: list[Any] = []
     parts: list[Any] = []
     answered: list[int] = []

@@ -80,6 +80,8 @@ def take_opaque(
 
 def put_opaque(rest: dict[str, Any], key: str, part: Any, *, item: bool = False, make: bool = False) -> bool:
     """Put back into `rest[key]` what was taken; with `make` also where no skeleton stands. Was anything put?"""
+    if key not in rest and not make:
+        return False
     metadata = rest.get(key)
     held = {
         field: getattr(part, field) for field in ("signature", "encrypted") if getattr(part, field, UNSET) is not UNSET

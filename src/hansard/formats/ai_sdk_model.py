@@ -23,221 +23,24 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
-from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
-from hansard.formats.ai_sdk_model_results import NAME, DataForms, accepted, read_result, write_result
+from hansard.formats.ai_sdk_model_approvals import (
+    answered,
+    layout,
+    read_request,
+    read_response,
+    write_request,
+    write_response,
+)
+from hansard.formats.ai_sdk_model_parts import WRITERS, read_part
+from hansard.formats.ai_sdk_model_results import NAME, accepted
 from hansard.formats.contract import Format, Target
-from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.formats.residue import pack, unpack
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
-from hansard.model.shown import answers, shown_input
+from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
+from hansard.model.shown import answers
 
 _ROLES = ("system", "user", "assistant", "tool")
-_REQUEST = {"signature": "signature", "inputSchemaInput": "inputSchemaInput", "requestReason": "reason"}
-_REQUEST["isAutomatic"] = "isAutomatic"
-
-
-# -- parts ---------------------------------------------------------------------------------------------------------
-
-
-def _read_text(block: dict[str, Any], role: str) -> Part:
-    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", make=True)
-    return TextPart(text=text, **fields, extra=pack(NAME, block))
-
-
-def _read_reasoning(block: dict[str, Any], role: str) -> Part:
-    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", cipher=True, item=True, make=True)
-    return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
-
-
-def _write_words(kind: str, item: bool) -> Any:
-    def write(part: Any, writing: _Writing) -> dict[str, Any]:
-        rest, _ = unpack(NAME, part.extra)
-        put_opaque(rest, "providerOptions", part, item=item, make=True)
-        return {"type": kind, "text": part.text, **rest}
-
-    return write
-
-
-def _write_said(part: Any, writing: _Writing) -> dict[str, Any] | None:
-    """What has no part of its own here but was said to the model or by it."""
-    text = part.content if type(part) is RetryPart else part.text
-    return {"type": "text", "text": text} if type(text) is str else None
-
-
-def _read_file(block: dict[str, Any], role: str) -> Part:
-    media = take_str(block, "mediaType")
-    return DataForms.read(block, block.pop("data", None), media, {})
-
-
-def _read_image(block: dict[str, Any], role: str) -> Part:
-    media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
-    marks: dict[str, Any] = {"image": True}
-    if media is UNSET:
-        marks["untyped"] = True
-    return DataForms.read(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
-
-
-def _write_file(part: FilePart, writing: _Writing) -> dict[str, Any] | None:
-    rest, marks = unpack(NAME, part.extra)
-    data = DataForms.write(part, marks, writing.profile)
-    if data is None:
-        return None
-    media = part.media_type if type(part.media_type) is str else "application/octet-stream"
-    if marks.get("image") and writing.profile is None:
-        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
-    else:
-        out = {"type": "file", "data": data, "mediaType": media}
-    if "reference" not in marks:
-        put_opaque(rest, "providerOptions", part, make=True)
-    return {**rest, **put(out, filename=part.name)}
-
-
-def _read_call(block: dict[str, Any], role: str) -> Part:
-    call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
-    if "input" not in block:
-        raise Unfit("input")
-    fields: dict[str, Any] = {"input": block.pop("input")}
-    if type(block.get("providerExecuted")) is bool:
-        fields["provider_executed"] = block.pop("providerExecuted")
-    fields.update(take_opaque(block, "providerOptions", item=True, make=True))
-    marks = {"provider": True} if fields.get("provider_executed") is True else {}
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
-
-
-def _write_call(part: ToolCallPart, writing: _Writing) -> dict[str, Any]:
-    rest, _ = unpack(NAME, part.extra)
-    put_opaque(rest, "providerOptions", part, item=True, make=True)
-    name = part.tool_name if type(part.tool_name) is str else ""
-    out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
-    return {**put(out, providerExecuted=part.provider_executed), **rest}
-
-
-def _write_answer(part: Any, writing: _Writing) -> dict[str, Any]:
-    return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
-
-
-def _read_part(block: Any, role: str) -> Part:
-    """A part; one that is unknown or not as its type promises is kept raw."""
-    kind = block.get("type") if type(block) is dict else None
-    reader = _READERS.get(kind) if type(kind) is str else None
-    if reader is None:
-        return RawPart(format=NAME, value=block)
-    taken = dict(block)
-    del taken["type"]
-    try:
-        return reader(taken, role)  # type: ignore[no-any-return]
-    except Unfit:
-        return RawPart(format=NAME, value=block)
-
-
-_READERS: dict[str, Any] = {
-    "text": _read_text,
-    "reasoning": _read_reasoning,
-    "file": _read_file,
-    "image": _read_image,
-    "tool-call": _read_call,
-    "tool-result": read_result,
-}
-_SAID: dict[type, Any] = {
-    TextPart: _write_words("text", False),
-    FilePart: _write_file,
-    RefusalPart: _write_said,
-    CompactionPart: _write_said,
-    RawPart: lambda part, writing: part.value if part.format == NAME else None,
-}
-_WRITERS: dict[str, dict[type, Any]] = {
-    "user": {**_SAID, RetryPart: _write_said},
-    "assistant": {
-        **_SAID,
-        ReasoningPart: _write_words("reasoning", True),
-        ToolCallPart: _write_call,
-        ToolResultPart: _write_answer,
-    },
-    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer, RawPart: _SAID[RawPart]},
-}
-
-
-# -- approvals -----------------------------------------------------------------------------------------------------
-
-
-def _read_request(block: Any, call: Any) -> dict[str, Any] | None:
-    """The approval that a request right behind its call asks for; None when it is anything else."""
-    if type(block) is not dict or block.get("type") != "tool-approval-request" or type(call) is not ToolCallPart:
-        return None
-    if call.approval is not UNSET or block.get("toolCallId") != call.tool_call_id:
-        return None
-    known = {native: name for name, native in _REQUEST.items()}
-    approval: dict[str, Any] = {}
-    for key, value in block.items():
-        if key == "approvalId" and type(value) is str:
-            approval["id"] = value
-        elif key in known:
-            approval[known[key]] = value
-        elif key not in ("type", "toolCallId"):
-            return None
-    return approval if "id" in approval else None
-
-
-def _write_request(call: ToolCallPart, call_id: str) -> dict[str, Any] | None:
-    approval = call.approval
-    if type(approval) is not dict or type(approval.get("id")) is not str:
-        return None
-    out = {"type": "tool-approval-request", "approvalId": approval["id"], "toolCallId": call_id}
-    return {**out, **{native: approval[name] for name, native in _REQUEST.items() if name in approval}}
-
-
-def _read_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCallPart | None:
-    """The call that a response answers, if the call's approval can say all of it."""
-    if type(block) is not dict or block.get("type") != "tool-approval-response":
-        return None
-    call = asked.get(block["approvalId"]) if type(block.get("approvalId")) is str else None
-    if call is None or "approved" in call.approval or type(block.get("approved")) is not bool:
-        return None
-    left = {key: value for key, value in block.items() if key not in ("type", "approvalId", "approved")}
-    if "reason" in left and type(left.pop("reason")) is not str:
-        return None
-    if left != ({"providerExecuted": True} if call.provider_executed is True else {}):
-        return None
-    return call
-
-
-def _write_response(call: ToolCallPart) -> dict[str, Any] | None:
-    approval: Any = call.approval
-    if _write_request(call, "") is None or type(approval.get("approved")) is not bool:
-        return None
-    out = {"type": "tool-approval-response", "approvalId": approval["id"], "approved": approval["approved"]}
-    if type(approval.get("reason")) is str:
-        out["reason"] = approval["reason"]
-    return {**out, "providerExecuted": True} if call.provider_executed is True else out
-
-
-def _layout(calls: list[tuple[str, bool]], results: list[str]) -> list[tuple[str, bool]]:
-    """The usual order of a tool message: for each call its response, then its result; else all responses first.
-
-    `calls` are ids with "was it answered by a person"; the outcome are ids with "is it the response".
-    """
-    order = [call_id for call_id, _ in calls if call_id in results]
-    if order != results:
-        return [(call_id, True) for call_id, said in calls if said] + [(call_id, False) for call_id in results]
-    out: list[tuple[str, bool]] = []
-    for call_id, said in calls:
-        if said:
-            out.append((call_id, True))
-        if call_id in results:
-            out.append((call_id, False))
-    return out
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -283,21 +86,21 @@ class _Reading:
     def parts(self, content: list[Any], role: str) -> list[Any]:
         parts: list[Any] = []
         for block in content:
-            approval = _read_request(block, parts[-1] if parts else None)
+            approval = read_request(block, parts[-1] if parts else None)
             if approval is not None and approval["id"] not in self.asked:
                 force_setattr(parts[-1], "approval", approval)
                 self.asked[approval["id"]] = parts[-1]
             else:
-                parts.append(_read_part(block, role))
+                parts.append(read_part(block, role))
         return parts
 
     def tool(self, record: dict[str, Any], content: list[Any], marks: dict[str, Any]) -> None:
         parts: list[Any] = []
         responses: list[tuple[int, ToolCallPart]] = []
         for i, block in enumerate(content):
-            call = _read_response(block, self.asked)
+            call = read_response(block, self.asked)
             if call is None:
-                parts.append(_read_part(block, "tool"))
+                parts.append(read_part(block, "tool"))
                 continue
             approval = {**call.approval, "approved": block["approved"]}
             if "reason" in block:
@@ -309,7 +112,7 @@ class _Reading:
         places = [[i, call.approval["id"]] for i, call in responses]
         if responses and not self.usual(parts, responses):
             marks["responses"] = places
-        elif not responses and any(_answered(call) for call in self.calls):
+        elif not responses and any(answered(call) for call in self.calls):
             marks["responses"] = []
         self.unsaid, self.calls = [], []
         if parts or record or marks or not content:
@@ -319,21 +122,17 @@ class _Reading:
 
     def usual(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
         """Would the responses be written in these places?"""
-        answered = [call for call in self.calls if _answered(call)]
-        if len(answered) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
+        given = [call for call in self.calls if answered(call)]
+        if len(given) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
             return False
-        calls = [(str(call.tool_call_id), _answered(call)) for call in self.calls]
+        calls = [(str(call.tool_call_id), answered(call)) for call in self.calls]
         results = [part.tool_call_id for part in parts]
         if len({call_id for call_id, _ in calls}) != len(calls) or len(set(results)) != len(results):
             return False
-        order = _layout(calls, results)
+        order = layout(calls, results)
         return [str(call.tool_call_id) for _, call in responses] == [one for one, said in order if said] and [
             i for i, _ in responses
         ] == [i for i, (_, said) in enumerate(order) if said]
-
-
-def _answered(call: ToolCallPart) -> bool:
-    return _write_response(call) is not None
 
 
 class _Writing:
@@ -351,7 +150,7 @@ class _Writing:
                 self.names[id(found[place])] = call.tool_name
             if place in found:
                 self.ids[id(found[place])] = self.ids[id(call)]
-        self.asked = {call.approval["id"]: call for _, call in reversed(self.calls(messages)) if _answered(call)}
+        self.asked = {call.approval["id"]: call for _, call in reversed(self.calls(messages)) if answered(call)}
 
     def calls(self, messages: list[Message]) -> list[tuple[Place, ToolCallPart]]:
         return [
@@ -378,23 +177,23 @@ class _Writing:
             record = self.record(message, i)
             if record is not None:
                 out.append(record)
-            if message.role == "assistant" and not self.answered_next(i):
+            if message.role == "assistant" and not self.results_next(i):
                 content = [self.respond(part) for part in message.parts if self.to_say(part)]
                 if content:
                     out.append({"role": "tool", "content": content})
         return out
 
-    def answered_next(self, i: int) -> bool:
+    def results_next(self, i: int) -> bool:
         return i + 1 < len(self.messages) and self.messages[i + 1].role == "tool"
 
     def to_say(self, part: Any) -> bool:
         if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
             return False
-        return _answered(part)
+        return answered(part)
 
     def respond(self, call: Any) -> dict[str, Any]:
         self.said.add(id(call))
-        response = _write_response(call)
+        response = write_response(call)
         assert response is not None
         return response
 
@@ -429,7 +228,7 @@ class _Writing:
         return type(part) is TextPart and part.extra is UNSET and (self.profile is None or message.role != "tool")
 
     def content(self, message: Message, role: str, i: int) -> list[Any]:
-        writers = _WRITERS.get(role, _WRITERS["user"])
+        writers = WRITERS.get(role, WRITERS["user"])
         out: list[Any] = []
         for part in message.parts:
             writer = writers.get(type(part))
@@ -438,7 +237,7 @@ class _Writing:
                 continue
             out.append(made)
             if type(part) is ToolCallPart and self.profile != "v5":
-                request = _write_request(part, self.id_of(part))
+                request = write_request(part, self.id_of(part))
                 if request is not None:
                     out.append(request)
         if role == "tool" and self.profile != "v5":
@@ -461,7 +260,7 @@ class _Writing:
         ids = [one["toolCallId"] for one in results if type(one) is dict and one.get("type") == "tool-result"]
         if len(by_id) != len(calls) or len(set(ids)) != len(results):
             return [*map(self.respond, due), *results]
-        order = _layout([(self.id_of(call), call in due) for call in calls], ids)
+        order = layout([(self.id_of(call), call in due) for call in calls], ids)
         by_result = dict(zip(ids, results, strict=True))
         return [self.respond(by_id[one]) if said else by_result[one] for one, said in order]
 

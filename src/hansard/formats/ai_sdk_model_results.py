@@ -91,6 +91,7 @@ def _tagged(data: dict[str, Any]) -> tuple[str, Any]:
 
 
 def read_result(block: dict[str, Any], role: str) -> Part:
+    """A tool-result; in an assistant message it is of a tool that the provider ran."""
     call_id, name, output = take_str(block, "toolCallId"), take_str(block, "toolName"), block.pop("output", None)
     if type(output) is not dict:
         raise Unfit("output")
@@ -120,6 +121,7 @@ def read_result(block: dict[str, Any], role: str) -> Part:
 
 
 def write_result(part: Answer, call_id: str, name: str, profile: str | None) -> dict[str, Any]:
+    """A tool-result for the call of that id and name."""
     rest, marks = unpack(NAME, part.extra)
     out: dict[str, Any] = {"type": "tool-result", "toolCallId": call_id, "toolName": name}
     out["output"] = _write_output(part, marks, profile)

@@ -86,6 +86,8 @@ def _kind(difference: Difference) -> str:
         return "settings" if difference.path.startswith("$.extra.") else "content"
     if difference.field in _STRUCTURE:
         return "repair"
+    if difference.field == "inputText":
+        return "spelling"
     return "identity" if difference.field in _IDENTITY else "content"
 
 

@@ -1,0 +1,151 @@
+"""Parts of ModelMessages but the outputs of tools, and which of them each role may hold."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
+from hansard.formats.ai_sdk_model_results import NAME, DataForms, read_result, write_result
+from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hansard.model.shown import shown_input, shown_media
+
+
+class Writing(Protocol):
+    """What a part must know of the conversation it stands in."""
+
+    profile: str | None
+
+    def id_of(self, part: Any, /) -> str: ...
+    def name_of(self, part: Any, /) -> str: ...
+
+
+def _read_text(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", make=True)
+    return TextPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", cipher=True, item=True, make=True)
+    return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _write_words(kind: str, item: bool) -> Any:
+    def write(part: Any, writing: Writing) -> dict[str, Any]:
+        rest, _ = unpack(NAME, part.extra)
+        put_opaque(rest, "providerOptions", part, item=item, make=True)
+        return {"type": kind, "text": part.text, **rest}
+
+    return write
+
+
+def _write_said(part: Any, writing: Writing) -> dict[str, Any] | None:
+    """What has no part of its own here but was said to the model or by it."""
+    text = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": text} if type(text) is str else None
+
+
+def _read_file(block: dict[str, Any], role: str) -> Part:
+    media = take_str(block, "mediaType")
+    return DataForms.read(block, block.pop("data", None), media, {})
+
+
+def _read_image(block: dict[str, Any], role: str) -> Part:
+    media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
+    marks: dict[str, Any] = {"image": True}
+    if media is UNSET:
+        marks["untyped"] = True
+    return DataForms.read(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
+
+
+def _write_file(part: FilePart, writing: Writing) -> dict[str, Any] | None:
+    rest, marks = unpack(NAME, part.extra)
+    data = DataForms.write(part, marks, writing.profile)
+    if data is None:
+        return None
+    media = shown_media(part)
+    if marks.get("image") and writing.profile is None:
+        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
+    else:
+        out = {"type": "file", "data": data, "mediaType": media}
+    if "reference" not in marks:
+        put_opaque(rest, "providerOptions", part, make=True)
+    return {**rest, **put(out, filename=part.name)}
+
+
+def _read_call(block: dict[str, Any], role: str) -> Part:
+    call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
+    if "input" not in block:
+        raise Unfit("input")
+    fields: dict[str, Any] = {"input": block.pop("input")}
+    if type(block.get("providerExecuted")) is bool:
+        fields["provider_executed"] = block.pop("providerExecuted")
+    fields.update(take_opaque(block, "providerOptions", item=True, make=True))
+    marks = {"provider": True} if fields.get("provider_executed") is True else {}
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
+
+
+def _write_call(part: ToolCallPart, writing: Writing) -> dict[str, Any]:
+    rest, _ = unpack(NAME, part.extra)
+    put_opaque(rest, "providerOptions", part, item=True, make=True)
+    name = part.tool_name if type(part.tool_name) is str else ""
+    out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
+    return {**put(out, providerExecuted=part.provider_executed), **rest}
+
+
+def _write_answer(part: Any, writing: Writing) -> dict[str, Any]:
+    return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
+
+
+def read_part(block: Any, role: str) -> Part:
+    """A part; one that is unknown or not as its type promises is kept raw."""
+    kind = block.get("type") if type(block) is dict else None
+    reader = _READERS.get(kind) if type(kind) is str else None
+    if reader is None:
+        return RawPart(format=NAME, value=block)
+    taken = dict(block)
+    del taken["type"]
+    try:
+        return reader(taken, role)  # type: ignore[no-any-return]
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "file": _read_file,
+    "image": _read_image,
+    "tool-call": _read_call,
+    "tool-result": read_result,
+}
+_SAID: dict[type, Any] = {
+    TextPart: _write_words("text", False),
+    FilePart: _write_file,
+    RefusalPart: _write_said,
+    CompactionPart: _write_said,
+    RawPart: lambda part, writing: part.value if part.format == NAME else None,
+}
+WRITERS: dict[str, dict[type, Any]] = {
+    "user": {**_SAID, RetryPart: _write_said},
+    "assistant": {
+        **_SAID,
+        ReasoningPart: _write_words("reasoning", True),
+        ToolCallPart: _write_call,
+        ToolResultPart: _write_answer,
+    },
+    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer, RawPart: _SAID[RawPart]},
+}

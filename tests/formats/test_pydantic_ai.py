@@ -1,0 +1,453 @@
+"""Pydantic AI histories: what they mean, and what the real library says to what we write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from msgspec import UNSET
+from msgspec.structs import replace
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, ToolDenied, ToolReturn
+from pydantic_ai.messages import (
+    BinaryContent,
+    CompactionPart,
+    FilePart,
+    ImageUrl,
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+from hansard import formats
+from hansard.errors import Unreadable
+from hansard.model import Conversation, Message, RawPart, RetryPart, ToolResultPart, exact_json, native
+from hansard.model import TextPart as Text
+from hansard.model.times import parse_time
+from tests.conftest import GOLDEN
+from tests.corpus_files import corpus_documents
+from tests.strategies import conversations
+
+NAME = "pydantic-ai"
+PROVIDERS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+
+
+def golden(name: str) -> Conversation:
+    return formats.read((GOLDEN / NAME / f"{name}.json").read_bytes(), NAME)
+
+
+def dumped(messages: list[ModelMessage]) -> Any:
+    return json.loads(ModelMessagesTypeAdapter.dump_json(messages))
+
+
+def differences(ours: Any, theirs: Any, path: str = "$") -> Iterator[str]:
+    """Where the two are not the same, but for times: one that they made up, or spelled with more digits, is ours."""
+    if type(ours) is dict and type(theirs) is dict:
+        for key in {**ours, **theirs}:
+            if key == "timestamp" and (key not in ours or parse_time(ours[key]) == parse_time(theirs.get(key))):
+                continue
+            if key not in ours or key not in theirs:
+                yield f"{path}.{key}"
+            else:
+                yield from differences(ours[key], theirs[key], f"{path}.{key}")
+    elif type(ours) is list and type(theirs) is list and len(ours) == len(theirs):
+        for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from differences(one, other, f"{path}[{i}]")
+    elif ours != theirs or type(ours) is not type(theirs):
+        yield f"{path}: {ours!r} {theirs!r}"
+
+
+def assert_taken(written: formats.Written) -> None:
+    """The real library loads what we wrote, and would have written every field of it just so."""
+    ours = json.loads(written.json)
+    theirs = ModelMessagesTypeAdapter.dump_python(ModelMessagesTypeAdapter.validate_python(ours), mode="json")
+    assert list(differences(ours, theirs)) == []
+
+
+# -- what a history means ------------------------------------------------------------------------------------------
+
+
+def test_a_plain_history_has_neither_residue_nor_marks() -> None:
+    conversation = golden("plain")
+    assert native.plain(conversation) == {
+        "messages": [
+            {"role": "system", "parts": [{"type": "text", "text": "Be kind."}], "createdAt": "2026-03-01T09:00:00Z"},
+            {"role": "user", "parts": [{"type": "text", "text": "Hello"}], "createdAt": "2026-03-01T09:00:00Z"},
+            {
+                "role": "assistant",
+                "parts": [{"type": "text", "text": "Hi, how can I help?"}],
+                "createdAt": "2026-03-01T09:00:01Z",
+                "model": {"provider": "anthropic", "name": "claude-sonnet-4-5", "responseId": "msg_1"},
+                "usage": {"inputTokens": 12, "outputTokens": 6},
+                "finishReason": "stop",
+            },
+        ]
+    }
+
+
+def test_a_request_with_results_and_a_prompt_is_two_messages() -> None:
+    messages = golden("parallel_tools").messages
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert {message.run_id for message in messages} == {"run-1"}
+    assert golden("parallel_tools").id == "conv-1"
+
+
+def test_arguments_are_data_and_their_spelling_is_kept() -> None:
+    calls: Any = golden("parallel_tools").messages[1].parts[1:]
+    seen = [(call.input, call.input_text) for call in calls]
+    assert seen == [
+        ({"city": "Tokyo"}, UNSET),
+        ({"city": "Paris"}, '{"city": "Paris"}'),
+        ({"city": "Oslo"}, UNSET),
+        (UNSET, UNSET),
+        (UNSET, UNSET),
+        (UNSET, '{"broken'),
+    ]
+
+
+def test_outcomes_say_whether_it_failed_and_how() -> None:
+    results = golden("parallel_tools").messages[2].parts
+    assert [(part.is_error, part.status) for part in results] == [  # type: ignore[union-attr]
+        (False, UNSET),
+        (False, UNSET),
+        (True, "denied"),
+        (True, UNSET),
+        (True, "interrupted"),
+        (True, "retried"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "provider", "transport", "signature", "encrypted"),
+    [
+        ((1, 0), "anthropic", UNSET, "EqQBsig==", UNSET),
+        ((1, 1), "anthropic", UNSET, UNSET, "cipher"),
+        ((3, 0), "openai", UNSET, UNSET, "gAAAA"),
+        ((5, 0), "google", "google-gla", "Q0c=", UNSET),
+        ((5, 2), "google", "google-gla", "T0xE", UNSET),
+    ],
+)
+def test_thinking_is_bound_to_its_provider(
+    at: tuple[int, int], provider: str, transport: Any, signature: Any, encrypted: Any
+) -> None:
+    part: Any = golden("thinking_of_four_providers").messages[at[0]].parts[at[1]]
+    assert (part.signature, part.encrypted) == (signature, encrypted)
+    assert (part.binding.provider, part.binding.transport) == (provider, transport)
+    assert len(part.binding.prefix) == 32
+
+
+def test_a_signature_of_a_call_is_that_of_gemini() -> None:
+    messages = golden("thinking_of_four_providers").messages
+    call, text = messages[5].parts[1], messages[7].parts[2]
+    assert (call.signature, call.binding.provider, call.extra[NAME]) == (
+        "QUI=",
+        "google",
+        {"provider_details": {"more": 1}},
+    )  # type: ignore[union-attr]
+    assert (text.signature, text.binding.transport) == ("Qg==", "google-vertex")  # type: ignore[union-attr]
+
+
+def test_files_are_files_and_their_usual_identifiers_no_residue() -> None:
+    parts: Any = golden("files_and_content").messages[0].parts
+    image, sound, _, paper, pdf, _, bytes_, named, uploaded, bucket = parts[1:11]
+    assert (image.url, image.media_type) == ("https://example.org/a.png", "image/png")
+    assert image.extra == {NAME: {"vendor_metadata": {"detail": "high"}, "identifier": "img-a"}}
+    assert sound.extra is UNSET
+    assert (paper.media_type, paper.extra) == (UNSET, {NAME: {"$": {"kind": "document-url"}}})
+    assert pdf.extra == {NAME: {"force_download": True}}
+    assert (bytes_.data, bytes_.extra) == ("9vf4+fr7/P3+/w==", UNSET)
+    assert named.extra == {NAME: {"identifier": "doc-7"}}
+    assert (uploaded.file_id, uploaded.binding.provider, uploaded.extra) == ("file-1", "openai", UNSET)
+    assert (bucket.binding.provider, bucket.binding.transport) == ("google", "google-vertex")
+    assert [part.text for part in parts if type(part) is Text] == [
+        "Look",
+        "caption",
+        "bare",
+        "end",
+        "one item",
+        "a second prompt",
+    ]
+
+
+def test_a_result_with_files_is_parts_and_data_beside_them_the_text_of_its_json() -> None:
+    results: Any = golden("tool_results_with_files").messages[1].parts
+    assert [native.plain(part)["type"] for part in results[0].content] == ["text", "text", "file", "file", "file"]
+    assert results[0].content[0].text == '{"page":1}'
+    assert results[1].content[0].url == "https://example.org/p.png"
+    assert results[2].output["deep"]["kind"] == "image-url"
+    assert results[3].output[0]["identifier"] == "not a file"
+    assert results[0].extra is UNSET
+
+
+def test_a_retry_that_answers_a_call_is_its_result() -> None:
+    result, *retries = [part for message in golden("retries_old_and_new").messages[2:4] for part in message.parts]
+    assert type(result) is ToolResultPart
+    assert (result.tool_call_id, result.status, result.is_error) == ("c1", "retried", True)
+    assert [type(part) for part in retries] == [RetryPart] * 3
+    assert [message.role for message in golden("retries_old_and_new").messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
+
+
+def test_server_tools_are_run_by_the_provider() -> None:
+    parts: Any = golden("server_tools_and_compaction").messages[1].parts
+    assert [part.provider_executed for part in parts[:4]] == [True] * 4
+    assert (parts[3].is_error, parts[3].output) == (True, {"stderr": "boom"})
+    assert (parts[4].encrypted, parts[4].binding.provider) == ("gAAA", "openai")
+    usage: Any = golden("server_tools_and_compaction").messages[1].usage
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.reasoning_tokens) == (100, 64, 9)
+    assert usage.extra == {
+        NAME: {"cache_write_1h_tokens": 10, "audio_seconds": 1.5, "details": {"x": 1}, "cost": "0.00123"}
+    }
+
+
+def test_instructions_stay_with_their_message() -> None:
+    conversation = golden("instructions_states_and_ids")
+    assert conversation.messages[0].extra == {NAME: {"instructions": "Be terse."}}
+    assert [message.state for message in conversation.messages] == [
+        UNSET,
+        "partial",
+        UNSET,
+        UNSET,
+        "interrupted",
+        "suspended",
+    ]
+    assert [message.role for message in conversation.messages[2:4]] == ["system", "user"]
+
+
+def test_the_release_is_told_once_and_not_at_every_part() -> None:
+    conversation = golden("release_2_62")
+    assert conversation.extra == {NAME: {"$": {"profile": "2.62"}}}
+    assert all(message.extra is UNSET for message in conversation.messages)
+    assert all(part.extra is UNSET for message in conversation.messages for part in message.parts)
+
+
+def test_tokens_of_old_releases_are_tokens() -> None:
+    usage: Any = golden("older_sparse").messages[2].usage
+    assert (usage.input_tokens, usage.output_tokens) == (3, 4)
+
+
+def test_a_message_of_an_unknown_kind_is_an_event() -> None:
+    events = [message for message in golden("unknown_things").messages if message.role == "event"]
+    assert [part.value["to"] for message in events for part in message.parts] == [["all"]]  # type: ignore[union-attr]
+
+
+# -- errors and detection ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"messages": []}, "$"),
+        ("hello", "$"),
+        ([1], "$[0]"),
+        ([{"parts": []}], "$[0].kind"),
+        ([{"kind": "request", "parts": []}, {"kind": "response"}], "$[1].parts"),
+    ],
+)
+def test_what_is_no_history_is_refused_with_the_place(document: Any, path: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        formats.read(exact_json.encode(document), NAME)
+    assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    "value", [None, 1, "x", b"x", [], {}, [1], [{}], [{"kind": []}], [{"kind": "request", "parts": 1}]]
+)
+def test_other_things_do_not_fit(value: Any) -> None:
+    assert formats.get(NAME).fits(value) == 0
+
+
+# -- histories of real agents --------------------------------------------------------------------------------------
+
+
+def run(agent: Agent[Any, Any], prompt: Any = "go", **more: Any) -> list[ModelMessage]:
+    return list(asyncio.run(agent.run(prompt, **more)).all_messages())
+
+
+def with_tools() -> list[ModelMessage]:
+    agent = Agent(TestModel(), system_prompt="Be kind.", instructions="Be terse.")
+
+    @agent.tool_plain
+    def weather(city: str) -> dict[str, Any]:
+        return {"city": city, "temp": 18.0}
+
+    @agent.tool_plain
+    def picture() -> ToolReturn:
+        return ToolReturn(
+            return_value=["see", ImageUrl("https://example.org/a.png")],
+            content=["more", ImageUrl("https://example.org/b")],
+        )
+
+    return run(agent, ["What is the weather?", BinaryContent(b"\xff\xfehi", media_type="image/png")])
+
+
+def with_retries() -> list[ModelMessage]:
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        step = sum(isinstance(message, ModelResponse) for message in messages)
+        return ModelResponse(
+            parts=[
+                [ToolCallPart("pick", '{"n": "many"}', "c1"), ToolCallPart("pick", {"n": 3}, "c2")],
+                [ToolCallPart("nothing_there", "", "c3")],
+                [TextPart("no tool at all")],
+                [ToolCallPart("final_result", {"response": 7}, "c4")],
+            ][step]
+        )
+
+    agent = Agent(FunctionModel(answer), output_type=int, retries=5)
+
+    @agent.tool_plain
+    def pick(n: int) -> int:
+        raise ModelRetry("another one")
+
+    return run(agent)
+
+
+def with_thinking() -> list[ModelMessage]:
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse(
+            parts=[
+                ThinkingPart("hm", signature="sig", provider_name="anthropic"),
+                ThinkingPart("", id="redacted_thinking", signature="data", provider_name="anthropic"),
+                TextPart("ok", provider_details={"a": 1}),
+                FilePart(BinaryContent(b"\xfb\xff", media_type="image/png")),
+                CompactionPart("sum", id="c", provider_name="anthropic"),
+            ],
+            finish_reason="stop",
+        )
+
+    agent = Agent(FunctionModel(answer))
+    first = run(agent, conversation_id="one")
+    return run(agent, "again", message_history=first)
+
+
+def with_deferred_tools() -> list[ModelMessage]:
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if any(isinstance(message, ModelResponse) for message in messages):
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("delete", {"f": "a"}, "d1"), ToolCallPart("delete", {"f": "b"}, "d2")])
+
+    agent = Agent(FunctionModel(answer), output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def delete(f: str) -> str:
+        return f"deleted {f}"
+
+    pending = run(agent)
+    results = DeferredToolResults(approvals={"d1": True, "d2": ToolDenied("policy says no")})
+    return run(agent, None, message_history=pending, deferred_tool_results=results)
+
+
+def with_output_tool() -> list[ModelMessage]:
+    return run(Agent(TestModel(), output_type=dict[str, int]))
+
+
+@pytest.mark.parametrize(
+    "history",
+    [with_tools, with_retries, with_thinking, with_deferred_tools, with_output_tool],
+    ids=lambda made: made.__name__,
+)
+def test_a_history_of_a_real_agent_is_written_as_it_was_read(history: Any) -> None:
+    messages = history()
+    document = dumped(messages)
+    conversation = formats.read(document, NAME)
+    written = formats.write(conversation, NAME)
+    assert written.losses == []
+    assert exact_json.same(written.data, document)
+    assert dumped(ModelMessagesTypeAdapter.validate_json(written.json)) == document
+    assert formats.detect(document) == NAME
+    assert conversation.extra is UNSET
+    marks = [message.extra for message in conversation.messages if "$" in str(message.extra)]
+    assert all(set(extra[NAME]["$"]) == {"joined"} for extra in marks)
+    assert not any(type(part) is RawPart for message in conversation.messages for part in message.parts)
+
+
+def test_a_real_history_crosses_to_anthropic_with_its_calls_answered() -> None:
+    conversation = formats.read(dumped(with_retries()), NAME)
+    written = formats.write(conversation, "anthropic")
+    assert not [loss for loss in written.losses if "result was added" in loss.what]
+
+
+# -- what others said ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_histories_made_of_other_formats_are_taken_by_the_real_library(name: str, corpus: Path) -> None:
+    for raw in corpus_documents(corpus, name):
+        assert_taken(formats.convert(raw, NAME, name))
+
+
+@pytest.mark.parametrize(
+    "path", [path for name in PROVIDERS for path in sorted((GOLDEN / name).glob("*.json"))], ids=lambda path: path.stem
+)
+def test_golden_files_of_other_formats_are_taken_by_the_real_library(path: Path) -> None:
+    written = formats.convert(path.read_bytes(), NAME, path.parent.name)
+    if b"\\ud" not in written.json:  # the library's own parser refuses half characters
+        assert_taken(written)
+
+
+def foreign(conversation: Conversation) -> Conversation:
+    """The conversation without anything of Pydantic AI's own, as if it had come from elsewhere."""
+    return native.build(Conversation, _stripped(native.plain(conversation)), "$")
+
+
+def _stripped(value: Any) -> Any:
+    if type(value) is list:
+        return [_stripped(item) for item in value if not (type(item) is dict and item.get("format") == NAME)]
+    if type(value) is dict:
+        return {key: _stripped(item) for key, item in value.items() if key != NAME}
+    return value
+
+
+@given(conversation=conversations)
+def test_any_foreign_conversation_is_taken_by_the_real_library(conversation: Conversation) -> None:
+    written = formats.write(foreign(conversation), NAME)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ModelMessagesTypeAdapter.validate_json(written.json)
+
+
+def test_a_call_without_an_id_finds_its_result() -> None:
+    from hansard.model import ToolCallPart as Call
+
+    call, result = Call(tool_name="f", input={}), ToolResultPart(tool_name="f", output=1)
+    messages = [Message(role="assistant", parts=[call]), Message(role="tool", parts=[result])]
+    asked, answered = formats.write(Conversation(messages=messages), NAME).data
+    assert asked["parts"][0]["tool_call_id"] == answered["parts"][0]["tool_call_id"] == "call_0_0"
+
+
+def test_the_older_release_gets_no_fields_of_the_newer() -> None:
+    written = formats.write(golden("instructions_states_and_ids"), NAME, target="2.62")
+    assert b"model_id" not in written.json
+    assert b"context_id" not in written.json
+    plain = formats.write(replace(golden("plain"), extra=UNSET), NAME, target="2.62")
+    assert [loss.kind for loss in plain.losses] == ["spelling"]
+
+
+def test_a_finish_reason_that_the_library_refuses_is_not_written() -> None:
+    message = Message(role="assistant", parts=[Text(text="x")], finish_reason="odd")
+    written = formats.write(Conversation(messages=[message]), NAME)
+    assert written.data[0]["finish_reason"] is None
+    assert [loss.path for loss in written.losses] == ["$.messages[0].finishReason"]
+    assert_taken(written)
+
+
+def test_a_prompt_is_read_by_the_library_as_we_mean_it() -> None:
+    messages = ModelMessagesTypeAdapter.validate_python(formats.write(golden("plain"), NAME).data)
+    prompts = [part.content for part in messages[0].parts if isinstance(part, UserPromptPart)]
+    assert prompts == ["Hello"]
