@@ -6,7 +6,6 @@ Modules are imported when their format is first asked for. Others add theirs thr
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -51,6 +50,8 @@ def get(name: str) -> Format:
         return import_module(f"hansard.formats.{module}").FORMAT  # type: ignore[no-any-return]
     if plugin := _plugins().get(name):
         return plugin.load()  # type: ignore[no-any-return]
+    import difflib
+
     near = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean {near[0]!r}?" if near else "there are " + ", ".join(names())
     raise UnknownFormat(f"no format {name!r}; {hint}")
@@ -64,8 +65,14 @@ def _plugins() -> dict[str, Any]:
 
 
 def detect(document: Any) -> str:
-    """The one format that parsed data (or the bytes of a session file) is of; refuses to guess between two."""
-    sure = {name: get(name).fits(document) for name in names()}
+    """The one format that parsed data (or the bytes of a session file) is of; refuses to guess between two.
+
+    >>> detect({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
+    'gemini'
+    """
+    sure = {name: get(name).fits(document) for name in _MODULES}
+    if max(sure.values()) < 3:  # looking for plug-ins takes time: only when our own leave a doubt
+        sure |= {name: get(name).fits(document) for name in _plugins()}
     best = max(sure.values())
     found = [name for name, how in sure.items() if how == best]
     if best == 0:
@@ -73,13 +80,6 @@ def detect(document: Any) -> str:
     if len(found) > 1:
         raise AmbiguousFormat(f"the data fits {' and '.join(found)}; name the right one with --from")
     return found[0]
-
-
-_TEXTS = (str, bytes, bytearray, memoryview)
-
-
-def _bytes(data: str | bytes | bytearray | memoryview) -> bytes:
-    return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
 
 
 def parse(data: Any, format: str | None = None) -> Any:
@@ -97,7 +97,7 @@ def _parse(data: Any, format: str | None) -> tuple[Any, bool]:
     try:
         return exact_json.decode_noting(raw)
     except Unreadable:
-        if format is None and any(get(name).text and get(name).fits(raw) for name in names()):
+        if format is None and any(get(name).text and get(name).fits(raw) for name in _MODULES):
             return raw, True
         raise
 

@@ -37,7 +37,7 @@ from hansard.formats.contract import Format, Target
 from hansard.formats.residue import pack, unpack
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.model.shown import answers
 
 _ROLES = ("system", "user", "assistant", "tool")
@@ -184,7 +184,10 @@ class _Writing:
         return out
 
     def results_next(self, i: int) -> bool:
-        return i + 1 < len(self.messages) and self.messages[i + 1].role == "tool"
+        """Is the next message one whose results the responses can stand among?"""
+        if i + 1 >= len(self.messages) or self.messages[i + 1].role != "tool":
+            return False
+        return not self.is_string(self.messages[i + 1], unpack(NAME, self.messages[i + 1].extra)[1])
 
     def to_say(self, part: Any) -> bool:
         if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
@@ -231,6 +234,9 @@ class _Writing:
         writers = WRITERS.get(role, WRITERS["user"])
         out: list[Any] = []
         for part in message.parts:
+            if type(part) is RawPart:
+                out += [part.value] if part.format == NAME else []
+                continue
             writer = writers.get(type(part))
             made = writer(part, self) if writer is not None else None
             if made is None:

@@ -113,7 +113,7 @@ def _write_answer(part: Any, writing: Writing) -> dict[str, Any]:
 def read_part(block: Any, role: str) -> Part:
     """A part; one that is unknown or not as its type promises is kept raw."""
     kind = block.get("type") if type(block) is dict else None
-    reader = _READERS.get(kind) if type(kind) is str else None
+    reader = _READERS.get(role, _READERS["user"]).get(kind) if type(kind) is str else None
     if reader is None:
         return RawPart(format=NAME, value=block)
     taken = dict(block)
@@ -124,20 +124,22 @@ def read_part(block: Any, role: str) -> Part:
         return RawPart(format=NAME, value=block)
 
 
-_READERS: dict[str, Any] = {
-    "text": _read_text,
-    "reasoning": _read_reasoning,
-    "file": _read_file,
-    "image": _read_image,
-    "tool-call": _read_call,
-    "tool-result": read_result,
+_READERS: dict[str, dict[str, Any]] = {
+    "user": {"text": _read_text, "file": _read_file, "image": _read_image},
+    "assistant": {
+        "text": _read_text,
+        "file": _read_file,
+        "reasoning": _read_reasoning,
+        "tool-call": _read_call,
+        "tool-result": read_result,
+    },
+    "tool": {"tool-result": read_result},
 }
 _SAID: dict[type, Any] = {
     TextPart: _write_words("text", False),
     FilePart: _write_file,
     RefusalPart: _write_said,
     CompactionPart: _write_said,
-    RawPart: lambda part, writing: part.value if part.format == NAME else None,
 }
 WRITERS: dict[str, dict[type, Any]] = {
     "user": {**_SAID, RetryPart: _write_said},
@@ -147,5 +149,5 @@ WRITERS: dict[str, dict[type, Any]] = {
         ToolCallPart: _write_call,
         ToolResultPart: _write_answer,
     },
-    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer, RawPart: _SAID[RawPart]},
+    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer},
 }

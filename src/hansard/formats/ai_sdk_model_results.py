@@ -140,7 +140,7 @@ def _write_output(part: Answer, marks: dict[str, Any], profile: str | None) -> d
     if type(part) is ToolResultPart and part.content is not UNSET:
         if failed(part):
             return {"type": "error-text", "value": shown_error(part)}
-        items = [made for inner in part.content if (made := _write_content(inner, profile)) is not None]
+        items = [made for inner in part.content if (made := _write_content(inner, profile)) is not UNSET]
         return {"type": "content", "value": items}
     value = shown_output(part)
     prefix = "error-" if failed(part) else ""
@@ -158,11 +158,13 @@ def _read_content(item: Any) -> Part:
             return DataForms.read(taken, taken.pop("data", None), take_str(taken, "mediaType"), {"kind": "file"})
         if kind in _BYTES:
             data, media = take_str(taken, "data"), take_str(taken, "mediaType")
-            fields: dict[str, Any] = {"data": data, "media_type": media, "name": take_maybe_str(taken, "filename")}
+            fields: dict[str, Any] = {"data": data, "media_type": media}
+            if kind == "file-data":
+                fields["name"] = take_maybe_str(taken, "filename")
         elif kind in _ADDRESSES:
-            fields = {"url": take_str(taken, "url"), "media_type": take_maybe_str(taken, "mediaType")}
-            if kind == "image-url" and fields["media_type"] is UNSET:
-                fields["media_type"] = "image/*"
+            fields = {"url": take_str(taken, "url"), "media_type": "image/*" if kind == "image-url" else UNSET}
+            if taken.get("mediaType") != fields["media_type"]:
+                fields["media_type"] = take_maybe_str(taken, "mediaType") or fields["media_type"]
         elif kind in _IDS:
             fields = {"file_id": take_str(taken, "fileId")}
         else:
@@ -180,25 +182,25 @@ def _kind_of(address: bool, media: str | UnsetType) -> str:
 
 def _write_content(part: Any, profile: str | None) -> Any:
     if type(part) is RawPart:
-        return part.value if part.format == NAME and profile is None else None
+        return part.value if part.format == NAME and profile is None else UNSET
     if type(part) is TextPart:
         return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
     if type(part) is not FilePart:
-        return None
+        return UNSET
     rest, marks = unpack(NAME, part.extra)
     kind = marks.get("kind") if profile is None else None
     if kind == "file":
         data = DataForms.write(part, marks, profile)
         return {**put({"type": "file", "data": data, "mediaType": part.media_type}, filename=part.name), **rest}
     if part.data is UNSET and part.url is UNSET:
-        return {"type": kind, "fileId": part.file_id, **rest} if kind in _IDS else None
+        return {"type": kind, "fileId": part.file_id, **rest} if kind in _IDS else UNSET
     kind = kind if kind in (*_BYTES, *_ADDRESSES) else _kind_of(part.data is UNSET, part.media_type)
     if part.data is not UNSET:
         kind = "media" if profile == "v5" else kind
         out = {"type": kind, "data": part.data, "mediaType": shown_media(part)}
         return {**(put(out, filename=part.name) if kind == "file-data" else out), **rest}
     if profile == "v5":
-        return None
+        return UNSET
     out = {"type": kind, "url": part.url}
     if kind == "file-url" or part.media_type != "image/*":
         put(out, mediaType=part.media_type)
@@ -242,7 +244,7 @@ def _holds(part: dict[str, Any], kind: str, profile: str) -> bool:
     """Is there what the part is about, in a form that the version reads from JSON?"""
     if kind == "file":
         data = part.get("data")
-        return type(data) is str or (type(data) is dict and data.get("type") == "reference" and profile == "v7")
+        return type(data) is str or (profile == "v7" and type(data) is dict and _is_reference(data))
     if kind == "tool-call":
         return "input" in part
     if kind == "tool-approval-response":
@@ -257,6 +259,11 @@ def _holds(part: dict[str, Any], kind: str, profile: str) -> bool:
     if value is None:
         return name in ("json", "error-json") and "value" in output
     return type(output.get("value")) is value
+
+
+def _is_reference(data: dict[str, Any]) -> bool:
+    held = data.get("reference")
+    return data.get("type") == "reference" and type(held) is dict and all(type(one) is str for one in held.values())
 
 
 _SINCE = {"tool-approval-request": "v6", "tool-approval-response": "v6", "custom": "v7", "reasoning-file": "v7"}

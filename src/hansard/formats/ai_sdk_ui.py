@@ -133,7 +133,7 @@ class _Writing:
         return out
 
     def shows(self, message: Message) -> bool:
-        return any(type(part) is ToolCallPart or write_part(part, "user") is not None for part in message.parts)
+        return any(type(part) is ToolCallPart or write_part(part, "user") is not UNSET for part in message.parts)
 
     def marks(self, message: Message) -> dict[str, Any]:
         return unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
@@ -175,7 +175,7 @@ class _Writing:
                     self.calls += 1
                     call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
                     out.append(write_tool(part, self.answers.get((i, j)), call_id))
-                elif (made := write_part(part, message.role)) is not None:
+                elif (made := write_part(part, message.role)) is not UNSET:
                     out.append(made)
         return out
 

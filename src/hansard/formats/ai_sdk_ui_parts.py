@@ -164,7 +164,7 @@ def _read_steering(block: dict[str, Any]) -> Message:
 def write_steering(message: Message) -> dict[str, Any]:
     """What the user said in the middle of an answer, as a part of it."""
     rest, _ = unpack(NAME, message.extra)
-    parts = [made for part in message.parts if (made := write_part(part, "user")) is not None]
+    parts = [made for part in message.parts if (made := write_part(part, "user")) is not UNSET]
     return {**put({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
 
 
@@ -205,9 +205,12 @@ def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: st
 
 
 def write_part(part: Part, role: str) -> Any:
-    """A part as a client is shown it; None for what it is not."""
+    """A part as a client is shown it; UNSET for what it is not."""
+    if type(part) is RawPart:
+        return part.value if part.format == NAME else UNSET
     writer = _WRITERS.get(type(part))
-    return writer(part, role) if writer is not None else None
+    made = writer(part, role) if writer is not None else None
+    return made if made is not None else UNSET
 
 
 _READERS: dict[str, Any] = {
@@ -224,5 +227,4 @@ _WRITERS: dict[type, Any] = {
     SourcePart: _write_source,
     DataPart: _write_data,
     RefusalPart: _write_refusal,
-    RawPart: lambda part, role: part.value if part.format == NAME else None,
 }

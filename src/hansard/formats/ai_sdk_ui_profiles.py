@@ -177,7 +177,8 @@ def _steering(part: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _tool(part: dict[str, Any], kind: str, version: str) -> dict[str, Any] | None:
-    if not _text(part.get("toolCallId")) or part.get("state") not in _STATES:
+    state = part.get("state")
+    if not _text(part.get("toolCallId")) or type(state) is not str or state not in _STATES:
         return None
     part = dict(part)
     approval = _settle(part, version)

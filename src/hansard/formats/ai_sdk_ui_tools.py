@@ -43,8 +43,9 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
         fields["provider_executed"] = block.pop("providerExecuted")
     fields.update(take_opaque(block, "callProviderMetadata", item=True))
     result = _read_result(block, call_id, name, state, fields) if state in _OUTPUT else None
-    if fields["approval"] is not UNSET and not _approval_fits(fields["approval"], state):
-        marks["approval"] = True
+    if fields["approval"] is not UNSET or state == "output-denied":
+        if not _approval_fits(fields["approval"], state):
+            marks["approval"] = True
     call = ToolCallPart(tool_call_id=call_id, tool_name=name, **fields)
     if _state_of(call, result) != state:
         marks["state"] = state

@@ -287,7 +287,7 @@ def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, wr
         return
     elif writer := _WRITERS.get(type(part)):
         out.append(writer(part))
-    elif (other := write_part(part, role)) is not None:
+    elif (other := write_part(part, role)) is not UNSET:
         out.append(other)
 
 

@@ -41,6 +41,13 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
     if type(record) is not dict:
         raise Unreadable("a message expected", f"$.messages[{i}]")
     role, content = record.get("role"), record.get("content")
+    if len(record) == 2:  # nothing beside them, as nearly always
+        if role == "assistant" and type(content) is list:
+            out.append(Message(role="assistant", parts=[read_block(block, names) for block in content]))
+            return
+        if role == "user" and type(content) is str:
+            out.append(Message(role="user", parts=[TextPart(text=content)]))
+            return
     if role not in _ROLES:
         raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
     rest: dict[str, Any] = {}
@@ -97,17 +104,22 @@ def _plain_text(parts: list[Any]) -> str | None:
 
 
 def _write_message(message: Message) -> dict[str, Any]:
-    role = "user" if message.role == "tool" else message.role
-    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
-    usual = "list" if role == "assistant" else "string"
-    if marks.get("content", usual) == "string" and (text := _plain_text(message.parts)) is not None:
-        return {"role": role, "content": text, **rest}
-    return {"role": role, "content": [write_block(part) for part in message.parts], **rest}
+    role, extra = "user" if message.role == "tool" else message.role, message.extra
+    rest, marks = unpack(NAME, extra) if extra is not UNSET else NOTHING
+    text = _plain_text(message.parts)
+    if text is not None and marks.get("content", "list" if role == "assistant" else "string") == "string":
+        content: Any = text
+    else:
+        content = [write_block(part) for part in message.parts]
+    return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
 
 
 def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for message in messages:
+        if message.extra is UNSET and message.role == "assistant":  # the usual answer
+            out.append({"role": "assistant", "content": [write_block(part) for part in message.parts]})
+            continue
         record = _write_message(message)
         if message.extra is not UNSET and out and record["role"] == "user" == out[-1]["role"] and _joined(message):
             before = out[-1]["content"]
@@ -127,8 +139,6 @@ def _joined(message: Message) -> bool:
 def _read_system(value: Any) -> Message:
     if type(value) is str:
         return Message(role="system", parts=[TextPart(text=value)])
-    if type(value) is not list:
-        raise Unreadable("system is neither a string nor a list", "$.system")
     parts: list[Any] = [read_block(block, {}) for block in value]
     marks = {"content": "list"} if _plain_text(parts) is not None else {}
     return Message(role="system", parts=parts, extra=pack(NAME, {}, marks))
@@ -224,7 +234,7 @@ def read(document: Any) -> Conversation:
     if type(records) is not list:
         raise Unreadable("no list of messages", "$.messages")
     messages: list[Message] = []
-    if "system" in body:
+    if type(body.get("system")) in (str, list):
         messages.append(_read_system(body.pop("system")))
     names: dict[str, str] = {}
     for i, record in enumerate(records):

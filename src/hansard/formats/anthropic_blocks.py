@@ -19,7 +19,7 @@ def _read_text(block: dict[str, Any], names: dict[str, str]) -> Part:
     text = block.get("text")
     if type(text) is not str:
         raise Unfit("text")
-    return TextPart(text=text) if len(block) == 2 else TextPart(text=text, extra=left(NAME, block, _TEXT))
+    return TextPart(text=text, extra=left(NAME, block, _TEXT))
 
 
 _TEXT = frozenset({"type", "text"})
@@ -222,14 +222,19 @@ def _to_text(data: str) -> str:
 
 def read_block(block: Any, names: dict[str, str]) -> Any:
     """A block; one that is unknown or not as its type promises is kept raw."""
-    kind = block.get("type") if type(block) is dict else None
-    reader = _READERS.get(kind) if type(kind) is str else None
-    if reader is None and type(kind) is str and kind.endswith("_tool_result"):
-        reader = _read_server_result
-    try:
-        return reader(block, names) if reader is not None else RawPart(format=NAME, value=block)
-    except Unfit:
-        return RawPart(format=NAME, value=block)
+    if type(block) is dict:
+        kind = block.get("type")
+        if kind == "text" and len(block) == 2 and type(block.get("text")) is str:  # nearly always
+            return TextPart(text=block["text"])
+        reader = _READERS.get(kind) if type(kind) is str else None
+        if reader is None and type(kind) is str and kind.endswith("_tool_result"):
+            reader = _read_server_result
+        if reader is not None:
+            try:
+                return reader(block, names)
+            except Unfit:
+                pass
+    return RawPart(format=NAME, value=block)
 
 
 def write_block(part: Part) -> Any:

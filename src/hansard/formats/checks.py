@@ -356,7 +356,8 @@ PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
     "cache-control": (check_cache_control, "at most four cache breakpoints, in order, none on reasoning"),
     "surrogates": (check_surrogates, "no half characters"),
 }
-_ONLY = {
+# Checks that hold for some providers only.
+ONLY = {
     "reasoning-first": {"anthropic"},
     "cache-control": {"anthropic"},
     "server-result": {"anthropic"},
@@ -380,7 +381,7 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
         raise UnknownFormat(f"{provider!r} is no provider with rules; there are {', '.join(_providers())}")
     case = Case(conversation, law, provider)
     for name, (check, _) in PROVIDER_CHECKS.items():
-        if provider in _ONLY.get(name, {provider}):
+        if provider in ONLY.get(name, {provider}):
             found += [_named(finding, name) for finding in check(case)]
     return found
 

@@ -72,10 +72,14 @@ def around(
 def take_signature(taken: dict[str, Any]) -> str | UnsetType:
     """The signature; the documented dummies sign nothing and stay residue, and so does what is no base64."""
     value = taken.get("thoughtSignature")
-    if type(value) is not str or value in _DUMMIES or not is_base64(value):
+    if not is_signature(value):
         return UNSET
     del taken["thoughtSignature"]
-    return value
+    return value  # type: ignore[no-any-return]
+
+
+def is_signature(value: Any) -> bool:
+    return type(value) is str and value not in _DUMMIES and is_base64(value)
 
 
 def put_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:

@@ -3,23 +3,78 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from msgspec import UNSET
 
 from hansard.errors import Unreadable
-from hansard.formats.gemini_files import around, packed, read_media, take_held, take_signature, write_media
+from hansard.formats.gemini_files import (
+    DUMMY,
+    around,
+    is_signature,
+    packed,
+    read_media,
+    take_held,
+    take_signature,
+    write_media,
+)
 from hansard.formats.gemini_keys import NAME, lacks, without
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str
+from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str
 from hansard.model import exact_json
 from hansard.model.parts import Part, TextPart, ToolCallPart, ToolResultPart
 
 NAME_PATTERN = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 CODE = "code_execution"
-_is_name = re.compile(NAME_PATTERN).fullmatch
+_match_name = re.compile(NAME_PATTERN).fullmatch
 
 
 # -- functions -----------------------------------------------------------------------------------------------------
+
+
+def read_plain(block: dict[str, Any], first: bool) -> Part | None:
+    """A call or a result in camelCase that says what is usually said, quickly; None for all others.
+
+    `first`: a call would be the first one of a model's turn (see `gemini_parts.read_parts`).
+    """
+    held = block.get("functionCall")
+    if type(held) is dict:
+        args, signature, extra = held.get("args"), UNSET, UNSET
+        if type(args) is not dict or not _is_plain(held):
+            return None
+        if len(block) == 1:
+            extra = {NAME: {MARKS: {"unsigned": True}}} if first else UNSET
+        elif len(block) > 2 or not is_signature(signature := block.get("thoughtSignature")):
+            if not first or len(block) > 2 or signature != DUMMY:
+                return None
+            signature = UNSET
+        return ToolCallPart(
+            tool_call_id=held.get("id", UNSET),
+            tool_name=held["name"],
+            input=args,
+            signature=signature,
+            extra=extra,
+        )
+    held = block.get("functionResponse")
+    if len(block) > 1 or type(held) is not dict:
+        return None
+    response = held.get("response")
+    if type(response) is not dict or not _is_plain(held) or not _is_name(held["name"]):
+        return None
+    marks: dict[str, Any] = {}
+    output, is_error = _read_response(response, marks)
+    return ToolResultPart(
+        tool_call_id=held.get("id", UNSET),
+        tool_name=held["name"],
+        output=output,
+        is_error=is_error,
+        extra={NAME: {MARKS: marks}} if marks else UNSET,
+    )
+
+
+def _is_plain(held: dict[str, Any]) -> bool:
+    """Has it a name, perhaps an id, one more field, and no other?"""
+    return type(held.get("name")) is str and (len(held) == 2 if "id" not in held else len(held) == 3 and type(held["id"]) is str)
 
 
 def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
@@ -68,7 +123,7 @@ def read_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Pa
     name = take_maybe_str(held, "name")
     if not is_name(name):
         marks["name"] = "asIs"
-    output, is_error = _read_response(held, marks)
+    output, is_error = _read_response(held.pop("response", UNSET), marks)
     content: Any = UNSET
     parts = held.get("parts")
     if type(parts) is list and parts:
@@ -106,12 +161,16 @@ def write_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, An
 
 
 def is_name(name: Any) -> bool:
-    return type(name) is str and _is_name(name) is not None
+    return type(name) is str and _is_name(name)
 
 
-def _read_response(held: dict[str, Any], marks: dict[str, Any]) -> tuple[Any, bool]:
+@lru_cache(256)
+def _is_name(name: str) -> bool:
+    return _match_name(name) is not None
+
+
+def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
     """`{"output": x}` and `{"error": x}` say x; any other object is the output itself."""
-    response = held.pop("response", UNSET)
     if response is UNSET:
         without(marks, "response")
         return UNSET, False

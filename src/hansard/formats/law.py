@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
 from msgspec.structs import force_setattr, replace
@@ -22,6 +22,9 @@ from hansard.model import native
 from hansard.model.binding import digests
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
+
+_Matcher: TypeAlias = Callable[[str], object]
 
 
 class Law(Struct, frozen=True, kw_only=True):
@@ -52,6 +55,12 @@ class Law(Struct, frozen=True, kw_only=True):
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
     first_user: bool = False
+
+    def matchers(self) -> tuple[_Matcher, _Matcher]:
+        """Tests for a legal id and a legal name; `re` keeps the compiled patterns."""
+        every = re.compile("", re.DOTALL).match
+        is_id = re.compile(self.id_pattern, re.DOTALL).fullmatch if self.id_pattern else every
+        return is_id, re.compile(self.name_pattern, re.DOTALL).fullmatch if self.name_pattern else every
 
 
 def _apply(repair: Repair) -> list[Item]:
@@ -91,29 +100,28 @@ def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
 
 def keeps(messages: list[Message], law: Law, target: Target, just_read: bool = False) -> bool:
     """Is there nothing to repair? The quick answer for almost every conversation; False means: look closer."""
-    is_id = re.compile(law.id_pattern or ".*", re.DOTALL).fullmatch
-    is_name = re.compile(law.name_pattern or ".*", re.DOTALL).fullmatch
+    is_id, is_name = law.matchers()
     allowed_by_role = {role: law.parts[role] for role, same in law.roles.items() if role == same}
     names: set[str] = set()
     called: set[str] = set()
     waiting: list[str] = []
     signed: list[int] = []
-    turn = "system"
+    begun = False
     part: Any
     for i, message in enumerate(messages):
-        role = message.role
-        allowed = allowed_by_role.get(role)
-        if allowed is None or not message.parts or (waiting and role != "tool"):
+        role, parts = message.role, message.parts
+        if role not in allowed_by_role or not parts:
             return False
-        if turn != role:
-            if role == "system":
-                if law.mid_system != "any":
-                    return False
-            elif turn == "system" and role != "user" and law.first_user and not called:
+        if role == "system":
+            if begun and law.mid_system != "any":
                 return False
-            turn = role
-        expected, waiting = waiting, []
-        for part in message.parts:
+        elif not begun:
+            begun = True
+            if law.first_user and role != "user":
+                return False
+        allowed = allowed_by_role[role]
+        calls: list[str] = []
+        for part in parts:
             kind = type(part)
             if kind not in allowed:
                 return False
@@ -121,36 +129,45 @@ def keeps(messages: list[Message], law: Law, target: Target, just_read: bool = F
                 if not part.text or part.signature is not UNSET:
                     return False
             elif kind is ToolCallPart:
-                call_id = part.tool_call_id
-                if type(call_id) is not str or call_id in called or not is_id(call_id):
+                if not _plain_call(part, law, called, names, is_id, is_name):
                     return False
-                if part.tool_name not in names:
-                    if type(part.tool_name) is not str or not is_name(part.tool_name):
-                        return False
-                    names.add(part.tool_name)
-                if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
-                    return False
-                if part.provider_executed is not UNSET or part.signature is not UNSET:
-                    return False
-                called.add(call_id)
-                waiting.append(call_id)
+                calls.append(part.tool_call_id)
             elif kind is ToolResultPart:
-                if part.provider_executed is not UNSET or part.content is not UNSET or role != "tool":
+                if part.tool_call_id not in waiting or role != "tool" or not _plain_result(part):
                     return False
-                if part.tool_call_id not in expected:
-                    return False
-                expected.remove(part.tool_call_id)
+                waiting.remove(part.tool_call_id)
             elif kind is ReasoningPart:
                 if part.signature is UNSET and part.encrypted is UNSET:
                     return False
-                if law.leading_reasoning and part is message.parts[-1]:
+                if law.leading_reasoning and part is parts[-1]:
                     return False
                 signed.append(i)
             else:
                 return False
-        if expected:
+        if waiting:
             return False
+        waiting = calls
     return not signed or just_read or _bound(messages, signed, law, target)
+
+
+def _plain_call(
+    part: ToolCallPart, law: Law, called: set[str], names: set[str], is_id: _Matcher, is_name: _Matcher
+) -> bool:
+    call_id, name = part.tool_call_id, part.tool_name
+    if type(call_id) is not str or type(name) is not str or call_id in called or not is_id(call_id):
+        return False
+    if name not in names:
+        if not is_name(name):
+            return False
+        names.add(name)
+    called.add(call_id)
+    if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+        return False
+    return part.provider_executed is UNSET and part.signature is UNSET
+
+
+def _plain_result(part: ToolResultPart) -> bool:
+    return part.provider_executed is UNSET and part.content is UNSET and part.signature is UNSET
 
 
 def _bound(messages: list[Message], signed: list[int], law: Law, target: Target) -> bool:

@@ -108,6 +108,7 @@ _DIALECTS = {
         digests=True,
     ),
 }
+_NO_MODEL = ModelRef()
 _FINISH = ("stop", "length", "content_filter", "tool_call", "error")
 _STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
 _NATIVE_STATES = {state: native for native, state in _STATES.items()}
@@ -139,7 +140,9 @@ _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_toke
 
 def _read_usage(value: dict[str, Any]) -> Usage | UnsetType:
     """Usage with nothing but zeros says nothing. Input counts what was cached, as ours does."""
-    rest, marks, fields = dict(value), dict[str, Any](), dict[str, Any]()
+    rest = dict(value)
+    marks: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, old in _OLD_COUNTS.items():
         if name not in rest and type(rest.get(old)) is int:
             rest[name] = rest.pop(old)
@@ -186,7 +189,9 @@ class _Reading:
 
     def read_request(self, record: dict[str, Any]) -> None:
         """One request becomes a message for each role in it, in order."""
-        blocks, marks = record.pop("parts"), dict[str, Any]()
+        blocks = record.pop("parts")
+        marks: dict[str, Any] = {}
+        del record["kind"]
         settle(self.dialect.defaults["request"], record, marks)
         around = self.around
         around.sent = record["timestamp"] if is_time(record.get("timestamp")) else UNSET
@@ -213,7 +218,9 @@ class _Reading:
             self.out.append(message)
 
     def read_response(self, record: dict[str, Any]) -> None:
-        blocks, marks = record.pop("parts"), dict[str, Any]()
+        blocks = record.pop("parts")
+        marks: dict[str, Any] = {}
+        del record["kind"]
         settle(self.dialect.defaults["response"], record, marks)
         provider, kept = take_provider(record)
         model = ModelRef(
@@ -247,7 +254,7 @@ class _Reading:
                 role="assistant",
                 parts=read_response(blocks, around),
                 created_at=around.at,
-                model=model if model != ModelRef() else UNSET,
+                model=model if model != _NO_MODEL else UNSET,
                 usage=usage,
                 finish_reason=reason,
                 **fields,
@@ -440,9 +447,9 @@ def read(document: Any) -> Conversation:
     reading = _Reading(_DIALECTS[profile], conversation_id)
     for record in document:
         if record["kind"] == "request":
-            reading.read_request({key: value for key, value in record.items() if key != "kind"})
+            reading.read_request(dict(record))
         elif record["kind"] == "response":
-            reading.read_response({key: value for key, value in record.items() if key != "kind"})
+            reading.read_response(dict(record))
         else:
             reading.read_other(record)
     marks = {} if profile == NEWEST else {"profile": profile}

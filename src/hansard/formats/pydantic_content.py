@@ -56,11 +56,13 @@ class Dialect(Struct, frozen=True, kw_only=True):
 def settle(defaults: dict[str, Any], block: dict[str, Any], marks: dict[str, Any]) -> None:
     """Drop the fields that have their default value; remember those that are not there."""
     for key, default in defaults.items():
-        value = block.get(key, UNSET)
+        value = block.pop(key, UNSET)
+        if value is default or (type(value) is type(default) and value == default):
+            continue
         if value is UNSET:
             lacks(marks, key)
-        elif value is default or (type(value) is type(default) and value == default):
-            del block[key]
+        else:
+            block[key] = value
 
 
 def lacks(marks: dict[str, Any], key: str) -> None:
@@ -113,7 +115,8 @@ def owner_name(binding: Any) -> str | UnsetType:
 def read_file(item: dict[str, Any], dialect: Dialect) -> FilePart:
     """A file by address, by value or by a provider's id; Unfit when it is none of them."""
     block = dict(item)
-    kind, marks = take_str(block, "kind"), dict[str, Any]()
+    kind = take_str(block, "kind")
+    marks: dict[str, Any] = {}
     if kind == "binary":
         return _read_binary(block, marks, dialect)
     if kind == "uploaded-file":

@@ -146,7 +146,8 @@ def _signed(block: dict[str, Any], marks: dict[str, Any], around: Around) -> dic
 
 
 def _read_text(block: dict[str, Any], around: Around) -> Part:
-    text, marks = take_str(block, "content"), dict[str, Any]()
+    text = take_str(block, "content")
+    marks: dict[str, Any] = {}
     settle(around.dialect.defaults["text"], block, marks)
     part_id, signed = take_maybe_str(block, "id"), _signed(block, marks, around)
     return TextPart(text=text, id=part_id, **signed, extra=pack(around.dialect.name, block, marks))
@@ -162,7 +163,8 @@ def _write_text(part: TextPart, around: Around, place: Place) -> dict[str, Any]:
 
 
 def _read_thinking(block: dict[str, Any], around: Around) -> Part:
-    dialect, marks = around.dialect, dict[str, Any]()
+    dialect = around.dialect
+    marks: dict[str, Any] = {}
     if "content" in block or dialect.times:
         text = take_str(block, "content")
     else:
@@ -214,7 +216,8 @@ def _write_thinking(part: ReasoningPart, around: Around, place: Place) -> dict[s
 
 def _read_call(kind: str) -> Any:
     def read(block: dict[str, Any], around: Around) -> Part:
-        dialect, marks = around.dialect, dict[str, Any]()
+        dialect = around.dialect
+        marks: dict[str, Any] = {}
         name, args = take_str(block, "tool_name"), block.pop("args", UNSET)
         settle(dialect.defaults[kind], block, marks)
         call_id, part_id = take_call_id(block, marks), take_maybe_str(block, "id")
@@ -294,7 +297,8 @@ def put_call_id(out: dict[str, Any], part: Any, marks: dict[str, Any], around: A
 
 
 def _read_file_part(block: dict[str, Any], around: Around) -> Part:
-    content, dialect, marks = block.pop("content", None), around.dialect, dict[str, Any]()
+    content, dialect = block.pop("content", None), around.dialect
+    marks: dict[str, Any] = {}
     if type(content) is not dict or content.get("kind") != "binary":
         raise Unfit("content")
     file = read_file(content, dialect)
@@ -319,10 +323,12 @@ def _write_file_part(part: FilePart, around: Around, place: Place) -> Any:
 
 
 def read_compaction(block: dict[str, Any], around: Around) -> Part:
-    dialect, marks = around.dialect, dict[str, Any]()
+    dialect = around.dialect
+    marks: dict[str, Any] = {}
     settle(dialect.defaults["compaction"], block, marks)
     text, part_id = take_maybe_str(block, "content"), take_maybe_str(block, "id")
-    details, fields = block.get("provider_details"), dict[str, Any]()
+    details = block.get("provider_details")
+    fields: dict[str, Any] = {}
     if type(details) is dict and type(details.get("encrypted_content")) is str:
         fields = {"encrypted": details["encrypted_content"], "binding": _take_owner(block, marks, around)}
         block["provider_details"] = {key: value for key, value in details.items() if key != "encrypted_content"}
@@ -349,7 +355,8 @@ def write_compaction(part: CompactionPart, around: Around, place: Place) -> dict
 
 def read_return(kind: str) -> Any:
     def read(block: dict[str, Any], around: Around) -> Part:
-        dialect, marks = around.dialect, dict[str, Any]()
+        dialect = around.dialect
+        marks: dict[str, Any] = {}
         name, call_id = take_str(block, "tool_name"), take_call_id(block, marks)
         settle(dialect.defaults[kind], block, marks)
         outcome = block.get(dialect.outcome)

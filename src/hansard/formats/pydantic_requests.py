@@ -52,7 +52,8 @@ _SYSTEM_KINDS = ("tool-availability-delta", "capability-load-delta", "model-sett
 
 def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
     """A retry that answers a call is that call's result; one that answers none was said by the user's side."""
-    content, marks = block.pop("content", UNSET), dict[str, Any]()
+    content = block.pop("content", UNSET)
+    marks: dict[str, Any] = {}
     name, call_id = take_maybe_str(block, "tool_name"), take_call_id(block, marks)
     if name is UNSET:
         settle(around.dialect.defaults["retry-prompt"], block, marks)
@@ -94,7 +95,8 @@ def _write_result(part: ToolResultPart, around: Around, place: Place) -> dict[st
 
 
 def _read_feedback(block: dict[str, Any], around: Around) -> Part:
-    content, marks = block.pop("content", UNSET), dict[str, Any]()
+    content = block.pop("content", UNSET)
+    marks: dict[str, Any] = {}
     if not _is_feedback(content):
         raise Unfit("content")
     settle(around.dialect.defaults["retry-feedback"], block, marks)
@@ -216,7 +218,8 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
     kind = block.get("part_kind") if type(block) is dict else None
     if kind not in ("user-prompt", "system-prompt") or kind not in around.dialect.defaults:
         return None
-    rest, marks, content = dict(block), dict[str, Any](), block.get("content")
+    rest, content = dict(block), block.get("content")
+    marks: dict[str, Any] = {}
     parts: list[Any]
     if type(content) is str:
         parts = [TextPart(text=content)]

@@ -36,8 +36,7 @@ class Repair:
         self.allowed = law.parts
         self.wants_ids = law.ids
         self.first_user = law.first_user and len(messages) > 1  # an answer by itself needs no question
-        self.is_id = re.compile(law.id_pattern or ".*", re.DOTALL).fullmatch
-        self.is_name = re.compile(law.name_pattern or ".*", re.DOTALL).fullmatch
+        self.is_id, self.is_name = law.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
         self.ids: dict[str, str] | None = None
         self._prefixes: dict[int, str] | None = None

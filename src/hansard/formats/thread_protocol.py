@@ -78,7 +78,8 @@ def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
 
 
 def _read_agent(key: str, value: dict[str, Any]) -> Agent:
-    rest, marks = dict(value), dict[str, Any]()
+    rest = dict(value)
+    marks: dict[str, Any] = {}
     agent_id = take_maybe_str(rest, "agent_id")
     if agent_id is UNSET:
         agent_id = key
@@ -114,7 +115,8 @@ def _read_record(record: Any, around: Around, path: str) -> list[Message]:
     """One message of an agent turn; a request becomes a message for each role in it."""
     if type(record) is not dict:
         raise Unreadable("a message expected", path)
-    kind, rest, marks = record.get("message_type"), dict(record), dict[str, Any]()
+    kind, rest = record.get("message_type"), dict(record)
+    marks: dict[str, Any] = {}
     rest.pop("message_type", None)
     if kind == "system" and type(rest.get("event_type")) is str:
         return [_read_event(rest)]
@@ -231,7 +233,8 @@ def _write_events(message: Message, rest: dict[str, Any], marks: dict[str, Any])
 
 
 def _read_user_turn(turn: dict[str, Any], around: Around) -> Turn:
-    rest, marks = dict(turn), dict[str, Any]()
+    rest = dict(turn)
+    marks: dict[str, Any] = {}
     del rest["turn_type"]
     around.sent = take_maybe_str(rest, "submitted_at")
     found = _read_runs(rest.pop("parts"), rest, marks, {}, around)
@@ -249,7 +252,8 @@ def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, somebody: boo
     plain = somebody and turn.get("agent_id") == SOMEBODY and len(turn) == 3
     if plain and all(_is_plain(message) for message in messages):
         return Turn(kind="agent", messages=[replace(message, agent_id=UNSET) for message in messages])
-    rest, marks = dict(turn), dict[str, Any]()
+    rest = dict(turn)
+    marks: dict[str, Any] = {}
     del rest["turn_type"], rest["messages"]
     if "agent_id" not in rest:
         lacks(marks, "agent_id")
@@ -355,7 +359,8 @@ def read(document: Any) -> Conversation:
     """A thread, or a fragment of one with nothing but its turns."""
     if type(document) is not dict:
         raise Unreadable("an object with turns expected")
-    body, marks = dict(document), dict[str, Any]()
+    body = dict(document)
+    marks: dict[str, Any] = {}
     records = body.pop("turns", None)
     if type(records) is not list:
         raise Unreadable("no list of turns", "$.turns")

@@ -7,7 +7,6 @@ times and residue.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -34,9 +33,11 @@ from hansard.model.parts import (
 def opaque(part: Any) -> bool:
     """Does the part carry a proof or a cipher that only its maker understands?"""
     kind = type(part)
+    if kind is TextPart or kind is ToolCallPart or kind is ToolResultPart or kind is FilePart:
+        return part.signature is not UNSET
     if kind is ReasoningPart or kind is CompactionPart:
         return part.signature is not UNSET or part.encrypted is not UNSET
-    return getattr(part, "signature", UNSET) is not UNSET
+    return False
 
 
 def said(part: Any) -> str:
@@ -71,6 +72,8 @@ def _json(value: Any) -> str:
 
 def digests(messages: Sequence[Message], wanted: Container[int]) -> dict[int, str]:
     """For each wanted message the digest of everything said before it."""
+    import hashlib  # slow to import, and most conversations do not need it
+
     chain = hashlib.sha256()
     words: list[str] = []
     found: dict[int, str] = {}
@@ -90,9 +93,13 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
 
     A first message stands behind words we do not see (an answer by itself): its prefix stays open.
     """
-    signed = [
-        i for i, message in enumerate(messages) if message.role == "assistant" and any(map(opaque, message.parts))
-    ]
+    signed = []
+    for i, message in enumerate(messages):
+        if message.role == "assistant":
+            for part in message.parts:
+                if opaque(part):
+                    signed.append(i)
+                    break
     if not signed:
         return
     for i, prefix in digests(messages[: signed[-1] + 1], set(signed)).items():
