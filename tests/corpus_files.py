@@ -33,9 +33,7 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
             found.append(exact_json.encode(case["request"]))
     for folder, format_name in _ANSWERS.items():
         if format_name == name:
-            found += [
-                path.read_bytes() for path in sorted((corpus / "provider-streams" / folder).glob("*.json"))
-            ]
+            found += [path.read_bytes() for path in sorted((corpus / "provider-streams" / folder).glob("*.json"))]
     if name == "pydantic-ai":
         found += [path.read_bytes() for path in sorted((corpus / "pydantic-ai").rglob("*.json"))]
     if name in _AI_SDK:

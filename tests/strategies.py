@@ -37,13 +37,9 @@ texts = st.one_of(
     st.sampled_from(["", "hi", "What is the weather?", "  \n", "\x00", "😀 naïve", '{"a": 1}', "x" * 200]),
     st.text(max_size=12),
 )
-short = st.sampled_from(
-    ["a", "b", "toolu_1", "call_2", "get_weather", "image/png", "2026-01-02T03:04:05Z", "", "ü x"]
-)
+short = st.sampled_from(["a", "b", "toolu_1", "call_2", "get_weather", "image/png", "2026-01-02T03:04:05Z", "", "ü x"])
 ids = st.sampled_from(["c1", "c2", "c3", "call.4", "", "x" * 70])
-numbers = st.one_of(
-    st.integers(-(10**30), 10**30), st.sampled_from([0, 1, 1.0, 0.5, -0.0, 1e22]), st.booleans()
-)
+numbers = st.one_of(st.integers(-(10**30), 10**30), st.sampled_from([0, 1, 1.0, 0.5, -0.0, 1e22]), st.booleans())
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), numbers, texts),
     lambda inner: st.one_of(
@@ -137,9 +133,7 @@ parts = st.one_of(
     raws,
 )
 counts = maybe(st.integers(0, 10**6))
-usages = st.builds(
-    Usage, input_tokens=counts, output_tokens=counts, total_tokens=counts, cache_read_tokens=counts
-)
+usages = st.builds(Usage, input_tokens=counts, output_tokens=counts, total_tokens=counts, cache_read_tokens=counts)
 plain_messages = st.builds(
     Message,
     role=st.sampled_from(["user", "assistant", "system"]),

@@ -1,4 +1,4 @@
-"""Between providers: a turn that came from A is intact after B has answered, and what is written for B is valid there."""
+"""Between providers: A's own turns are intact after B has answered, and what is written for B is valid there."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ ANSWERS: dict[str, Any] = {
         "object": "chat.completion",
         "created": 1,
         "model": "gpt-x",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": "From OpenAI."}, "finish_reason": "stop"}
-        ],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "From OpenAI."}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
     },
     "openai-responses": {

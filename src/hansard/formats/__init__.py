@@ -89,9 +89,9 @@ def parse(data: Any, format: str | None = None) -> Any:
 
 def _parse(data: Any, format: str | None) -> tuple[Any, bool]:
     """The same, and whether a string in it may hold half a surrogate pair."""
-    if not isinstance(data, str | bytes | bytearray | memoryview):
+    if not isinstance(data, _TEXTS):
         return exact_json.copied(data), True
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    raw = _bytes(data)
     if format is not None and get(format).text:
         return raw, True
     try:
@@ -100,6 +100,13 @@ def _parse(data: Any, format: str | None) -> tuple[Any, bool]:
         if format is None and any(get(name).text and get(name).fits(raw) for name in _MODULES):
             return raw, True
         raise
+
+
+_TEXTS = (str, bytes, bytearray, memoryview)
+
+
+def _bytes(data: Any) -> bytes:
+    return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
 
 
 def read(data: Any, format: str | None = None) -> Conversation:

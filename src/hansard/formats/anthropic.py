@@ -98,8 +98,10 @@ def _is_result(part: Part) -> bool:
 
 def _plain_text(parts: list[Any]) -> str | None:
     """The text, when a message is one text and nothing else."""
-    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
-        return parts[0].text
+    if len(parts) == 1 and type(parts[0]) is TextPart:
+        extra = parts[0].extra
+        if extra is UNSET or NAME not in extra:
+            return parts[0].text
     return None
 
 

@@ -10,9 +10,10 @@ from msgspec import UNSET, UnsetType
 
 from hansard.formats.residue import Unfit, left, put, take_str, unpack
 from hansard.model import exact_json
-from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import Binding, FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 NAME = "anthropic"
+_OURS = Binding(provider="anthropic")
 
 
 def _read_text(block: dict[str, Any], names: dict[str, str]) -> Part:
@@ -162,7 +163,7 @@ def _read_file(block: dict[str, Any], names: dict[str, str]) -> Part:
     elif how == "url":
         fields = {"url": take_str(held, "url")}
     elif how == "file":
-        fields = {"file_id": take_str(held, "file_id")}
+        fields = {"file_id": take_str(held, "file_id"), "binding": _OURS}
     elif how == "text" and kind == "document":
         fields = {"data": _from_text(take_str(held, "data")), "media_type": take_str(held, "media_type")}
         marks["text"] = True

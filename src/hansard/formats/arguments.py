@@ -15,6 +15,8 @@ from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.model.parts import ToolCallPart
 
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=exact_json.exact_float)
+
 
 def read_arguments(text: str) -> tuple[Any, str | UnsetType]:
     """`(input, input_text)` of a string of arguments.
@@ -24,6 +26,12 @@ def read_arguments(text: str) -> tuple[Any, str | UnsetType]:
     """
     if not text:
         return UNSET, UNSET
+    try:  # a text that comes out letter for letter names no key twice
+        value = _DECODER.decode(text)
+        if exact_json.encode(value).decode() == text:
+            return value, UNSET
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
     try:
         value = exact_json.decode(text)
         return (value, UNSET) if exact_json.encode(value).decode() == text else (value, text)

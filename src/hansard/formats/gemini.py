@@ -27,11 +27,11 @@ from msgspec.structs import replace
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.gemini_keys import NAME, Keys, camel, is_snake, lacks, spelled
-from hansard.formats.gemini_parts import take_content, write_content, write_parts
+from hansard.formats.gemini_parts import read_parts, take_content, write_content, write_parts
 from hansard.formats.gemini_response import PROVIDER, RESPONSE, read_response, take_candidate, take_left, write_response
 from hansard.formats.gemini_tools import NAME_PATTERN, is_client_call, is_name
 from hansard.formats.law import Law
-from hansard.formats.residue import pack, unpack
+from hansard.formats.residue import MARKS, pack, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import FilePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -43,8 +43,19 @@ _REQUEST = Keys("systemInstruction")
 # -- contents ------------------------------------------------------------------------------------------------------
 
 
-def _read_content(record: Any, path: str, snake: bool, out: list[Message]) -> None:
+def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
     """One content becomes one message, or several: responses of functions are messages of their own."""
+    if type(record) is dict and len(record) == 2 and type(blocks := record.get("parts")) is list:
+        role = record.get("role")  # nearly all are so
+        if role == "user":
+            _append(out, role, read_parts(blocks, snake, False), UNSET)
+            return
+        if role == "model":
+            parts = read_parts(blocks, snake, True)
+            extra = {NAME: {MARKS: {"apart": True}}} if _is_apart(parts, out) else UNSET
+            out.append(Message(role="assistant", parts=parts, extra=extra))
+            return
+    path = f"$.contents[{i}]"
     if type(record) is str:
         out.append(Message(role="user", parts=[TextPart(text=record)], extra=pack(NAME, {}, {"content": "string"})))
         return
@@ -58,17 +69,27 @@ def _read_content(record: Any, path: str, snake: bool, out: list[Message]) -> No
     parts, marks = take_content(record, _NATIVE.get(role, UNSET), snake, path)
     if role == "system":
         marks["at"] = "contents"
-    if role == "assistant" and out and out[-1].role == "assistant" and any(map(is_client_call, parts)):
+    if role == "assistant" and _is_apart(parts, out):
         marks["apart"] = True
-    for said_by, run in _runs(role, parts):
-        out.append(Message(role=said_by, parts=run, extra=pack(NAME, record, marks)))
-        record, marks = {}, {"joined": True}
+    _append(out, role, parts, pack(NAME, record, marks))
 
 
-def _runs(role: str, parts: list[Any]) -> list[tuple[str, list[Any]]]:
-    """The parts of a content by the role of who says them."""
-    if role != "user" or not any(type(part) is ToolResultPart for part in parts):
-        return [(role, parts)]
+def _append(out: list[Message], role: str, parts: list[Any], extra: Any) -> None:
+    if role == "user" and ToolResultPart in map(type, parts):
+        for said_by, run in _runs(parts):
+            out.append(Message(role=said_by, parts=run, extra=extra))
+            extra = {NAME: {MARKS: {"joined": True}}}
+    else:
+        out.append(Message(role=role, parts=parts, extra=extra))
+
+
+def _is_apart(parts: list[Any], out: list[Message]) -> bool:
+    """Is it a turn with calls that follows an answer, which others' turns never do?"""
+    return bool(out) and out[-1].role == "assistant" and any(map(is_client_call, parts))
+
+
+def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The parts of a user's content by the role of who says them."""
     runs: list[tuple[str, list[Any]]] = []
     for part in parts:
         said_by = "tool" if type(part) is ToolResultPart and part.provider_executed is not True else "user"
@@ -83,14 +104,20 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
     """The contents; a message that was part of one, or must be, goes into the one before it."""
     out: list[Any] = []
     joined = _joined(messages)
-    calls: list[Any] = []
+    turn: list[Any] = []
     written = False
     for i, message in enumerate(messages):
-        rest, marks = _content_residue(message)
         if message.role == "tool":
-            message = replace(message, parts=[_named(part, calls) for part in message.parts])
+            message = _named(message, turn)
         elif message.role == "assistant":
-            calls = [part for part in message.parts if is_client_call(part)]
+            turn = message.parts
+        if message.extra is UNSET and i not in joined:  # nearly all are so
+            parts = write_parts(message.parts, snake, message.role == "assistant")
+            written = bool(parts) or not message.parts
+            if written:
+                out.append({"role": _NATIVE.get(message.role, "user"), "parts": parts})
+            continue
+        rest, marks = _content_residue(message)
         if i in joined and written and type(out[-1]) is dict and type(out[-1].get("parts")) is list:
             out[-1]["parts"] += write_parts(message.parts, snake, message.role == "assistant")
             continue
@@ -112,6 +139,9 @@ def _joined(messages: list[Message]) -> set[int]:
     pulled = False
     for i in range(len(messages) - 1, 0, -1):
         message, before = messages[i], messages[i - 1]
+        if message.extra is UNSET and not message.role == before.role == "assistant":
+            pulled = False
+            continue
         marks = unpack(NAME, message.extra)[1]
         answers = message.role == before.role == "assistant" and "apart" not in marks
         calls = pulled or any(map(is_client_call, message.parts))
@@ -132,12 +162,16 @@ def _role(message: Message, marks: dict[str, Any]) -> Any:
     return _NATIVE.get(message.role, "user")
 
 
-def _named(part: Any, calls: list[Any]) -> Any:
-    """A result names its function: where it does not, or not in a legal way, the call does."""
-    if type(part) is not ToolResultPart or is_name(part.tool_name) or "name" in unpack(NAME, part.extra)[1]:
-        return part
-    found = [call.tool_name for call in calls if call.tool_call_id == part.tool_call_id and is_name(call.tool_name)]
-    return replace(part, tool_name=found[0] if found else "tool")
+def _named(message: Message, turn: list[Any]) -> Message:
+    """A result names its function: where it does not, or not in a legal way, the call in the turn before does."""
+    for j, part in enumerate(message.parts):
+        if type(part) is not ToolResultPart or is_name(part.tool_name) or "name" in unpack(NAME, part.extra)[1]:
+            continue
+        calls = [call for call in turn if is_client_call(call) and call.tool_call_id == part.tool_call_id]
+        found = [call.tool_name for call in calls if is_name(call.tool_name)]
+        named = replace(part, tool_name=found[0] if found else "tool")
+        message = replace(message, parts=[*message.parts[:j], named, *message.parts[j + 1 :]])
+    return message
 
 
 def _plain_text(message: Message) -> str | None:
@@ -225,7 +259,7 @@ def read(document: Any) -> Conversation:
         del body["systemInstruction"]
         messages.append(system)
     for i, record in enumerate(contents):
-        _read_content(record, f"$.contents[{i}]", snake, messages)
+        _read_content(record, i, snake, messages)
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 

@@ -75,7 +75,7 @@ def is_snake(blocks: Any) -> bool | None:
     """Are these parts spelled in snake_case? None when they have no key to tell by."""
     if type(blocks) is list:
         for block in blocks:
-            if type(block) is dict:
+            if type(block) is dict and not (len(block) == 1 and "text" in block):
                 if not PART.snake.keys().isdisjoint(block):
                     return False
                 if not PART.camel.keys().isdisjoint(block):

@@ -46,8 +46,6 @@ def read_part(block: Any, snake: bool) -> Any:
     """A part; one that says nothing known, two things at once or not what it promises is kept raw."""
     if type(block) is not dict:
         return RawPart(format=NAME, value=block)
-    if len(block) == 1 and type(block.get("text")) is str:
-        return TextPart(text=block["text"])
     marks: dict[str, Any] = {}
     taken = taken_apart(block, snake, marks)
     about = [key for key in taken if key in _READERS]
@@ -65,8 +63,9 @@ def read_part(block: Any, snake: bool) -> Any:
 def write_part(part: Any, snake: bool) -> Any:
     """The part as Gemini has it; UNSET for what it cannot say."""
     kind = type(part)
-    if kind is TextPart and part.extra is UNSET and part.signature is UNSET:
-        return {"text": part.text}
+    if kind in _PLAIN and part.extra is UNSET and not snake and part.provider_executed is not True:
+        if kind is ToolCallPart or part.content is UNSET:
+            return gemini_tools.write_plain(part, part.signature if is_signed(part) else UNSET)
     if kind is RawPart:
         return part.value if part.format == NAME else UNSET
     writer = _WRITERS.get(kind)
@@ -75,20 +74,39 @@ def write_part(part: Any, snake: bool) -> Any:
 
 def read_parts(blocks: list[Any], snake: bool, model: bool) -> list[Any]:
     """The parts of one content. The first call of a model's turn is the one that must be signed."""
-    parts = [read_part(block, snake) for block in blocks]
-    if model:
-        first = next((j for j, part in enumerate(parts) if is_client_call(part)), None)
-        if first is not None and parts[first].signature is UNSET:
-            parts[first] = _read_unsigned(parts[first])
+    parts: list[Any] = []
+    first = model
+    for block in blocks:
+        if type(block) is dict and len(block) == 1 and type(text := block.get("text")) is str:
+            parts.append(TextPart(text=text))
+            continue
+        part: Any = None if snake or type(block) is not dict else gemini_tools.read_plain(block, first)
+        if part is None:
+            part = read_part(block, snake)
+            if first and is_client_call(part) and part.signature is UNSET:
+                part = _read_unsigned(part)
+        if first and is_client_call(part):
+            first = False
+        parts.append(part)
     return parts
 
 
 def write_parts(parts: list[Any], snake: bool, model: bool) -> list[Any]:
-    if model:
-        first = next((j for j, part in enumerate(parts) if is_client_call(part)), None)
-        if first is not None and not is_signed(parts[first]):
-            parts = [*parts[:first], _write_unsigned(parts[first]), *parts[first + 1 :]]
-    return [block for part in parts if (block := write_part(part, snake)) is not UNSET]
+    out: list[Any] = []
+    first = model
+    for part in parts:
+        kind = type(part)
+        if kind is TextPart and part.extra is UNSET and part.signature is UNSET:
+            out.append({"text": part.text})
+            continue
+        if first and is_client_call(part):
+            first = False
+            block = _write_unsigned(part, snake) if not is_signed(part) else write_part(part, snake)
+        else:
+            block = write_part(part, snake)
+        if block is not UNSET:
+            out.append(block)
+    return out
 
 
 def _read_unsigned(part: ToolCallPart) -> ToolCallPart:
@@ -101,11 +119,13 @@ def _read_unsigned(part: ToolCallPart) -> ToolCallPart:
     return replace(part, extra=pack(NAME, rest, marks))
 
 
-def _write_unsigned(part: ToolCallPart) -> ToolCallPart:
+def _write_unsigned(part: ToolCallPart, snake: bool) -> Any:
+    if part.extra is UNSET and not snake:
+        return gemini_tools.write_plain(part, DUMMY)
     rest, marks = unpack(NAME, part.extra)
     if "unsigned" in marks or "thoughtSignature" in rest:
-        return part
-    return replace(part, signature=DUMMY)
+        return write_part(part, snake)
+    return write_part(replace(part, signature=DUMMY), snake)
 
 
 # -- contents --------------------------------------------------------------------------------------------------------
@@ -147,6 +167,7 @@ def write_content(
 
 
 _READERS: dict[str, Any] = {"text": _read_text, **gemini_files.READERS, **gemini_tools.READERS}
+_PLAIN = (ToolCallPart, ToolResultPart)
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     ReasoningPart: _write_text,

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.gemini_files import (
@@ -74,7 +74,9 @@ def read_plain(block: dict[str, Any], first: bool) -> Part | None:
 
 def _is_plain(held: dict[str, Any]) -> bool:
     """Has it a name, perhaps an id, one more field, and no other?"""
-    return type(held.get("name")) is str and (len(held) == 2 if "id" not in held else len(held) == 3 and type(held["id"]) is str)
+    return type(held.get("name")) is str and (
+        len(held) == 2 if "id" not in held else len(held) == 3 and type(held["id"]) is str
+    )
 
 
 def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
@@ -86,6 +88,31 @@ def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part
         signature=take_signature(taken),
         extra=packed(taken, "functionCall", held, marks),
     )
+
+
+def write_plain(part: Any, signature: str | UnsetType) -> dict[str, Any]:
+    """What `write_call` and `write_result` say of a part of the client's tools without residue, quickly.
+
+    A result here has no parts; `signature` goes with the part.
+    """
+    held: dict[str, Any] = {}
+    if part.tool_call_id is not UNSET:
+        held["id"] = part.tool_call_id
+    if part.tool_name is not UNSET:
+        held["name"] = part.tool_name
+    if type(part) is ToolCallPart:
+        if type(part.input) is dict:
+            held["args"] = part.input
+        out = {"functionCall": held}
+    else:
+        held["response"] = _response(part.output, part.is_error is True, _NONE)
+        out = {"functionResponse": held}
+    if signature is not UNSET:
+        out["thoughtSignature"] = signature
+    return out
+
+
+_NONE: dict[str, Any] = {}
 
 
 def write_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:

@@ -48,6 +48,7 @@ from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
 _ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+_SPEAKERS = ("user", "assistant", "system", "developer")
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
 _CHOICE = {"index": 0, "logprobs": None}
@@ -60,12 +61,13 @@ def _read_message(record: Any, place: str, i: int, names: dict[str, str], out: l
     """One record becomes one message; results of tools that follow one another become one message together."""
     if type(record) is not dict:
         raise Unreadable("a message expected", place.format(i))
-    taken = dict(record)
-    role = taken.pop("role", None)
-    if role == "assistant":
-        out.append(_read_assistant(taken, names))
+    role, content = record.get("role"), record.get("content", UNSET)
+    if len(record) == 2 and type(content) is str and role in _SPEAKERS:  # words and nothing else, as most are
+        out.append(Message(role=role, parts=[TextPart(text=content)]))
+    elif role == "assistant":
+        out.append(_read_plain_calls(record, content, names) or _read_assistant(_without_role(record), names))
     elif role == "tool" or role == "function":
-        result = read_result(taken, role, names)
+        result = read_result(record, role, names)
         if out and out[-1].role == "tool":
             out[-1].parts.append(result)
         else:
@@ -74,11 +76,33 @@ def _read_message(record: Any, place: str, i: int, names: dict[str, str], out: l
         raise Unreadable(f"no role {role!r}; it is one of {', '.join(_ROLES)}", f"{place.format(i)}.role")
     elif role in _ROLES:
         marks: dict[str, Any] = {}
+        taken = _without_role(record)
         parts = read_content(taken.pop("content", UNSET), taken, marks, more=False)
         out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
+
+
+def _without_role(record: dict[str, Any]) -> dict[str, Any]:
+    rest = dict(record)
+    del rest["role"]
+    return rest
+
+
+def _read_plain_calls(record: dict[str, Any], content: Any, names: dict[str, str]) -> Message | None:
+    """An assistant's record of words (or null) and calls, when it says nothing else."""
+    calls = record.get("tool_calls")
+    if len(record) != 3 or type(calls) is not list or not calls:
+        return None
+    if content is None:
+        return Message(role="assistant", parts=[read_call(item, names) for item in calls])
+    if type(content) is not str or not content:
+        return None
+    parts: list[Any] = [TextPart(text=content)]
+    for item in calls:
+        parts.append(read_call(item, names))
+    return Message(role="assistant", parts=parts)
 
 
 def _read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) -> Message:
@@ -109,7 +133,9 @@ def _write_assistant(message: Message) -> dict[str, Any]:
     for part in message.parts:
         kind = type(part)
         own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else {}
-        if kind is ReasoningPart or (kind is RawPart and "key" in own):
+        if kind is TextPart and not own:
+            content.append(part)
+        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
             thoughts.append(part)
         elif kind is ToolCallPart:
             if own.get("kind") == "function_call":
@@ -127,8 +153,13 @@ def _write_assistant(message: Message) -> dict[str, Any]:
             content.append(part)
     if calls:
         out["tool_calls"] = calls
-    write_reasoning(thoughts, marks, out)
-    return put({"role": "assistant"}, content=write_content(content, marks, bool(out))) | out | rest
+    if thoughts:
+        write_reasoning(thoughts, marks, out)
+    return _record("assistant", write_content(content, marks, bool(out))) | out | rest
+
+
+def _record(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role} if content is UNSET else {"role": role, "content": content}
 
 
 def _read_spoken(audio: dict[str, Any]) -> list[Any]:
@@ -165,7 +196,7 @@ def _write_message(message: Message, out: list[dict[str, Any]]) -> None:
     else:
         rest, marks = unpack(NAME, message.extra)
         content = write_content(message.parts, marks, more=False)
-        out.append({**put({"role": message.role}, content=content), **rest})
+        out.append({**_record(message.role, content), **rest})
 
 
 # -- documents -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
 
 NAME = "openai-chat"
@@ -22,11 +22,9 @@ SOUND_FORMATS = {
 }
 
 
-def _read_text(block: dict[str, Any]) -> Part:
-    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
-
-
 def _write_text(part: TextPart) -> dict[str, Any]:
+    if part.extra is UNSET:
+        return {"type": "text", "text": part.text}
     return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
 
 
@@ -142,7 +140,9 @@ def _data_url(part: FilePart) -> str | UnsetType:
 def read_part(block: Any) -> Part:
     """A content part; one that is unknown or not as its type promises is kept raw."""
     if type(block) is dict:
-        kind = block.get("type")
+        kind, text = block.get("type"), block.get("text")
+        if kind == "text" and type(text) is str:
+            return TextPart(text=text, extra=left(NAME, block, _TEXT))
         reader = _READERS.get(kind) if type(kind) is str else None
         if reader is not None:
             taken = dict(block)
@@ -154,6 +154,9 @@ def read_part(block: Any) -> Part:
     return RawPart(format=NAME, value=block)
 
 
+_TEXT = frozenset({"type", "text"})
+
+
 def write_part(part: Part) -> Any:
     """A content part, or UNSET for what has no place in content."""
     writer = _WRITERS.get(type(part))
@@ -161,7 +164,6 @@ def write_part(part: Part) -> Any:
 
 
 _READERS: dict[str, Any] = {
-    "text": _read_text,
     "refusal": _read_refusal,
     "image_url": _read_image,
     "input_audio": _read_audio,
@@ -173,7 +175,7 @@ _WRITERS: dict[type, Any] = {
     FilePart: _write_file,
     RawPart: lambda part: part.value if part.format == NAME else UNSET,
 }
-PARTS = frozenset(_READERS)
+PARTS = frozenset({"text", *_READERS})
 
 
 def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:

@@ -17,6 +17,9 @@ _GOOGLE = Binding(provider="google")
 
 def read_call(item: Any, names: dict[str, str]) -> Part:
     """An entry of `tool_calls`."""
+    call = _read_plain_call(item, names)
+    if call is not None:
+        return call
     try:
         if type(item) is not dict:
             raise Unfit("tool call")
@@ -44,6 +47,21 @@ def read_call(item: Any, names: dict[str, str]) -> Part:
     if signature is not UNSET:
         fields.update(signature=signature, binding=_GOOGLE)
     return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
+
+
+def _read_plain_call(item: Any, names: dict[str, str]) -> ToolCallPart | None:
+    """A function's call with id, name and arguments and nothing else, as nearly all are."""
+    if type(item) is not dict or len(item) != 3 or item.get("type") != "function":
+        return None
+    call_id, function = item.get("id"), item.get("function")
+    if type(function) is not dict or len(function) != 2 or type(call_id) is not str:
+        return None
+    name, given = function.get("name"), function.get("arguments")
+    if type(name) is not str or type(given) is not str:
+        return None
+    names[call_id] = name
+    value, text = read_arguments(given)
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=value, input_text=text)
 
 
 def read_function_call(record: dict[str, Any]) -> list[Any]:
@@ -79,8 +97,11 @@ def _write_input(part: ToolCallPart, marks: dict[str, Any], out: dict[str, Any])
 
 
 def write_call(part: ToolCallPart) -> dict[str, Any]:
+    call_id, name = part.tool_call_id, part.tool_name
+    if part.extra is UNSET and part.signature is UNSET and call_id is not UNSET and name is not UNSET:
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": write_arguments(part)}}
     rest, marks = unpack(NAME, part.extra)
-    inner = put({}, name=part.tool_name)
+    inner = put({}, name=name)
     if marks.get("kind") == "custom" and type(part.input) is str:
         kind = "custom"
         inner["input"] = part.input
@@ -90,7 +111,7 @@ def write_call(part: ToolCallPart) -> dict[str, Any]:
     left = rest.pop(kind, None)
     if type(left) is dict:
         inner.update(left)
-    out = put({}, id=part.tool_call_id, type=UNSET if marks.get("kind") == "untyped" else kind)
+    out = put({}, id=call_id, type=UNSET if marks.get("kind") == "untyped" else kind)
     out[kind] = inner
     out.update(rest)
     if part.signature is not UNSET and part.binding is not UNSET and part.binding.provider == "google":
@@ -125,6 +146,11 @@ def _put_signature(out: dict[str, Any], signature: str) -> None:
 
 def read_result(record: dict[str, Any], role: str, names: dict[str, str]) -> ToolResultPart:
     """A `tool` record, or an older `function` record, which names the tool and no call."""
+    said, asked = record.get("content"), record.get("tool_call_id")
+    if len(record) == 3 and role == "tool" and type(said) is str and type(asked) is str:
+        return ToolResultPart(tool_call_id=asked, tool_name=names.get(asked, UNSET), output=said, is_error=False)
+    record = dict(record)
+    del record["role"]
     call_id, name = take_maybe_str(record, "tool_call_id"), take_maybe_str(record, "name")
     output, parts = record.pop("content", UNSET), UNSET
     marks: dict[str, Any] = {}
@@ -151,10 +177,13 @@ def read_result(record: dict[str, Any], role: str, names: dict[str, str]) -> Too
 
 
 def write_result(part: ToolResultPart) -> dict[str, Any]:
+    call_id = part.tool_call_id
+    if part.extra is UNSET and type(part.output) is str and part.content is UNSET and call_id is not UNSET:
+        return {"role": "tool", "tool_call_id": call_id, "content": part.output}
     rest, marks = unpack(NAME, part.extra)
     named = marks.get("role") == "function"
     out: dict[str, Any] = {"role": "function" if named else "tool"}
-    put(out, tool_call_id=part.tool_call_id, name=part.tool_name if named or "name" in marks else UNSET)
+    put(out, tool_call_id=call_id, name=part.tool_name if named or "name" in marks else UNSET)
     how = marks.get("content")
     if type(part.content) is list:
         written = [made for made in map(write_part, part.content) if made is not UNSET]

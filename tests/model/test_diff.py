@@ -1,0 +1,51 @@
+"""Differences are found, and named so that a person understands them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from msgspec.structs import replace
+
+from hansard.model import Conversation, Message, TextPart, ToolCallPart, exact_json, native
+from hansard.model.diff import differences
+from tests.strategies import conversations
+
+
+def said(*texts: str, role: str = "user") -> Message:
+    return Message(role=role, parts=[TextPart(text=text) for text in texts])
+
+
+@given(conversations, conversations)
+def test_there_are_differences_unless_they_are_the_same(one: Conversation, other: Conversation) -> None:
+    same = exact_json.same(native.plain(one), native.plain(other))
+    assert (differences(one, other) == []) == same
+    assert differences(one, one) == []
+
+
+def test_joined_messages_are_called_that() -> None:
+    before = Conversation(messages=[said("a"), said("b"), said("c")])
+    after = Conversation(messages=[said("a", "b"), said("c")])
+    assert [(found.path, found.what) for found in differences(before, after)] == [
+        ("$.messages[1]", "joined with messages[0]")
+    ]
+
+
+def test_a_missing_message_does_not_change_those_behind_it() -> None:
+    before = Conversation(messages=[said("a"), said("b"), said("c", "d")])
+    after = Conversation(messages=[said("a"), said("c", "d")])
+    assert [found.path for found in differences(before, after)] == ["$.messages[1]"]
+
+
+def test_the_kind_of_a_number_is_a_difference() -> None:
+    def call(n: float) -> Conversation:
+        return Conversation(
+            messages=[Message(role="assistant", parts=[ToolCallPart(tool_call_id="c", input={"n": n})])]
+        )
+
+    assert differences(call(1), call(1)) == []
+    assert [found.path for found in differences(call(1), call(1.0))] == ["$.messages[0].parts[0].input"]
+
+
+def test_a_lost_field_is_named_with_its_value() -> None:
+    before = Conversation(messages=[replace(said("a"), id="m1")], title="T")
+    found = differences(before, Conversation(messages=[said("a")]))
+    assert [(one.path, one.what) for one in found] == [("$.title", '"T"'), ("$.messages[0].id", '"m1"')]

@@ -1,0 +1,88 @@
+"""JSON in and out without changing a value."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hansard.errors import Unreadable
+from hansard.model import exact_json
+
+LITERALS = [
+    "123456789012345678901234567890",
+    "1",
+    "1.0",
+    "1e22",
+    "0.12345678901234567890",
+    "1e400",
+    "-0.0",
+    "-1E-7",
+    "0.1",
+    "99999999999999999999.5",
+]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_a_number_keeps_its_value_and_kind(literal: str) -> None:
+    value = exact_json.decode(f"[{literal}]")[0]
+    again = exact_json.encode([value]).decode()[1:-1]
+    assert Decimal(again) == Decimal(literal)
+    assert isinstance(value, int) == literal.lstrip("-").isdigit()
+
+
+def test_a_decimal_is_used_only_where_a_float_would_be_another_number() -> None:
+    assert [type(value) for value in exact_json.decode(f"[{','.join(LITERALS)}]")] == [
+        int,
+        int,
+        float,
+        float,
+        Decimal,
+        Decimal,
+        float,
+        float,
+        float,
+        Decimal,
+    ]
+
+
+def test_half_a_pair_is_written_as_its_escape() -> None:
+    raw = b'{"a":["\\ud83d x",0.12345678901234567890,{"\\udc00":"\xc3\xa9"}]}'
+    assert exact_json.encode(exact_json.decode(raw)) == raw
+
+
+keys = st.sampled_from(["a", "b", 'q"', "\\", "é", "type"])
+values: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)),
+)
+
+
+@given(values, st.booleans(), st.booleans())
+def test_any_json_survives(value: Any, ascii_only: bool, spaced: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=1 if spaced else None)
+    if "\\ud" not in text:
+        assert exact_json.same(exact_json.decode(exact_json.encode(exact_json.decode(text))), json.loads(text))
+
+
+def twice(pairs: list[tuple[str, Any]], spaced: bool) -> str:
+    colon, comma = (": ", ", ") if spaced else (":", ",")
+    return "{" + comma.join(json.dumps(key) + colon + json.dumps(value) for key, value in pairs) + "}"
+
+
+@given(st.lists(st.tuples(keys, values), min_size=1, max_size=4), st.booleans())
+def test_a_key_given_twice_is_always_found(pairs: list[tuple[str, Any]], spaced: bool) -> None:
+    text = f"[1e2,1E5,{twice([*pairs, pairs[0]], spaced)}]"
+    with pytest.raises(Unreadable, match="given twice"):
+        exact_json.decode(text)
+
+
+def test_same_tells_numbers_apart() -> None:
+    assert not exact_json.same([1], [1.0])
+    assert not exact_json.same([1], [True])
+    assert not exact_json.same({"a": None}, {})
+    assert exact_json.same({"a": 1, "b": 2}, {"b": 2, "a": 1})
