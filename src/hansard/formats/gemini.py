@@ -48,7 +48,11 @@ def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
     if type(record) is dict and len(record) == 2 and type(blocks := record.get("parts")) is list:
         role = record.get("role")  # nearly all are so
         if role == "user":
-            _append(out, role, read_parts(blocks, snake, False), UNSET)
+            parts = read_parts(blocks, snake, False)
+            if len(parts) == 1:
+                out.append(Message(role="tool" if _is_result(parts[0]) else "user", parts=parts))
+            else:
+                _append(out, role, parts, UNSET)
             return
         if role == "model":
             parts = read_parts(blocks, snake, True)
@@ -92,7 +96,7 @@ def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
     """The parts of a user's content by the role of who says them."""
     runs: list[tuple[str, list[Any]]] = []
     for part in parts:
-        said_by = "tool" if type(part) is ToolResultPart and part.provider_executed is not True else "user"
+        said_by = "tool" if _is_result(part) else "user"
         if runs and runs[-1][0] == said_by:
             runs[-1][1].append(part)
         else:
@@ -100,23 +104,31 @@ def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
     return runs
 
 
+def _is_result(part: Any) -> bool:
+    return type(part) is ToolResultPart and part.provider_executed is not True
+
+
 def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
     """The contents; a message that was part of one, or must be, goes into the one before it."""
     out: list[Any] = []
-    joined = _joined(messages)
+    joined: set[int] | None = None
     turn: list[Any] = []
     written = False
+    role = ""
     for i, message in enumerate(messages):
-        if message.role == "tool":
+        before, role = role, message.role
+        if role == "tool":
             message = _named(message, turn)
-        elif message.role == "assistant":
+        elif role == "assistant":
             turn = message.parts
-        if message.extra is UNSET and i not in joined:  # nearly all are so
-            parts = write_parts(message.parts, snake, message.role == "assistant")
+        if message.extra is UNSET and not role == before == "assistant":  # nearly all are so, and none is joined
+            parts = write_parts(message.parts, snake, role == "assistant")
             written = bool(parts) or not message.parts
             if written:
-                out.append({"role": _NATIVE.get(message.role, "user"), "parts": parts})
+                out.append({"role": _NATIVE.get(role, "user"), "parts": parts})
             continue
+        if joined is None:
+            joined = _joined(messages)
         rest, marks = _content_residue(message)
         if i in joined and written and type(out[-1]) is dict and type(out[-1].get("parts")) is list:
             out[-1]["parts"] += write_parts(message.parts, snake, message.role == "assistant")
@@ -139,9 +151,6 @@ def _joined(messages: list[Message]) -> set[int]:
     pulled = False
     for i in range(len(messages) - 1, 0, -1):
         message, before = messages[i], messages[i - 1]
-        if message.extra is UNSET and not message.role == before.role == "assistant":
-            pulled = False
-            continue
         marks = unpack(NAME, message.extra)[1]
         answers = message.role == before.role == "assistant" and "apart" not in marks
         calls = pulled or any(map(is_client_call, message.parts))

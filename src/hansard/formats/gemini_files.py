@@ -6,7 +6,7 @@ What is left over of a part stays in the residue at the place it had: `{"functio
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -75,15 +75,15 @@ def take_signature(taken: dict[str, Any]) -> str | UnsetType:
     if not is_signature(value):
         return UNSET
     del taken["thoughtSignature"]
-    return value  # type: ignore[no-any-return]
+    return value
 
 
-def is_signature(value: Any) -> bool:
+def is_signature(value: Any) -> TypeGuard[str]:
     return type(value) is str and value not in _DUMMIES and is_base64(value)
 
 
 def put_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
-    if is_signed(part):
+    if part.signature is not UNSET and is_base64(part.signature):
         out["thoughtSignature"] = part.signature
     return out
 

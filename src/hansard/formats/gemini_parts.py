@@ -60,14 +60,18 @@ def read_part(block: Any, snake: bool) -> Any:
         return RawPart(format=NAME, value=block)
 
 
-def write_part(part: Any, snake: bool) -> Any:
-    """The part as Gemini has it; UNSET for what it cannot say."""
+def write_part(part: Any, snake: bool, first: bool) -> Any:
+    """The part as Gemini has it; UNSET for what it cannot say. `first`: no call came before it in a model's turn."""
     kind = type(part)
-    if kind in _PLAIN and part.extra is UNSET and not snake and part.provider_executed is not True:
-        if kind is ToolCallPart or part.content is UNSET:
-            return gemini_tools.write_plain(part, part.signature if is_signed(part) else UNSET)
+    if part.extra is UNSET and not snake:  # nearly all are so
+        if kind is TextPart:
+            return put_signature({"text": part.text}, part)
+        if kind in _TOOLS and part.provider_executed is not True and (kind is ToolCallPart or part.content is UNSET):
+            return gemini_tools.write_plain(part, first)
     if kind is RawPart:
         return part.value if part.format == NAME else UNSET
+    if first and is_client_call(part) and not is_signed(part):
+        part = _write_unsigned(part)
     writer = _WRITERS.get(kind)
     return UNSET if writer is None else put_together(part, writer, snake)
 
@@ -77,10 +81,13 @@ def read_parts(blocks: list[Any], snake: bool, model: bool) -> list[Any]:
     parts: list[Any] = []
     first = model
     for block in blocks:
-        if type(block) is dict and len(block) == 1 and type(text := block.get("text")) is str:
-            parts.append(TextPart(text=text))
-            continue
-        part: Any = None if snake or type(block) is not dict else gemini_tools.read_plain(block, first)
+        part: Any = None
+        if type(block) is dict:
+            if len(block) == 1 and type(text := block.get("text")) is str:
+                parts.append(TextPart(text=text))
+                continue
+            if not snake:
+                part = gemini_tools.read_plain(block, first)
         if part is None:
             part = read_part(block, snake)
             if first and is_client_call(part) and part.signature is UNSET:
@@ -95,17 +102,11 @@ def write_parts(parts: list[Any], snake: bool, model: bool) -> list[Any]:
     out: list[Any] = []
     first = model
     for part in parts:
-        kind = type(part)
-        if kind is TextPart and part.extra is UNSET and part.signature is UNSET:
-            out.append({"text": part.text})
-            continue
-        if first and is_client_call(part):
-            first = False
-            block = _write_unsigned(part, snake) if not is_signed(part) else write_part(part, snake)
-        else:
-            block = write_part(part, snake)
+        block = write_part(part, snake, first)
         if block is not UNSET:
             out.append(block)
+        if first and is_client_call(part):
+            first = False
     return out
 
 
@@ -119,13 +120,11 @@ def _read_unsigned(part: ToolCallPart) -> ToolCallPart:
     return replace(part, extra=pack(NAME, rest, marks))
 
 
-def _write_unsigned(part: ToolCallPart, snake: bool) -> Any:
-    if part.extra is UNSET and not snake:
-        return gemini_tools.write_plain(part, DUMMY)
+def _write_unsigned(part: ToolCallPart) -> ToolCallPart:
     rest, marks = unpack(NAME, part.extra)
     if "unsigned" in marks or "thoughtSignature" in rest:
-        return write_part(part, snake)
-    return write_part(replace(part, signature=DUMMY), snake)
+        return part
+    return replace(part, signature=DUMMY)
 
 
 # -- contents --------------------------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ def write_content(
 
 
 _READERS: dict[str, Any] = {"text": _read_text, **gemini_files.READERS, **gemini_tools.READERS}
-_PLAIN = (ToolCallPart, ToolResultPart)
+_TOOLS = (ToolCallPart, ToolResultPart)
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     ReasoningPart: _write_text,

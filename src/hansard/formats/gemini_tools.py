@@ -14,6 +14,7 @@ from hansard.formats.gemini_files import (
     around,
     is_signature,
     packed,
+    put_signature,
     read_media,
     take_held,
     take_signature,
@@ -26,7 +27,7 @@ from hansard.model.parts import Part, TextPart, ToolCallPart, ToolResultPart
 
 NAME_PATTERN = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 CODE = "code_execution"
-_match_name = re.compile(NAME_PATTERN).fullmatch
+_is_name = re.compile(NAME_PATTERN).fullmatch
 
 
 # -- functions -----------------------------------------------------------------------------------------------------
@@ -37,29 +38,37 @@ def read_plain(block: dict[str, Any], first: bool) -> Part | None:
 
     `first`: a call would be the first one of a model's turn (see `gemini_parts.read_parts`).
     """
-    held = block.get("functionCall")
-    if type(held) is dict:
-        args, signature, extra = held.get("args"), UNSET, UNSET
-        if type(args) is not dict or not _is_plain(held):
-            return None
-        if len(block) == 1:
-            extra = {NAME: {MARKS: {"unsigned": True}}} if first else UNSET
-        elif len(block) > 2 or not is_signature(signature := block.get("thoughtSignature")):
-            if not first or len(block) > 2 or signature != DUMMY:
-                return None
+    signature: Any = UNSET
+    extra: Any = UNSET
+    if len(block) == 1:
+        held = block.get("functionResponse")
+        if type(held) is dict:
+            return _read_plain_result(held)
+        if first:
+            extra = {NAME: {MARKS: {"unsigned": True}}}
+    elif len(block) == 2:
+        signature = block.get("thoughtSignature")
+        if first and signature == DUMMY:
             signature = UNSET
-        return ToolCallPart(
-            tool_call_id=held.get("id", UNSET),
-            tool_name=held["name"],
-            input=args,
-            signature=signature,
-            extra=extra,
-        )
-    held = block.get("functionResponse")
-    if len(block) > 1 or type(held) is not dict:
+        elif not is_signature(signature):
+            return None
+    else:
         return None
+    held = block.get("functionCall")
+    if type(held) is not dict or type(held.get("args")) is not dict or not _is_plain(held):
+        return None
+    return ToolCallPart(
+        tool_call_id=held.get("id", UNSET),
+        tool_name=held["name"],
+        input=held["args"],
+        signature=signature,
+        extra=extra,
+    )
+
+
+def _read_plain_result(held: dict[str, Any]) -> Part | None:
     response = held.get("response")
-    if type(response) is not dict or not _is_plain(held) or not _is_name(held["name"]):
+    if type(response) is not dict or not _is_plain(held) or not is_name(held["name"]):
         return None
     marks: dict[str, Any] = {}
     output, is_error = _read_response(response, marks)
@@ -74,9 +83,9 @@ def read_plain(block: dict[str, Any], first: bool) -> Part | None:
 
 def _is_plain(held: dict[str, Any]) -> bool:
     """Has it a name, perhaps an id, one more field, and no other?"""
-    return type(held.get("name")) is str and (
-        len(held) == 2 if "id" not in held else len(held) == 3 and type(held["id"]) is str
-    )
+    if type(held.get("name")) is not str:
+        return False
+    return type(held.get("id")) is str if len(held) == 3 else len(held) == 2 and "id" not in held
 
 
 def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
@@ -90,25 +99,21 @@ def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part
     )
 
 
-def write_plain(part: Any, signature: str | UnsetType) -> dict[str, Any]:
-    """What `write_call` and `write_result` say of a part of the client's tools without residue, quickly.
-
-    A result here has no parts; `signature` goes with the part.
-    """
+def write_plain(part: Any, first: bool) -> dict[str, Any]:
+    """What `write_call` and `write_result` say of a client's call or result without residue and parts, quickly."""
     held: dict[str, Any] = {}
     if part.tool_call_id is not UNSET:
         held["id"] = part.tool_call_id
     if part.tool_name is not UNSET:
         held["name"] = part.tool_name
-    if type(part) is ToolCallPart:
-        if type(part.input) is dict:
-            held["args"] = part.input
-        out = {"functionCall": held}
-    else:
+    if type(part) is not ToolCallPart:
         held["response"] = _response(part.output, part.is_error is True, _NONE)
-        out = {"functionResponse": held}
-    if signature is not UNSET:
-        out["thoughtSignature"] = signature
+        return put_signature({"functionResponse": held}, part)
+    if type(part.input) is dict:
+        held["args"] = part.input
+    out: dict[str, Any] = put_signature({"functionCall": held}, part)
+    if first and len(out) == 1:
+        out["thoughtSignature"] = DUMMY
     return out
 
 
@@ -187,13 +192,9 @@ def write_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, An
     return around("functionResponse", held, part, rest, marks, snake)
 
 
-def is_name(name: Any) -> bool:
-    return type(name) is str and _is_name(name)
-
-
 @lru_cache(256)
-def _is_name(name: str) -> bool:
-    return _match_name(name) is not None
+def is_name(name: str | UnsetType) -> bool:
+    return type(name) is str and _is_name(name) is not None
 
 
 def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
@@ -204,12 +205,13 @@ def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
     if type(response) is not dict:
         raise Unfit("response")
     if len(response) == 1:
+        if "output" in response:
+            output = response["output"]
+            if type(output) is dict and not _wants_wrap(output):
+                marks["response"] = "wrapped"
+            return output, False
         if response.get("error") is not None:
             return response["error"], True
-        if "output" in response:
-            if not _wants_wrap(response["output"]):
-                marks["response"] = "wrapped"
-            return response["output"], False
     if _wants_wrap(response):
         marks["response"] = "whole"
     return response, False

@@ -155,7 +155,10 @@ def _write_assistant(message: Message) -> dict[str, Any]:
         out["tool_calls"] = calls
     if thoughts:
         write_reasoning(thoughts, marks, out)
-    return _record("assistant", write_content(content, marks, bool(out))) | out | rest
+    record = _record("assistant", write_content(content, marks, bool(out)))
+    record.update(out)
+    record.update(rest)
+    return record
 
 
 def _record(role: str, content: Any) -> dict[str, Any]:
@@ -183,20 +186,28 @@ def _write_spoken(part: Any) -> dict[str, Any]:
 
 
 def _write_message(message: Message, out: list[dict[str, Any]]) -> None:
-    if message.role == "assistant":
-        out.append(_write_assistant(message))
-    elif message.role == "tool":
-        for part in message.parts:
+    role, parts = message.role, message.parts
+    if role == "tool":
+        for part in parts:
             if type(part) is ToolResultPart and part.provider_executed is not True:
                 out.append(write_result(part))
-    elif message.role == "event":
-        for part in message.parts:
+    elif role == "event":
+        for part in parts:
             if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
                 out.append(part.value)
+    elif (
+        len(parts) == 1
+        and type(parts[0]) is TextPart
+        and parts[0].extra is UNSET
+        and (message.extra is UNSET or NAME not in message.extra)
+    ):  # words and nothing else, as most are
+        out.append({"role": role, "content": parts[0].text})
+    elif role == "assistant":
+        out.append(_write_assistant(message))
     else:
         rest, marks = unpack(NAME, message.extra)
-        content = write_content(message.parts, marks, more=False)
-        out.append({**_record(message.role, content), **rest})
+        content = write_content(parts, marks, more=False)
+        out.append({**_record(role, content), **rest})
 
 
 # -- documents -----------------------------------------------------------------------------------------------------

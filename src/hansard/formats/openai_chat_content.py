@@ -202,6 +202,9 @@ def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], mo
 
 def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
     how = marks.get("content")
+    text = _plain_text(parts) if how != "list" else None
+    if text:
+        return text
     written = list(map(write_part, parts))
     if UNSET in written:
         parts = [part for part, made in zip(parts, written, strict=True) if made is not UNSET]
