@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 
 from hansard import formats
-from hansard.errors import Unreadable
+from hansard.errors import UnknownFormat, Unreadable
 from hansard.model import Conversation, exact_json, native
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
-from tests.strategies import conversations
+from tests.strategies import conversations, json_values
 
 NAMES = formats.names()
 GOLDENS = [
@@ -90,3 +90,22 @@ def test_what_was_written_reads_and_writes_the_same_again(name: str, conversatio
         assert again.json == once.json
     else:
         assert exact_json.same(values(again.json), values(once.json))
+
+
+PLAINLY_ANOTHERS = {"ai-sdk-model/an_object_with_messages.json"}  # a `system` beside the messages: Anthropic's way
+
+
+@pytest.mark.parametrize(("name", "path"), GOLDENS)
+def test_a_format_is_told_from_the_data_or_not_at_all(name: str, path: Path) -> None:
+    try:
+        found = formats.detect(formats.parse(path.read_bytes()))
+    except UnknownFormat:
+        return
+    assert found == name or f"{name}/{path.name}" in PLAINLY_ANOTHERS
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(value=json_values)
+def test_telling_a_format_never_fails(name: str, value: Any) -> None:
+    for shape in (value, [value], {"messages": [value]}, {"role": "user", "content": value}, {"parts": value}):
+        assert formats.get(name).fits(shape) in (0, 1, 2, 3)

@@ -277,13 +277,26 @@ def fits(document: Any) -> int:
         return 0
     if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
         return 0
-    blocks = [block for record in records if type(record["content"]) is list for block in record["content"]]
-    kinds = {block.get("type") for block in blocks if type(block) is dict}
-    if kinds & {"thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use"}:
-        return 3
-    if type(document) is dict and ("system" in document or "max_tokens" in document):
-        return 2
-    return 1 if kinds <= {"text", "image", "document"} and "developer" not in kinds else 0
+    sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
+    for record in records:
+        for block in record["content"] if type(record["content"]) is list else ():
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is not str:
+                continue
+            if kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
+                sure = 3
+            elif kind in _NOT_BLOCKS:
+                return 0
+    return sure
+
+
+_TELLING = frozenset(
+    "thinking redacted_thinking tool_use tool_result server_tool_use mcp_tool_use compaction fallback".split()
+)
+_NOT_BLOCKS = frozenset(  # what others put into the content of a message with a role
+    "image image_url input_audio file audio refusal input_text output_text input_image input_file reasoning "
+    "tool-call tool-result tool-invocation custom".split()
+)
 
 
 _SAID = frozenset({TextPart, FilePart})

@@ -190,20 +190,17 @@ def fits(document: Any) -> int:
         return _fits_lines(document)
     values = document.get("messages", [document]) if type(document) is dict else document
     if type(values) is not list or not values:
-        return 1 if type(document) is dict and document.get("messages") == [] else 0
-    best = 0
+        return 1 if type(document) is dict and document and document.keys() <= native.names(Conversation).keys() else 0
+    certain = False
     for value in values:
         if type(value) is not dict or type(value.get("role")) is not str:
             return 0
-        metadata = value.get("metadata")
-        versioned = type(metadata) is dict and "schemaVersion" in metadata
-        if type(value.get("parts")) is not list and not versioned:
-            return 0
-        if versioned or "parentMessageId" in value:
-            best = 3
-        elif not best and all(type(part) is dict and part.get("type") in _TYPES for part in value["parts"]):
-            best = 1
-    return best
+        metadata, parts = value.get("metadata"), value.get("parts")
+        if (type(metadata) is dict and "schemaVersion" in metadata) or "parentMessageId" in value:
+            certain = True
+        elif type(parts) is not list or not all(type(part) is dict and part.get("type") in _TYPES for part in parts):
+            return 3 if certain and type(parts) is list else 0
+    return 3 if certain else 1
 
 
 def _fits_lines(raw: bytes) -> int:

@@ -48,6 +48,7 @@ from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
 _ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
 _SPEAKERS = ("user", "assistant", "system", "developer")
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
@@ -124,7 +125,7 @@ def _read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any)
 
 
 def _write_assistant(message: Message) -> dict[str, Any]:
-    rest, marks = unpack(NAME, message.extra)
+    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
     thoughts: list[Any] = []
     content: list[Any] = []
     calls: list[Any] = []
@@ -132,16 +133,16 @@ def _write_assistant(message: Message) -> dict[str, Any]:
     part: Any
     for part in message.parts:
         kind = type(part)
-        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else {}
+        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else NOTHING[1]
         if kind is TextPart and not own:
             content.append(part)
-        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
-            thoughts.append(part)
         elif kind is ToolCallPart:
-            if own.get("kind") == "function_call":
+            if own and own.get("kind") == "function_call":
                 out["function_call"] = write_function_call(part)
             elif part.provider_executed is not True:
                 calls.append(write_call(part))
+        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
+            thoughts.append(part)
         elif own.get("at") == "tool_calls" and kind is RawPart:
             calls.append(part.value)
         elif own.get("at") == "audio":
@@ -155,10 +156,7 @@ def _write_assistant(message: Message) -> dict[str, Any]:
         out["tool_calls"] = calls
     if thoughts:
         write_reasoning(thoughts, marks, out)
-    record = _record("assistant", write_content(content, marks, bool(out)))
-    record.update(out)
-    record.update(rest)
-    return record
+    return {**_record("assistant", write_content(content, marks, bool(out))), **out, **rest}
 
 
 def _record(role: str, content: Any) -> dict[str, Any]:
@@ -195,19 +193,31 @@ def _write_message(message: Message, out: list[dict[str, Any]]) -> None:
         for part in parts:
             if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
                 out.append(part.value)
-    elif (
-        len(parts) == 1
-        and type(parts[0]) is TextPart
-        and parts[0].extra is UNSET
-        and (message.extra is UNSET or NAME not in message.extra)
-    ):  # words and nothing else, as most are
-        out.append({"role": role, "content": parts[0].text})
+    elif (message.extra is UNSET or NAME not in message.extra) and (record := _write_plain(role, parts)) is not None:
+        out.append(record)
     elif role == "assistant":
         out.append(_write_assistant(message))
     else:
         rest, marks = unpack(NAME, message.extra)
         content = write_content(parts, marks, more=False)
         out.append({**_record(role, content), **rest})
+
+
+def _write_plain(role: str, parts: list[Any]) -> dict[str, Any] | None:
+    """Words, and calls behind them, without residue and nothing else, as most messages are."""
+    if not parts or type(parts[0]) is not TextPart or parts[0].extra is not UNSET:
+        return None
+    text = parts[0].text
+    if len(parts) == 1:
+        return {"role": role, "content": text}
+    if role != "assistant":
+        return None
+    calls: list[Any] = []
+    for part in parts[1:]:
+        if type(part) is not ToolCallPart or part.extra is not UNSET or part.provider_executed is True:
+            return None
+        calls.append(write_call(part))
+    return {"role": role, "content": text or None, "tool_calls": calls}
 
 
 # -- documents -----------------------------------------------------------------------------------------------------
@@ -392,15 +402,23 @@ def _record_fits(record: Any) -> int:
             kind = block.get("type") if type(block) is dict else None
             if kind == "text" or kind == "refusal":
                 continue
-            if type(kind) is not str or kind not in PARTS or kind not in block:
-                return 0 if best < 3 else best
-            best = 3
-    elif type(content) is dict:
+            if type(kind) is str and kind in PARTS and kind in block:
+                best = 3
+            elif type(kind) is str and kind in _NOT_PARTS:
+                return 0
+    elif type(content) is dict and "format" in content:
         return 0
     if type(calls) is list and calls:
-        known = all(type(call) is dict and ("function" in call or "custom" in call) for call in calls)
-        best = 3 if known else 0
+        if any(type(call) is dict and "arguments" in call for call in calls):
+            return 0
+        best = 3
     return best
+
+
+_NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too
+    "image document thinking redacted_thinking tool_use tool_result server_tool_use input_text output_text input_image "
+    "input_file reasoning tool-call tool-result audio custom".split()
+)
 
 
 def _function_tools(tools: Any) -> bool:
