@@ -107,5 +107,9 @@ def test_a_format_is_told_from_the_data_or_not_at_all(name: str, path: Path) -> 
 @pytest.mark.parametrize("name", NAMES)
 @given(value=json_values)
 def test_telling_a_format_never_fails(name: str, value: Any) -> None:
-    for shape in (value, [value], {"messages": [value]}, {"role": "user", "content": value}, {"parts": value}):
-        assert formats.get(name).fits(shape) in (0, 1, 2, 3)
+    odd = {"role": value, "kind": value, "type": value, "content": [{"type": value}], "parts": [{"type": value}]}
+    said = {"role": "user", "content": [{"type": value, "part_kind": value}], "parts": [{"type": value}]}
+    for record in (value, odd, said, {"role": "user", "content": value}, {"parts": value}, {"tool_calls": [value]}):
+        for key in ("messages", "contents", "input", "candidates", "choices", "turns"):
+            for shape in (record, [record], {key: [record]}, {key: record}):
+                assert formats.get(name).fits(shape) in (0, 1, 2, 3)

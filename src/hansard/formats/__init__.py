@@ -133,13 +133,19 @@ def _read(chosen: Format, document: Any, halves: bool) -> Conversation:
             raise
         way_out = f"is it really {chosen.name}? `hansard formats` lists the others"
         raise Unreadable(error.problem, error.path, way_out) from None
-    if chosen.binds:
-        bind(conversation.messages, chosen.own_provider, _model_of(chosen, conversation))
-    if chosen.law is not None:
-        from hansard.formats.law import mark_unlawful
+    messages = conversation.messages
+    if chosen.law is None:
+        if chosen.binds:
+            bind(messages, chosen.own_provider, _model_of(chosen, conversation))
+        return conversation
+    from hansard.formats.law import mark_unlawful, signed_if_plain
 
+    signed = signed_if_plain(messages, chosen.law)
+    if signed != []:
+        bind(messages, chosen.own_provider, _model_of(chosen, conversation))
+    if signed is None or halves:
         answer = unpack(chosen.name, conversation.extra)[1].get("shape") == "response"
-        mark_unlawful(conversation.messages, chosen.law, chosen.name, halves=halves, answer=answer)
+        mark_unlawful(messages, chosen.law, chosen.name, halves=halves, answer=answer)
     return conversation
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
-from hansard.formats.ai_sdk_ui_tools import NAME, read_tool
+from hansard.formats.ai_sdk_ui_tools import NAME, read_finished, read_tool
 from hansard.formats.ai_sdk_ui_turn import Turn
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.binding import opaque
 from hansard.model.conversation import Message
 from hansard.model.parts import (
@@ -60,7 +60,7 @@ def _write_words(kind: str, item: bool) -> Any:
         rest: dict[str, Any] = {}
         marks: dict[str, Any] = {}
         kept = False
-        if part.extra is not UNSET:
+        if part.extra is not UNSET and NAME in part.extra:
             rest, marks = unpack(NAME, part.extra)
             kept = put_opaque(rest, "providerMetadata", part, item=item)
         if kind == "reasoning" and not part.text and opaque(part) and not kept:
@@ -169,8 +169,32 @@ def write_steering(message: Message) -> dict[str, Any]:
 
 
 def read_into(turn: Turn, block: Any) -> None:
-    """One native part; one that is unknown or not as its type promises is kept raw."""
+    """One native part; here what nearly all are: words, steps and finished calls without another field."""
     kind = block.get("type") if type(block) is dict else None
+    if kind == "text":
+        text, state, size = block.get("text"), block.get("state"), len(block)
+        if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
+            if state == ("done" if turn.steps else None):
+                turn.add(TextPart(text=text))
+            else:
+                marks = {"stateless": True} if state is None else {"state": state}
+                turn.add(TextPart(text=text, extra={NAME: {MARKS: marks}}))
+            return
+    elif kind == STEP and turn.steps and len(block) == 1:
+        turn.step({})
+        return
+    elif type(kind) is str and kind.startswith("tool-"):
+        pair = read_finished(block, kind[5:])
+        if pair is not None and turn.takes(*pair):
+            turn.tool(*pair)
+            turn.loose += (pair[0].input, pair[1].output)
+            return
+    turn.loose.append(block)
+    _read_odd(turn, block, kind)
+
+
+def _read_odd(turn: Turn, block: Any, kind: Any) -> None:
+    """Any native part; one that is unknown or not as its type promises is kept raw."""
     if type(kind) is not str:
         turn.add(RawPart(format=NAME, value=block))
         return

@@ -10,10 +10,15 @@ from hansard.model.parts import Part, ToolCallPart, ToolResultPart
 
 
 class Turn:
-    """Takes the parts of one UIMessage in order. Only answers have steps; other roles are one message."""
+    """Takes the parts of one UIMessage in order. Only answers have steps; other roles are one message.
 
-    def __init__(self, role: str) -> None:
-        self.role = role
+    `loose` gathers the values of the document whose keys nobody has looked at.
+    """
+
+    __slots__ = ("_made", "_marks", "_parts", "_results", "_waiting", "loose", "role", "steps")
+
+    def __init__(self, role: str, loose: list[Any]) -> None:
+        self.role, self.loose = role, loose
         self.steps = role == "assistant"
         self._made: list[tuple[str, Any, dict[str, Any]]] = []
         self._parts: list[Part] | None = None
@@ -65,4 +70,6 @@ class Turn:
             self._made.append((self.role, self._parts, self._marks))
         if self._results:
             self._made.append(("tool", self._results, {}))
-        self._parts, self._results, self._waiting = None, [], set()
+            self._results = []
+        self._waiting.clear()
+        self._parts = None

@@ -198,9 +198,14 @@ def fits(document: Any) -> int:
         metadata, parts = value.get("metadata"), value.get("parts")
         if (type(metadata) is dict and "schemaVersion" in metadata) or "parentMessageId" in value:
             certain = True
-        elif type(parts) is not list or not all(type(part) is dict and part.get("type") in _TYPES for part in parts):
+        elif type(parts) is not list or not all(map(_is_native, parts)):
             return 3 if certain and type(parts) is list else 0
     return 3 if certain else 1
+
+
+def _is_native(part: Any) -> bool:
+    kind = part.get("type") if type(part) is dict else None
+    return type(kind) is str and kind in _TYPES
 
 
 def _fits_lines(raw: bytes) -> int:

@@ -98,8 +98,11 @@ def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
     return out
 
 
-def keeps(messages: list[Message], law: Law, target: Target, just_read: bool = False) -> bool:
-    """Is there nothing to repair? The quick answer for almost every conversation; False means: look closer."""
+def signed_if_plain(messages: list[Message], law: Law) -> list[int] | None:
+    """The quick look that is enough for almost every conversation: is there nothing to repair, but perhaps signatures?
+
+    The indices of messages with opaque reasoning, whose binding is still to be looked at; None means: look closer.
+    """
     is_id, is_name = law.matchers()
     allowed_by_role = {role: law.parts[role] for role, same in law.roles.items() if role == same}
     names: set[str] = set()
@@ -111,43 +114,43 @@ def keeps(messages: list[Message], law: Law, target: Target, just_read: bool = F
     for i, message in enumerate(messages):
         role, parts = message.role, message.parts
         if role not in allowed_by_role or not parts:
-            return False
+            return None
         if role == "system":
             if begun and law.mid_system != "any":
-                return False
+                return None
         elif not begun:
             begun = True
             if law.first_user and role != "user":
-                return False
+                return None
         allowed = allowed_by_role[role]
         calls: list[str] = []
         for part in parts:
             kind = type(part)
             if kind not in allowed:
-                return False
+                return None
             if kind is TextPart:
                 if not part.text or part.signature is not UNSET:
-                    return False
+                    return None
             elif kind is ToolCallPart:
                 if not _plain_call(part, law, called, names, is_id, is_name):
-                    return False
+                    return None
                 calls.append(part.tool_call_id)
             elif kind is ToolResultPart:
                 if part.tool_call_id not in waiting or role != "tool" or not _plain_result(part):
-                    return False
+                    return None
                 waiting.remove(part.tool_call_id)
             elif kind is ReasoningPart:
                 if part.signature is UNSET and part.encrypted is UNSET:
-                    return False
+                    return None
                 if law.leading_reasoning and part is parts[-1]:
-                    return False
+                    return None
                 signed.append(i)
             else:
-                return False
+                return None
         if waiting:
-            return False
+            return None
         waiting = calls
-    return not signed or just_read or _bound(messages, signed, law, target)
+    return signed
 
 
 def _plain_call(
@@ -190,7 +193,8 @@ def lawful(
     messages: list[Message], law: Law, target: Target, name: str, notes: list[Loss], indices: list[int]
 ) -> list[Message]:
     """The messages as the provider takes them; a note for each repair, by the index in the source."""
-    if keeps(messages, law, target):
+    signed = signed_if_plain(messages, law)
+    if signed is not None and (not signed or _bound(messages, signed, law, target)):
         return messages
     repair = Repair(law, target, name, messages)
     items = _apply(repair)
@@ -205,8 +209,6 @@ def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool,
         for message in messages:
             if native.holds_halves(message):
                 _mark_as_is(message, name)
-    if keeps(messages, law, Target(), just_read=True):
-        return
     for _ in range(len(messages) + 1):
         repair = Repair(law, Target(), name, messages)
         repair.first_user = law.first_user and not answer

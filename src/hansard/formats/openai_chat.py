@@ -25,199 +25,15 @@ from msgspec import UNSET, UnsetType
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
-from hansard.formats.openai_chat_content import (
-    NAME,
-    OWN,
-    PARTS,
-    PROVIDER,
-    SOUND_FORMATS,
-    read_content,
-    write_content,
-)
-from hansard.formats.openai_chat_reasoning import read_reasoning, write_reasoning
-from hansard.formats.openai_chat_tools import (
-    read_call,
-    read_function_call,
-    read_result,
-    write_call,
-    write_function_call,
-    write_result,
-)
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.openai_chat_content import NAME, PARTS, PROVIDER, SOUND_FORMATS
+from hansard.formats.openai_chat_messages import ROLES, read_assistant, read_message, write_assistant, write_message
+from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
-_ROLES = ("developer", "system", "user", "assistant", "tool", "function")
-NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-_SPEAKERS = ("user", "assistant", "system", "developer")
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
 _CHOICE = {"index": 0, "logprobs": None}
-
-
-# -- messages ------------------------------------------------------------------------------------------------------
-
-
-def _read_message(record: Any, place: str, i: int, names: dict[str, str], out: list[Message]) -> None:
-    """One record becomes one message; results of tools that follow one another become one message together."""
-    if type(record) is not dict:
-        raise Unreadable("a message expected", place.format(i))
-    role, content = record.get("role"), record.get("content", UNSET)
-    if len(record) == 2 and type(content) is str and role in _SPEAKERS:  # words and nothing else, as most are
-        out.append(Message(role=role, parts=[TextPart(text=content)]))
-    elif role == "assistant":
-        out.append(_read_plain_calls(record, content, names) or _read_assistant(_without_role(record), names))
-    elif role == "tool" or role == "function":
-        result = read_result(record, role, names)
-        if out and out[-1].role == "tool":
-            out[-1].parts.append(result)
-        else:
-            out.append(Message(role="tool", parts=[result]))
-    elif type(role) is not str:
-        raise Unreadable(f"no role {role!r}; it is one of {', '.join(_ROLES)}", f"{place.format(i)}.role")
-    elif role in _ROLES:
-        marks: dict[str, Any] = {}
-        taken = _without_role(record)
-        parts = read_content(taken.pop("content", UNSET), taken, marks, more=False)
-        out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
-    else:
-        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
-        out.append(Message(role="event", parts=[raw]))
-
-
-def _without_role(record: dict[str, Any]) -> dict[str, Any]:
-    rest = dict(record)
-    del rest["role"]
-    return rest
-
-
-def _read_plain_calls(record: dict[str, Any], content: Any, names: dict[str, str]) -> Message | None:
-    """An assistant's record of words (or null) and calls, when it says nothing else."""
-    calls = record.get("tool_calls")
-    if len(record) != 3 or type(calls) is not list or not calls:
-        return None
-    if content is None:
-        return Message(role="assistant", parts=[read_call(item, names) for item in calls])
-    if type(content) is not str or not content:
-        return None
-    parts: list[Any] = [TextPart(text=content)]
-    for item in calls:
-        parts.append(read_call(item, names))
-    return Message(role="assistant", parts=parts)
-
-
-def _read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) -> Message:
-    marks: dict[str, Any] = about.pop("marks", {})
-    content = record.pop("content", UNSET)
-    said: list[Any] = []
-    thoughts: list[Any] = []
-    if record:
-        thoughts = read_reasoning(record, marks)
-        if type(record.get("audio")) is dict and type(record["audio"].get("id")) is str:
-            said += _read_spoken(record.pop("audio"))
-        if type(record.get("refusal")) is str and record["refusal"]:
-            said.append(RefusalPart(text=record.pop("refusal")))
-        if type(record.get("tool_calls")) is list and record["tool_calls"]:
-            said += [read_call(item, names) for item in record.pop("tool_calls")]
-        said += read_function_call(record)
-    parts = read_content(content, record, marks, more=bool(said or thoughts))
-    return Message(role="assistant", parts=[*thoughts, *parts, *said], **about, extra=pack(NAME, record, marks))
-
-
-def _write_assistant(message: Message) -> dict[str, Any]:
-    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
-    thoughts: list[Any] = []
-    content: list[Any] = []
-    calls: list[Any] = []
-    out: dict[str, Any] = {}
-    part: Any
-    for part in message.parts:
-        kind = type(part)
-        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else NOTHING[1]
-        if kind is TextPart and not own:
-            content.append(part)
-        elif kind is ToolCallPart:
-            if own and own.get("kind") == "function_call":
-                out["function_call"] = write_function_call(part)
-            elif part.provider_executed is not True:
-                calls.append(write_call(part))
-        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
-            thoughts.append(part)
-        elif own.get("at") == "tool_calls" and kind is RawPart:
-            calls.append(part.value)
-        elif own.get("at") == "audio":
-            out["audio"] = {**out.get("audio", {}), **_write_spoken(part)}
-        elif kind is RefusalPart and "at" not in own and "refusal" not in out:
-            if part.text:
-                out["refusal"] = part.text
-        else:
-            content.append(part)
-    if calls:
-        out["tool_calls"] = calls
-    if thoughts:
-        write_reasoning(thoughts, marks, out)
-    return {**_record("assistant", write_content(content, marks, bool(out))), **out, **rest}
-
-
-def _record(role: str, content: Any) -> dict[str, Any]:
-    return {"role": role} if content is UNSET else {"role": role, "content": content}
-
-
-def _read_spoken(audio: dict[str, Any]) -> list[Any]:
-    """An answer that was spoken: the words are text, the sound is a file."""
-    rest = dict(audio)
-    parts: list[Any] = []
-    if type(rest.get("transcript")) is str:
-        parts.append(TextPart(text=rest.pop("transcript"), extra={NAME: {MARKS: {"at": "audio"}}}))
-    file_id, data = take_str(rest, "id"), take_maybe_str(rest, "data")
-    extra = pack(NAME, rest, {"at": "audio"})
-    parts.append(FilePart(media_type="audio/*", file_id=file_id, data=data, binding=OWN, extra=extra))
-    return parts
-
-
-def _write_spoken(part: Any) -> dict[str, Any]:
-    if type(part) is TextPart:
-        return {"transcript": part.text}
-    if type(part) is FilePart:
-        return put({}, id=part.file_id, data=part.data) | unpack(NAME, part.extra)[0]
-    return {}
-
-
-def _write_message(message: Message, out: list[dict[str, Any]]) -> None:
-    role, parts = message.role, message.parts
-    if role == "tool":
-        for part in parts:
-            if type(part) is ToolResultPart and part.provider_executed is not True:
-                out.append(write_result(part))
-    elif role == "event":
-        for part in parts:
-            if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
-                out.append(part.value)
-    elif (message.extra is UNSET or NAME not in message.extra) and (record := _write_plain(role, parts)) is not None:
-        out.append(record)
-    elif role == "assistant":
-        out.append(_write_assistant(message))
-    else:
-        rest, marks = unpack(NAME, message.extra)
-        content = write_content(parts, marks, more=False)
-        out.append({**_record(role, content), **rest})
-
-
-def _write_plain(role: str, parts: list[Any]) -> dict[str, Any] | None:
-    """Words, and calls behind them, without residue and nothing else, as most messages are."""
-    if not parts or type(parts[0]) is not TextPart or parts[0].extra is not UNSET:
-        return None
-    text = parts[0].text
-    if len(parts) == 1:
-        return {"role": role, "content": text}
-    if role != "assistant":
-        return None
-    calls: list[Any] = []
-    for part in parts[1:]:
-        if type(part) is not ToolCallPart or part.extra is not UNSET or part.provider_executed is True:
-            return None
-        calls.append(write_call(part))
-    return {"role": role, "content": text or None, "tool_calls": calls}
 
 
 # -- documents -----------------------------------------------------------------------------------------------------
@@ -248,7 +64,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
     model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
     usage = _read_usage(body)
-    message = _read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
+    message = read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
     return Conversation(messages=[message], extra=pack(NAME, body, marks))
 
 
@@ -257,7 +73,7 @@ def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[s
         return {"choices": [], **rest}
     message = messages[0]
     said = unpack(NAME, message.extra)[1]
-    record = _write_assistant(message)
+    record = write_assistant(message)
     if type(said.get("role")) is list:
         del record["role"]
         if said["role"]:
@@ -334,7 +150,7 @@ def read(document: Any) -> Conversation:
     names: dict[str, str] = {}
     place = "$[{}]" if marks else "$.messages[{}]"
     for i, record in enumerate(records):
-        _read_message(record, place, i, names, messages)
+        read_message(record, place, i, names, messages)
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 
@@ -348,7 +164,7 @@ def write(conversation: Conversation, target: Target) -> Any:
         rest = {}
     records: list[dict[str, Any]] = []
     for message in messages:
-        _write_message(message, records)
+        write_message(message, records)
     return records if marks.get("shape") == "list" else {**rest, "messages": records}
 
 
@@ -393,7 +209,7 @@ def fits(document: Any) -> int:
 
 
 def _record_fits(record: Any) -> int:
-    if type(record) is not dict or record.get("role") not in _ROLES or any(key in record for key in _NOT_CHAT):
+    if type(record) is not dict or record.get("role") not in ROLES or any(key in record for key in _NOT_CHAT):
         return 0
     content, calls = record.get("content"), record.get("tool_calls")
     best = 3 if any(key in record for key in _DIALECT) or record["role"] == "function" else 1
@@ -416,8 +232,8 @@ def _record_fits(record: Any) -> int:
 
 
 _NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too
-    "image document thinking redacted_thinking tool_use tool_result server_tool_use input_text output_text input_image "
-    "input_file reasoning tool-call tool-result audio custom".split()
+    {"image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "input_text"}
+    | {"output_text", "input_image", "input_file", "reasoning", "tool-call", "tool-result", "audio", "custom"}
 )
 
 

@@ -22,9 +22,9 @@ from msgspec import UNSET, UnsetType
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
-from hansard.formats.openai_responses_content import NAME, PROVIDER, read_block, write_blocks
+from hansard.formats.openai_responses_content import NAME, NOTHING, PROVIDER, read_block, write_blocks
 from hansard.formats.openai_responses_items import KINDS, is_item, read_item, read_message, unbound, write_items
-from hansard.formats.openai_responses_tools import Calls
+from hansard.formats.openai_responses_tools import Calls, read_answer, read_function
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -55,30 +55,48 @@ def _read_items(items: list[Any], path: str) -> list[Message]:
     """Messages of a list of items: runs of the assistant's items are one, and so are runs of outputs."""
     out: list[Message] = []
     calls: Calls = {}
+    running = ""  # the role of the message at the end, when more items may be of it
+    run: list[Any] = []  # and its parts
+    role: Any
+    parts: Any
     for i, item in enumerate(items):
-        if not is_item(item):
-            raise Unreadable("an item expected: an object with a type, a role or an id", f"{path}[{i}]")
+        if type(item) is not dict:
+            raise _no_item(path, i)
         kind, role, parts = item.get("type", "message"), item.get("role"), None
-        if kind == "message" and role in _ROLES:
-            message = _read_message(item)
-            if message is not None:
-                out.append(message)
-                continue
+        if kind == "function_call":
+            role, parts = "assistant", read_function(item, calls)
+        elif kind == "function_call_output":
+            role, parts = "tool", read_answer(item, calls)
         elif kind == "message" and role == "assistant":
-            rest = {key: value for key, value in item.items() if key not in ("role", "content")}
-            parts = read_message(item.get("content"), rest)
+            parts = read_message(item)
+        elif kind == "message" and role in _ROLES and (message := _read_message(item)) is not None:
+            out.append(message)
+            running = ""
+            continue
         if parts is None:
+            if not is_item(item):
+                raise _no_item(path, i)
             role, parts = read_item(item, calls)
-        if out and out[-1].role == role and role in ("assistant", "tool"):
-            out[-1].parts.extend(parts)  # type: ignore[arg-type]
+        if role == running:
+            run += parts
+        elif role in _ROLES:
+            out.append(Message(role=role, parts=parts, extra=pack(NAME, {}, {"item": True})))
+            running = ""
         else:
-            steers = role in _ROLES
-            out.append(Message(role=role, parts=parts, extra=pack(NAME, {}, {"item": True} if steers else None)))  # type: ignore[arg-type]
+            out.append(Message(role=role, parts=parts))
+            running, run = role, parts
     return out
+
+
+def _no_item(path: str, i: int) -> Unreadable:
+    return Unreadable("an item expected: an object with a type, a role or an id", f"{path}[{i}]")
 
 
 def _read_message(item: dict[str, Any]) -> Message | None:
     """A message that is not the assistant's, or None when its content is none."""
+    text = item.get("content")
+    if len(item) == 2 and type(text) is str:  # role and words, as most are
+        return Message(role=item["role"], parts=[TextPart(text=text)])
     rest = dict(item)
     role, content = rest.pop("role"), rest.pop("content", None)
     marks: dict[str, Any] = {}
@@ -102,11 +120,13 @@ def _plain_text(parts: list[Any]) -> str | None:
 
 def _write_message(message: Message) -> list[Any]:
     """The item of a message that is not the assistant's."""
-    rest, marks = unpack(NAME, message.extra)
+    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
+    content: Any = _plain_text(message.parts)
+    if content is not None and not marks:
+        return [{**rest, "role": message.role, "content": content}]
     if marks.get("item") is True and all(type(part) is RawPart and is_item(part.value) for part in message.parts):
         return [part.value for part in message.parts]  # type: ignore[union-attr]
     listed = marks.get("content") == "list"
-    content: Any = _plain_text(message.parts)
     if content is None or listed:
         content = write_blocks(message.parts, "input_text")
         if not content and not (listed and not message.parts):
@@ -121,7 +141,7 @@ def _write_messages(messages: list[Message]) -> list[Any]:
         if message.role in _ROLES:
             items += _write_message(message)
         elif message.role in ("assistant", "tool"):
-            items += write_items(message.parts, message.role, calls)
+            write_items(message.parts, message.role, calls, items)
     return items
 
 

@@ -21,6 +21,7 @@ from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, T
 
 NAME = "openai-responses"
 PROVIDER = "openai"
+NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and marks of what has none
 _OWN_FILE = Binding(provider=PROVIDER)
 _AUDIO = {"mp3": "audio/mpeg"}
 
@@ -186,6 +187,8 @@ def _write_file(part: FilePart, usual: str, rest: dict[str, Any], marks: dict[st
 def read_block(block: Any, usual: str, marks: dict[str, Any]) -> Part:
     """A block; one that is unknown or not as its type promises is kept raw. `usual` is the kind of its texts."""
     kind = block.get("type") if type(block) is dict else None
+    if kind == "input_text" == usual and len(block) == 2 and not marks and type(block.get("text")) is str:
+        return TextPart(text=block["text"])  # words and nothing else, as most are
     reader = _READERS.get(kind) if type(kind) is str else None
     if reader is not None:
         taken = dict(block)

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.openai_responses_content import NAME, read_block, write_block
+from hansard.formats.openai_responses_content import NAME, NOTHING, read_block, write_block
 from hansard.formats.openai_responses_tools import (
     OUTPUTS,
     READERS,
@@ -112,7 +112,7 @@ def is_item(value: Any) -> bool:
 
 
 def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
-    """Who says an item that is no message, and its parts; an unknown one is kept raw."""
+    """Who says an item that is no message and no plain function's, and its parts; an unknown one is kept raw."""
     kind = item.get("type")
     reader = _READERS.get(kind) if type(kind) is str else None
     if reader is not None:
@@ -133,16 +133,17 @@ def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
     return item["role"] if item.get("role") in ("user", "system", "developer") else "assistant", raw
 
 
-def write_items(parts: list[Any], role: str, calls: Calls) -> list[Any]:
-    """The items of an assistant's or a tool's message."""
-    items: list[Any] = []
+def write_items(parts: list[Any], role: str, calls: Calls, items: list[Any]) -> None:
+    """Add the items of an assistant's or a tool's message."""
     last: Fields | None = None  # the item that a part marked `same` belongs to
     for part in parts:
-        rest, marks = unpack(NAME, part.extra)
+        rest, marks = unpack(NAME, part.extra) if part.extra is not UNSET else NOTHING
         if "same" in marks and last is not None and _join(last, part, marks):
             continue
-        writer = _WRITERS.get(type(part))
-        if writer is not None:
+        kind = type(part)
+        if kind is TextPart and not marks and role == "assistant":  # words and nothing else, as most are
+            last = {"role": "assistant", "content": part.text}
+        elif (writer := _WRITERS.get(kind)) is not None:
             last = writer(part, rest, marks, calls)
         elif role == "assistant":
             last = _write_message(part, marks)
@@ -150,9 +151,8 @@ def write_items(parts: list[Any], role: str, calls: Calls) -> list[Any]:
             last = None
         if last is not None:
             items.append(last)
-        elif type(part) is RawPart and part.format == NAME and not {"item", "same"} & marks.keys():
+        elif kind is RawPart and part.format == NAME and not {"item", "same"} & marks.keys():
             items += [part.value] if is_item(part.value) else []
-    return items
 
 
 def _join(item: Fields, part: Any, marks: Fields) -> bool:
@@ -178,8 +178,12 @@ def _write_message(part: Any, marks: Fields) -> Fields | None:
     return {**(easy if type(easy) is dict else {}), "role": "assistant", "content": part.text}
 
 
-def read_message(content: Any, rest: Fields) -> list[Part] | None:
+def read_message(item: Fields) -> list[Part] | None:
     """The parts of an assistant's message, or None when it is not one."""
+    content = item.get("content")
+    if len(item) == 2 and type(content) is str:
+        return [TextPart(text=content)]
+    rest = {key: value for key, value in item.items() if key not in ("role", "content")}
     if type(content) is str:
         return [TextPart(text=content, extra=pack(NAME, {}, {"easy": rest} if rest else None))]
     if type(content) is not list or not content:
@@ -213,7 +217,7 @@ _READERS: dict[str, Any] = {
     "compaction": _read_compaction,
     **READERS,
 }
-KINDS = frozenset({*_READERS, "item_reference", "mcp_list_tools", "mcp_approval_request"})
+KINDS = frozenset({*_READERS, "function_call", "item_reference", "mcp_list_tools", "mcp_approval_request"})
 _WRITERS: dict[type, Any] = {
     ReasoningPart: _write_reasoning,
     CompactionPart: _write_compaction,

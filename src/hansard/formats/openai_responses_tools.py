@@ -16,21 +16,14 @@ from msgspec.structs import replace
 
 from hansard.formats.arguments import read_arguments, write_arguments
 from hansard.formats.openai_responses_content import NAME, read_block, write_block, write_blocks
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str
+from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str
 from hansard.model import exact_json
 from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart, ToolResultPart
 
 Fields: TypeAlias = dict[str, Any]
 
 
-class Call(NamedTuple):
-    """What an output needs to know of the call it answers."""
-
-    kind: str
-    name: str
-    executed: bool
-
-
+Call: TypeAlias = tuple[str, str, bool]  # what an output needs to know of its call: kind, tool's name, executed
 Calls: TypeAlias = dict[str, Call]
 
 
@@ -71,21 +64,31 @@ _ASKED = {answer: kind for kind, answer in _ANSWERS.items()}
 # -- calls ---------------------------------------------------------------------------------------------------------
 
 
-def _read_function(kind: str, item: Fields, calls: Calls) -> list[Part]:
-    call_id, name = take_str(item, "call_id"), take_str(item, "name")
-    given, text = read_arguments(take_str(item, "arguments"))
-    calls[call_id] = Call(kind, name, False)
-    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=pack(NAME, item))]
+def read_function(item: Fields, calls: Calls) -> list[Part] | None:
+    """The call of a function, as nearly all calls are; None when it is not as its type promises."""
+    call_id, name, words = item.get("call_id"), item.get("name"), item.get("arguments")
+    if type(call_id) is not str or type(name) is not str or type(words) is not str:
+        return None
+    given, text = read_arguments(words)
+    calls[call_id] = ("function_call", name, False)
+    extra = UNSET if len(item) == 4 else left(NAME, item, _FUNCTION)
+    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=extra)]
+
+
+_FUNCTION = frozenset({"type", "call_id", "name", "arguments"})
 
 
 def _write_function(part: ToolCallPart, rest: Fields) -> Fields:
-    out = put({"type": "function_call"}, call_id=part.tool_call_id, name=part.tool_name)
-    return {**out, "arguments": write_arguments(part), **rest}
+    call_id, name = part.tool_call_id, part.tool_name
+    if call_id is UNSET or name is UNSET:
+        out = put({"type": "function_call"}, call_id=call_id, name=name)
+        return {**out, "arguments": write_arguments(part), **rest}
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": write_arguments(part), **rest}
 
 
 def _read_custom(kind: str, item: Fields, calls: Calls) -> list[Part]:
     call_id, name, words = take_str(item, "call_id"), take_str(item, "name"), take_str(item, "input")
-    calls[call_id] = Call(kind, name, False)
+    calls[call_id] = (kind, name, False)
     extra = pack(NAME, item, {"type": kind})
     return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=words, extra=extra)]
 
@@ -115,7 +118,7 @@ def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
         executed = item.get("execution") != "client"
     elif kind == "shell_call":
         executed = _in_container(item.get("environment"))
-    calls[call_id] = Call(kind, tool.name, executed)
+    calls[call_id] = (kind, tool.name, executed)
     given: Any
     if type(tool.input) is str:
         given = item.pop(tool.input, UNSET)
@@ -159,7 +162,9 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
     """The item of a call; what it says of the server's own tools only it can say again."""
     kind = marks.get("type")
     out: Fields
-    if kind == "custom_tool_call" and type(part.input) is str:
+    if kind is None and part.provider_executed is not True:
+        out = _write_function(part, rest)
+    elif kind == "custom_tool_call" and type(part.input) is str:
         out = put({"type": kind}, call_id=part.tool_call_id, name=part.tool_name, input=part.input)
         out.update(rest)
     elif kind == "mcp_call":
@@ -178,11 +183,25 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
     else:
         out = _write_function(part, rest)
     if type(part.tool_call_id) is str:
-        calls[part.tool_call_id] = Call(out["type"], "", False)
+        calls[part.tool_call_id] = (out["type"], "", False)
     return out
 
 
 # -- outputs -------------------------------------------------------------------------------------------------------
+
+
+def read_answer(item: Fields, calls: Calls) -> list[Part] | None:
+    """The words a function answered and nothing else, as nearly all outputs are; None for others."""
+    call_id, output = item.get("call_id"), item.get("output")
+    if len(item) != 3 or type(call_id) is not str or type(output) is not str:
+        return None
+    kind, name, _ = calls.get(call_id, _NO_CALL)
+    if kind != "function_call":
+        return None
+    return [ToolResultPart(tool_call_id=call_id, tool_name=name, output=output, is_error=False)]
+
+
+_NO_CALL: tuple[str, Any, bool] = ("function_call", UNSET, False)
 
 
 def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
@@ -190,7 +209,7 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
     call = calls.get(call_id) if call_id is not UNSET else None
     marks: Fields = {} if kind == _answer_to(call) else {"type": kind}
     asked = _ASKED.get(kind)
-    name: Any = call.name if call else _TOOLS[asked].name if asked in _TOOLS else UNSET
+    name: Any = call[1] if call else _TOOLS[asked].name if asked in _TOOLS else UNSET
     if kind == "function_call_output" and type(item.get("name")) is str:
         name, marks["named"] = item.pop("name"), True
     fields: Fields = {"is_error": False}
@@ -198,7 +217,7 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
     if kind in ("program_output", "tool_search_output"):
         executed = item.get("execution") != "client"
     else:
-        executed = call is not None and call.executed
+        executed = call is not None and call[2]
     if executed:
         fields["provider_executed"] = True
         marks["type"] = kind
@@ -206,7 +225,7 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
 
 
 def _answer_to(call: Call | None) -> str:
-    return _ANSWERS.get(call.kind, "function_call_output") if call else "function_call_output"
+    return _ANSWERS.get(call[0], "function_call_output") if call else "function_call_output"
 
 
 def _read_said(item: Fields, fields: Fields) -> None:
@@ -261,14 +280,17 @@ _OUTPUTS = {
 
 
 def write_output(part: ToolResultPart, rest: Fields, marks: Fields, calls: Calls) -> Fields | None:
-    kind = marks.get("type")
+    kind, call_id = marks.get("type"), part.tool_call_id
     if type(kind) is not str or kind not in _OUTPUTS:
         if part.provider_executed is True:
             return None
-        kind = _answer_to(calls.get(part.tool_call_id) if type(part.tool_call_id) is str else None)
+        kind = _answer_to(calls.get(call_id) if type(call_id) is str else None)
+        if kind == "function_call_output" and type(part.output) is str and part.content is UNSET and not marks:
+            if call_id is not UNSET:
+                return {"type": kind, "call_id": call_id, "output": part.output, **rest}
     if kind == "local_shell_call_output":
-        return {**put({"type": kind}, id=part.tool_call_id), "output": _words(part), **rest}
-    out = put({"type": kind}, call_id=part.tool_call_id)
+        return {**put({"type": kind}, id=call_id), "output": _words(part), **rest}
+    out = put({"type": kind}, call_id=call_id)
     if "named" in marks:
         put(out, name=part.tool_name)
     if kind == "program_output":
@@ -334,7 +356,6 @@ def join_result(item: Fields, part: ToolResultPart, marks: Fields) -> bool:
 
 
 READERS: dict[str, Any] = {
-    "function_call": _read_function,
     "custom_tool_call": _read_custom,
     "mcp_call": _read_mcp,
     **dict.fromkeys(_TOOLS, _read_tool),

@@ -1,8 +1,6 @@
-"""What Pydantic AI and formats after its model share below a part: defaults, files, and content of prompts and results.
+"""What Pydantic AI and formats after its model share below a part: files, and content of prompts and results.
 
-Pydantic AI writes every field of a part, nulls and defaults included. A `Dialect` lists them: on reading a field
-with its default value is dropped, on writing it is put back, and only a field that was not there is remembered
-(mark `absent`). A file's `identifier` is by default a digest of its address or bytes, so it is no residue either.
+A file's `identifier` is by default a digest of its address or bytes, so it is no residue.
 """
 
 from __future__ import annotations
@@ -13,15 +11,16 @@ import hashlib
 import json
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 
 from hansard.errors import Unreadable
+from hansard.formats.pydantic_dialect import Dialect, filled, is_absent, lacks, settle
+from hansard.formats.pydantic_signatures import bound_to, owner_name
 from hansard.formats.residue import Unfit, pack, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
-from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
+from hansard.model.parts import FilePart, Part, RawPart, RefusalPart, TextPart
 
 _SAFE, _STANDARD = str.maketrans("+/", "-_"), str.maketrans("-_", "+/")
-_ALIASES = {"google-gla": "google", "google-vertex": "google", "google-cloud": "google", "azure": "openai"}
 _FILE_OWNERS = {"anthropic", "openai", "google", "google-cloud", "google-gla", "google-vertex", "bedrock", "xai"}
 _URLS = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "document"}
 _URL_KINDS = {family: kind for kind, family in _URLS.items()}
@@ -34,79 +33,6 @@ _FAMILIES = {
     **dict.fromkeys(("pdf", "txt", "md", "csv", "html", "htm", "json", "xml", "docx", "xlsx", "rtf"), "document"),
 }
 _ANY_MEDIA = "application/octet-stream"
-
-
-class Dialect(Struct, frozen=True, kw_only=True):
-    """How one format spells the parts: its name, the fields it always writes, and the names that differ."""
-
-    name: str
-    defaults: dict[str, dict[str, Any]]
-    thinking_id: str = "id"
-    outcome: str = "outcome"
-    outcomes: dict[str, tuple[bool, str | UnsetType]]
-    times: bool = True
-    digests: bool = False
-    prompts: bool = True
-    without: frozenset[str] = frozenset()
-
-
-# -- fields that are always written --------------------------------------------------------------------------------
-
-
-def settle(defaults: dict[str, Any], block: dict[str, Any], marks: dict[str, Any]) -> None:
-    """Drop the fields that have their default value; remember those that are not there."""
-    for key, default in defaults.items():
-        value = block.pop(key, UNSET)
-        if value is default or (type(value) is type(default) and value == default):
-            continue
-        if value is UNSET:
-            lacks(marks, key)
-        else:
-            block[key] = value
-
-
-def lacks(marks: dict[str, Any], key: str) -> None:
-    """Remember that the document leaves out what is usually said."""
-    marks.setdefault("absent", []).append(key)
-
-
-def is_absent(marks: dict[str, Any], key: str) -> bool:
-    absent = marks.get("absent")
-    return type(absent) is list and key in absent
-
-
-def filled(defaults: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    """The fields that are always written, but for those the document did not have."""
-    if "absent" not in marks:
-        return dict(defaults)
-    return {key: value for key, value in defaults.items() if not is_absent(marks, key)}
-
-
-# -- providers -----------------------------------------------------------------------------------------------------
-
-
-def provider_of(name: str) -> str:
-    """The provider behind a name that also says the way to it.
-
-    >>> provider_of("google-gla"), provider_of("anthropic")
-    ('google', 'anthropic')
-    """
-    return _ALIASES.get(name, name)
-
-
-def bound_to(name: str, model: str | UnsetType = UNSET) -> Binding:
-    """The binding of an opaque part made by the provider of that name."""
-    provider = provider_of(name)
-    return Binding(provider=provider, transport=name if name != provider else UNSET, model=model)
-
-
-def owner_name(binding: Any) -> str | UnsetType:
-    """The name of the provider a part is bound to, as `bound_to` was given it."""
-    if binding is UNSET or type(binding.provider) is not str:
-        return UNSET
-    if type(binding.transport) is str and _ALIASES.get(binding.transport) == binding.provider:
-        return binding.transport
-    return binding.provider
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -269,6 +195,18 @@ def is_plain(part: Part, name: str) -> bool:
 
 
 # -- content of tool results ---------------------------------------------------------------------------------------
+
+
+def data_fields(block: dict[str, Any], dialect: Dialect) -> int:
+    """How many fields besides `content` a result has for words or an object of data; -9 when it may be more."""
+    value = block.get("content")
+    if type(value) is str:
+        return 0
+    if type(value) is not dict or "kind" in value:
+        return -9
+    if not dialect.digests:
+        return 0
+    return 1 if block.get("content_file_digests") == [] else -9
 
 
 def read_returned(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect) -> tuple[Any, Any]:

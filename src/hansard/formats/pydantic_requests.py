@@ -13,21 +13,19 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.pydantic_content import filled, is_item, is_plain, read_item, settle, write_item
-from hansard.formats.pydantic_parts import (
+from hansard.formats.pydantic_content import is_item, is_plain, read_item, write_item
+from hansard.formats.pydantic_dialect import (
     Around,
+    filled,
     kept,
-    put_call_id,
     put_time,
-    raw_value,
-    read_compaction,
-    read_part,
-    read_return,
     read_time,
-    take_call_id,
-    write_compaction,
-    write_return,
+    settle,
+    taken,
+    time_fields,
 )
+from hansard.formats.pydantic_parts import raw_value, read_compaction, read_part, write_compaction
+from hansard.formats.pydantic_tools import put_call_id, read_return, take_call_id, write_return
 from hansard.formats.residue import Unfit, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
@@ -44,14 +42,13 @@ from hansard.model.parts import (
 )
 from hansard.model.times import is_time
 
-_SYSTEM_KINDS = ("tool-availability-delta", "capability-load-delta", "model-settings-delta")
-
 
 # -- retries -------------------------------------------------------------------------------------------------------
 
 
 def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
     """A retry that answers a call is that call's result; one that answers none was said by the user's side."""
+    block = taken(block)
     content = block.pop("content", UNSET)
     marks: dict[str, Any] = {}
     name, call_id = take_maybe_str(block, "tool_name"), take_call_id(block, marks)
@@ -88,13 +85,15 @@ def _write_retry_prompt(
 
 
 def _write_result(part: ToolResultPart, around: Around, place: Place) -> dict[str, Any]:
-    rest, marks = unpack(around.dialect.name, part.extra)
-    if marks.get("kind") == "retry-prompt":
-        return _write_retry_prompt(part, part.output, rest, marks, around, place)
+    if part.extra is not UNSET:
+        rest, marks = unpack(around.dialect.name, part.extra)
+        if marks.get("kind") == "retry-prompt":
+            return _write_retry_prompt(part, part.output, rest, marks, around, place)
     return write_return(part, around, place)
 
 
 def _read_feedback(block: dict[str, Any], around: Around) -> Part:
+    block = taken(block)
     content = block.pop("content", UNSET)
     marks: dict[str, Any] = {}
     if not _is_feedback(content):
@@ -146,7 +145,7 @@ def _write_summary(part: CompactionPart, around: Around, place: Place) -> dict[s
 
 
 _READERS: dict[str, Any] = {
-    "tool-return": read_return("tool-return"),
+    "tool-return": read_return,
     "retry-prompt": _read_retry_prompt,
     "retry-feedback": _read_feedback,
     "compaction": _read_summary,
@@ -157,31 +156,46 @@ _READERS: dict[str, Any] = {
 
 
 class RoleRun:
-    """Parts of one role that stand together in a request, and the prompts they came as."""
+    """Parts of one role that stand together in a request, and what is to be said of the prompts they came as."""
 
-    __slots__ = ("at", "parts", "prompts", "role", "starts")
+    __slots__ = ("at", "count", "end", "parts", "prompts", "role")
 
     def __init__(self, role: str, at: Any) -> None:
         self.role, self.at = role, at
         self.parts: list[Any] = []
         self.prompts: list[dict[str, Any]] = []
-        self.starts: list[tuple[int, int]] = []
+        self.count, self.end = 0, -1
+
+    def add(self, parts: list[Any], marks: dict[str, Any]) -> None:
+        """One more prompt; where it stands right behind another of the user's, that one tells its length."""
+        if self.end == len(self.parts) and self.role == "user":
+            self.prompts[-1]["n"] = self.count
+        self.prompts.append(marks)
+        self.parts += parts
+        self.count, self.end = len(parts), len(self.parts)
 
     def marks(self) -> dict[str, Any]:
         """The mark `prompts`, when something is to be said of one."""
-        for k, (start, count) in enumerate(self.starts[:-1]):
-            if self.role == "user" and self.starts[k + 1][0] == start + count:
-                self.prompts[k]["n"] = count
         return {"prompts": self.prompts} if any(self.prompts) else {}
+
+
+_ROLES = {
+    "user-prompt": "user",
+    "system-prompt": "system",
+    "tool-return": "tool",
+    **dict.fromkeys(("tool-availability-delta", "capability-load-delta", "model-settings-delta"), "system"),
+}
 
 
 def _role_of(block: Any) -> str:
     kind = block.get("part_kind") if type(block) is dict else None
-    if kind == "tool-return" or (kind == "retry-prompt" and type(block.get("tool_name")) is str):
+    if type(kind) is not str:
+        return "user"
+    if kind in _ROLES:
+        return _ROLES[kind]
+    if kind == "retry-prompt" and type(block.get("tool_name")) is str:
         return "tool"
-    if kind == "system-prompt" or kind in _SYSTEM_KINDS or (type(kind) is str and kind.startswith("instruction-")):
-        return "system"
-    return "user"
+    return "system" if kind.startswith("instruction-") else "user"
 
 
 def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
@@ -193,12 +207,8 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
             around.at = _time_of(block, around)
             runs.append(RoleRun(role, around.at))
         run = runs[-1]
-        found = _read_prompt(block, around) if role != "tool" and around.dialect.prompts else None
-        if found is not None:
-            parts, entry = found
-            run.starts.append((len(run.parts), len(parts)))
-            run.prompts.append(entry)
-            run.parts += parts
+        if role != "tool" and (found := _read_prompt(block, around)) is not None:
+            run.add(*found)
             continue
         part = read_part(block, _READERS, around)
         if type(part) is RawPart and not (type(block) is dict and "part_kind" in block):
@@ -216,9 +226,12 @@ def _time_of(block: Any, around: Around) -> Any:
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
     """The parts of a prompt and what else it says; None when it is no prompt that we can take apart."""
     kind = block.get("part_kind") if type(block) is dict else None
-    if kind not in ("user-prompt", "system-prompt") or kind not in around.dialect.defaults:
+    if (kind != "user-prompt" and kind != "system-prompt") or kind not in around.dialect.defaults:
         return None
-    rest, content = dict(block), block.get("content")
+    content = block.get("content")
+    if type(content) is str and around.dialect.usual[kind](block, time_fields(block, around)):  # nearly all are so
+        return [TextPart(text=content)], {}
+    rest = taken(block)
     marks: dict[str, Any] = {}
     parts: list[Any]
     if type(content) is str:
@@ -229,7 +242,7 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
             marks["list"] = True
     else:
         return None
-    del rest["part_kind"], rest["content"]
+    del rest["content"]
     settle(around.dialect.defaults[kind], rest, marks)
     read_time(rest, marks, around)
     if rest:
@@ -239,21 +252,26 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
 
 def write_request(i: int, message: Message, around: Around) -> list[Any]:
     """The parts of a request that one message of ours makes."""
-    dialect = around.dialect
+    dialect, system = around.dialect, message.role in ("system", "developer")
+    if len(message.parts) == 1 and (message.extra is UNSET or dialect.name not in message.extra):
+        only = message.parts[0]  # nearly all are so
+        if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra) and not system:
+            return [_prompt("user-prompt", only.text, {}, around)]
     prompts = unpack(dialect.name, message.extra)[1].get("prompts")
     entries = iter(prompts if type(prompts) is list else ())
-    system = message.role in ("system", "developer")
     out: list[Any] = []
     waiting: list[Part] = []
     for j, part in enumerate(message.parts):
         if is_item(part, dialect) and not (system and type(part) is not FilePart):
             waiting.append(part)
             continue
-        _flush(waiting, entries, out, around)
+        if waiting:
+            _flush(waiting, entries, out, around)
         written = _write_request_part(part, system, entries, around, (i, j))
         if written is not UNSET:
             out.append(written)
-    _flush(waiting, entries, out, around)
+    if waiting:
+        _flush(waiting, entries, out, around)
     return out
 
 
@@ -274,6 +292,12 @@ def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: 
 
 
 def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> dict[str, Any]:
+    if not marks:
+        out = around.dialect.blank[kind].copy()
+        out["content"] = content
+        if around.at is not UNSET and around.dialect.times:
+            out["timestamp"] = around.at
+        return out
     rest = marks.get("rest")
     rest = rest if type(rest) is dict else {}
     out = {"content": content, **filled(around.dialect.defaults[kind], marks)}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -44,6 +44,7 @@ from hansard.formats.sage_records import (
     write_message,
     write_snapshot,
 )
+from hansard.formats.sage_usual import Record, parse, read_usual, write_usual
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
 from hansard.model.parts import Node
@@ -58,7 +59,7 @@ M = TypeVar("M", Message, Snapshot)
 
 
 class _Piece(NamedTuple):
-    """A stretch of the file, its value if it is JSON, and whether it follows the piece before on the same line."""
+    """A stretch of the file, what it holds if it is JSON, and whether it follows the piece before on the same line."""
 
     text: bytes
     value: Any = UNSET
@@ -72,14 +73,20 @@ def _decoded(text: bytes) -> Any:
         return UNSET
 
 
-def _pieces(raw: bytes) -> Iterator[_Piece]:
+def _parsed(text: bytes) -> Any:
+    """The typed record, if it is one that the quick way may read, else the value."""
+    record = parse(text)
+    return record if record is not None else _decoded(text)
+
+
+def _pieces(raw: bytes, parser: Callable[[bytes], Any] = _decoded) -> Iterator[_Piece]:
     """The lines of a file; from the first record that is spread over several lines on, its values."""
     at, spread = 0, True
     while at >= 0:
         end = raw.find(b"\n", at)
         line = raw[at:end] if end >= 0 else raw[at:]
         begun = line.strip()
-        value = _decoded(line) if begun else UNSET
+        value = parser(line) if begun else UNSET
         if value is UNSET and spread and end >= 0 and begun[:1] in (b"{", b"\xef"):
             values = list(_values(raw[at:])) if begun[-1:] in (b"{", b",", b"[") else []
             if values and values[0].value is not UNSET:
@@ -189,6 +196,9 @@ def _kept_line(node: M, place: Place) -> bytes | None:
     if type(line) is not str:
         return None
     text = _bytes(line)
+    if type(node) is Message and (record := parse(text)) is not None:
+        if (quick := read_usual(record, place)) is not None:
+            return text if _same(quick, _unmarked(node)) else None
     value = _decoded(text)
     if not is_record(value):
         return None
@@ -216,24 +226,33 @@ class _Reading:
 
     def add(self, piece: _Piece) -> None:
         value = piece.value
+        if isinstance(value, Record):
+            place = Place(len(self.messages), self.before, self.session)
+            if (quick := read_usual(value, place)) is not None:
+                self.keep(quick, piece, type(value) is Record)
+                self.before = value.uuid
+                self.messages.append(quick)
+                self.count += 1
+                return
+            value = _decoded(piece.text)
         if not is_record(value):
             self.others.append([self.count, _text(piece.text), *([True] if piece.glued else [])])
         elif value.get("type") == SNAPSHOT:
             snapshot = read_snapshot(value)
-            self.keep(snapshot, piece, write_snapshot(snapshot))
+            self.keep(snapshot, piece, exact_json.encode(write_snapshot(snapshot)) == piece.text)
             self.snapshots.append((len(self.messages), snapshot))
         else:
             place = Place(len(self.messages), self.before, self.session)
             message = read_message(value, place)
             record = write_message(message, place)
-            self.keep(message, piece, record)
+            self.keep(message, piece, exact_json.encode(record) == piece.text)
             self.before = _uuid(record, self.before)
             self.messages.append(message)
         self.count += 1
 
-    def keep(self, node: Message | Snapshot, piece: _Piece, usual: dict[str, Any]) -> None:
+    def keep(self, node: Message | Snapshot, piece: _Piece, usual: bool) -> None:
         marks: dict[str, Any] = {"glued": True} if piece.glued else {}
-        if exact_json.encode(usual) != piece.text:
+        if not usual:
             marks["line"] = _text(piece.text)
         _marked(node, marks)  # type: ignore[type-var]
 
@@ -288,7 +307,7 @@ def read(document: bytes) -> Conversation:
             reading.add(piece)
     else:
         reading = _Reading(_session_of(_pieces(raw)) if b'"sessionId"' in raw else UNSET)
-        for piece in _pieces(raw) if document else ():
+        for piece in _pieces(raw, _parsed) if document else ():
             reading.add(piece)
         if document and not document.endswith(b"\n"):
             marks["unended"] = True
@@ -328,6 +347,10 @@ def _lines(conversation: Conversation) -> list[tuple[bytes, bool]]:
         while waiting and waiting[-1][0] <= i:
             lines.append(_line(waiting.pop()[1], Place(i, before, session)))
         place = Place(i, before, session)
+        if (quick := write_usual(message, place)) is not None:
+            lines.append((exact_json.encode(quick), False))
+            before = quick.uuid
+            continue
         lines.append(_line(message, place))
         before = message.id if type(message.id) is str else _uuid(write_message(message, place), before)
     while waiting:

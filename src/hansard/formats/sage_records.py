@@ -31,7 +31,7 @@ from hansard.model.parts import Node, RawPart
 
 SNAPSHOT = "file_history_snapshot"
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool_result": "tool"}
-_TYPES = {role: kind for kind, role in ROLES.items()}
+TYPES = {role: kind for kind, role in ROLES.items()}
 _OLDER = frozenset({"system", "user", "assistant", "tool"})
 
 
@@ -215,7 +215,7 @@ def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any
     said, calls, results = sorted_parts(message.parts)
     inner = rest.pop("message", None)
     held = dict(inner) if type(inner) is dict else {}
-    out: dict[str, Any] = {"type": _TYPES.get(message.role, "system")}
+    out: dict[str, Any] = {"type": TYPES.get(message.role, "system")}
     out["uuid"] = message.id if message.id is not UNSET else rest.pop("uuid", made_uuid(place.at))
     parent = message.parent_message_id
     out["parentUuid"] = parent if parent is not UNSET else rest.pop("parentUuid", place.before)

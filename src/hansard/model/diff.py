@@ -30,7 +30,7 @@ class Difference(Struct, frozen=True):
 
 def differences(before: Conversation, after: Conversation) -> list[Difference]:
     """Everything in which `after` is not `before`; empty if and only if they are the same, numbers' kinds included."""
-    if before == after and exact_json.same(native.plain(before), native.plain(after)):
+    if before == after and _same(before, after):
         return []
     found: list[Difference] = []
     for name, attribute in native.names(Conversation).items():
@@ -157,7 +157,7 @@ def _compare_part(old: Part, new: Part, path: str, found: list[Difference]) -> N
 
 
 def _compare_fields(old: Node, new: Node, path: str, found: list[Difference], skip: str = "") -> None:
-    if old == new and skip != "parts" and exact_json.same(native.plain(old), native.plain(new)):
+    if old == new and _same(old, new):
         return
     for name, attribute in native.names(type(old)).items():
         if attribute != skip:
@@ -213,7 +213,10 @@ def _unknown(old: Node, new: Node, path: str, found: list[Difference]) -> None:
 
 
 def _same(old: Any, new: Any) -> bool:
-    return exact_json.same(native.plain(old), native.plain(new))
+    """Equal with the kind of every number; written alike they surely are, and that is quick to see."""
+    if old is UNSET or new is UNSET:
+        return old is new
+    return native.encode(old) == native.encode(new) or exact_json.same(native.plain(old), native.plain(new))
 
 
 def _change(old: Any, new: Any) -> str:

@@ -1,0 +1,110 @@
+"""Server-sent events: bytes in any cut, events out; and back.
+
+As the WHATWG text has it: lines end in LF, CRLF or CR, a leading BOM is skipped, comments are skipped, several `data`
+lines are joined by LF, an event ends at a blank line. One thing is added: an event that the stream ends in the middle
+of is given out by `finish`, because a cut stream must not lose what was received.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Event(Struct, frozen=True, kw_only=True, gc=False):
+    """One event: `data` as bytes, `event` the type, `id` and `retry` where they were given."""
+
+    data: bytes
+    event: str = "message"
+    id: str | None = None
+    retry: int | None = None
+
+
+class SSEReader:
+    """`feed` any cut of the bytes, get whole events; `finish` gives what an unfinished stream left.
+
+    >>> reader = SSEReader()
+    >>> [event.data for event in reader.feed(b"data: a\\ndata: b\\n\\nda")], [event.data for event in reader.finish()]
+    ([b'a\\nb'], [])
+    """
+
+    def __init__(self) -> None:
+        self._tail: list[bytes] = []  # pieces of a line that has not ended: joined once, however many there are
+        self._begun = False
+        self._data: list[bytes] = []
+        self._event = ""
+        self._id: str | None = None
+        self._retry: int | None = None
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that end in these bytes."""
+        if self._begun and b"\n" not in data and b"\r" not in data and not self._held():
+            self._tail.append(data)
+            return []
+        buffer = b"".join([*self._tail, data])
+        self._tail = []
+        if not self._begun:
+            if len(buffer) < 3 and _BOM.startswith(buffer):
+                self._tail.append(buffer)
+                return []
+            buffer = buffer.removeprefix(_BOM)
+            self._begun = True
+        held = b""
+        if b"\r" in buffer:
+            # a CR at the very end may be half of a CRLF: it waits for the next bytes
+            held = b"\r" if buffer.endswith(b"\r") else b""
+            buffer = buffer[: len(buffer) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = buffer.split(b"\n")
+        if rest or held:
+            self._tail.append(rest + held)
+        return self._take(lines)
+
+    def _held(self) -> bool:
+        return bool(self._tail) and self._tail[-1].endswith(b"\r")
+
+    def finish(self) -> list[Event]:
+        """The event the stream was cut in, if it had any data."""
+        tail, self._tail = b"".join(self._tail), []
+        events = self._take(tail.replace(b"\r", b"\n").split(b"\n") if tail else [])
+        return events + self._take([b""])
+
+    def _take(self, lines: list[bytes]) -> list[Event]:
+        events: list[Event] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line:
+                if self._data:
+                    data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+                    kind = self._event or "message"
+                    events.append(Event(data=data, event=kind, id=self._id, retry=self._retry))
+                    self._data = []
+                self._event, self._id, self._retry = "", None, None
+            elif line[:1] != b":":
+                self._field(line)
+        return events
+
+    def _field(self, line: bytes) -> None:
+        name, _, raw = line.partition(b":")
+        value = raw.removeprefix(b" ").decode("utf-8", "replace")
+        if name == b"event":
+            self._event = value
+        elif name == b"id":
+            self._id = value if "\0" not in value else self._id
+        elif name == b"retry" and value.isascii() and value.isdigit():
+            self._retry = int(value)
+        elif name == b"data":
+            self._data.append(b"")
+
+
+def write_event(data: bytes, event: str | None = None, id: str | None = None) -> bytes:
+    """One event as bytes.
+
+    >>> write_event(b'{"a":1}')
+    b'data: {"a":1}\\n\\n'
+    """
+    head = (f"event: {event}\n" if event else "") + (f"id: {id}\n" if id is not None else "")
+    if b"\n" in data or b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\ndata: ")
+    return head.encode() + b"data: " + data + b"\n\n"
