@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
+from hansard.formats.arguments import read_arguments
 from hansard.formats.contract import Target
-from hansard.formats.openai_chat import fits, write
+from hansard.formats.openai_chat import FORMAT, fits, write
 from hansard.model import (
     Binding,
     Conversation,
@@ -470,3 +471,58 @@ def test_it_is_as_sure_as_it_can_be(document: Any, sure: int) -> None:
 @given(document=st.one_of(json_values, st.binary(), st.builds(lambda value: {"messages": [value]}, json_values)))
 def test_looking_at_a_document_never_fails(document: Any) -> None:
     assert fits(document) in (0, 1, 2, 3)
+
+
+_WORDS = st.text(min_size=1, max_size=5)
+_IDS = st.sampled_from(["c1", "c2"])
+_CALLS = st.builds(
+    lambda call_id, name, words: {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": words},
+    },
+    _IDS,
+    _WORDS,
+    st.one_of(st.text(max_size=5), json_values.map(lambda value: exact_json.encode(value).decode())),
+)
+_RECORDS = st.one_of(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "system", "developer"]), "content": st.text(max_size=5)}
+    ),
+    st.fixed_dictionaries(
+        {
+            "role": st.just("assistant"),
+            "content": st.one_of(st.none(), _WORDS),
+            "tool_calls": st.lists(_CALLS, min_size=1, max_size=3),
+        }
+    ),
+    st.fixed_dictionaries({"role": st.just("tool"), "tool_call_id": _IDS, "content": st.text(max_size=5)}),
+)
+
+
+@given(records=st.lists(_RECORDS, max_size=6))
+def test_one_more_field_changes_nothing_else(records: list[dict[str, Any]]) -> None:
+    """Plain records take a quick way of their own, those with a field more the general one."""
+    longer = [{**record, "more": 1} for record in records]
+    for record in longer:
+        if "tool_calls" in record:
+            record["tool_calls"] = [{**call, "more": 1} for call in record["tool_calls"]]
+    plain, general = FORMAT.read(records), FORMAT.read(longer)
+    assert plain.messages == [
+        replace(message, parts=[replace(part, extra=UNSET) for part in message.parts], extra=UNSET)
+        for message in general.messages
+    ]
+    assert write(plain, Target()) == records
+    assert write(general, Target()) == longer
+
+
+@pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":"\ud800"', "NaN", "[" * 3000])
+def test_arguments_that_are_no_exact_json_are_kept_as_words(text: str) -> None:
+    assert read_arguments(text) == (UNSET, text)
+
+
+@pytest.mark.parametrize("text", ['\ufeff{"a":1}', '{"a":1.50}', '{ "a":1}', '"\\u0041"', "1e2"])
+def test_arguments_spelled_in_another_way_are_data_and_words(text: str) -> None:
+    value, words = read_arguments(text)
+    assert words == text
+    assert exact_json.same(value, exact_json.decode(text))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
+from hansard.formats.contract import Target
+from hansard.formats.openai_responses import read, write
 from hansard.model import (
     Binding,
     CompactionPart,
@@ -510,3 +514,40 @@ def test_golden_files_with_items_of_our_own_are_certain() -> None:
     for path in (GOLDEN / NAME).glob("*.json"):
         if path.stem not in ("request_with_a_string",):
             assert formats.get(NAME).fits(formats.parse(path.read_bytes())) == 3, path.stem
+
+
+_IDS = st.sampled_from(["c1", "c2"])
+_ITEMS = st.one_of(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "system", "developer"]), "content": st.text(max_size=5)}
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("function_call"),
+            "call_id": _IDS,
+            "name": st.text(max_size=5),
+            "arguments": st.sampled_from(["", "{}", '{"a": 1}', '{"a":', "[1.0]"]),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("custom_tool_call"), "call_id": _IDS, "name": st.just("sql"), "input": st.text(max_size=5)}
+    ),
+    st.fixed_dictionaries({"type": st.just("function_call_output"), "call_id": _IDS, "output": st.text(max_size=5)}),
+)
+
+
+@given(items=st.lists(_ITEMS, max_size=8))
+def test_one_more_field_changes_nothing_else(items: list[dict[str, Any]]) -> None:
+    """Plain items take a quick way of their own, those with a field more the general one."""
+    longer = [{**item, "more": 1} for item in items]
+    plain, general = read(items), read(longer)
+
+    def bare(conversation: Conversation) -> list[Message]:
+        return [
+            replace(message, parts=[replace(part, extra=UNSET) for part in message.parts], extra=UNSET)
+            for message in conversation.messages
+        ]
+
+    assert bare(plain) == bare(general)
+    assert write(plain, Target()) == items
+    assert write(general, Target()) == longer

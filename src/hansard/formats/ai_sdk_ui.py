@@ -29,18 +29,19 @@ from msgspec import UNSET
 
 from hansard.errors import Unreadable
 from hansard.formats import ai_sdk_ui_profiles, ai_sdk_ui_v4
-from hansard.formats.ai_sdk_ui_parts import STEP, read_into, write_part, write_steering
+from hansard.formats.ai_sdk_ui_parts import STEP, read_parts, write_part, write_steering
 from hansard.formats.ai_sdk_ui_tools import NAME, write_tool
 from hansard.formats.ai_sdk_ui_turn import Turn
 from hansard.formats.contract import Format, Target
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import MARKS, left, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import ToolCallPart
+from hansard.model.parts import TextPart, ToolCallPart
 from hansard.model.shown import Answer, answers
 
 _FORBIDDEN = b'"__proto__"'
+_NO_MARKS: dict[str, Any] = {}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -50,51 +51,65 @@ def _made_id(place: int) -> str:
     return f"hansard-{place + 1}"
 
 
-def _read_message(record: Any, path: str, place: int, before: str, out: list[Message]) -> str:
+_FIELDS = frozenset({"id", "role", "parts", "metadata", "createdAt"})
+
+
+def _read_fields(record: dict[str, Any], fields: dict[str, Any], marks: dict[str, Any]) -> frozenset[str]:
+    """The fields that few messages have; gives the names of those that were understood."""
+    known = _FIELDS
+    if "id" not in record:
+        marks["idless"] = True
+    elif type(record["id"]) is not str:
+        known -= {"id"}
+    for name, field, kind in (("metadata", "metadata", dict), ("createdAt", "created_at", str)):
+        if type(record.get(name)) is kind:
+            fields[field] = record[name]
+            marks[name] = True
+        elif name in record:
+            known -= {name}
+    return known
+
+
+def _read_message(record: Any, where: str, place: int, before: str, out: list[Message], loose: list[Any]) -> str:
     """One UIMessage becomes one message, or as many as its steps and tools make. Gives back its role."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", path)
-    record = dict(record)
-    role = record.pop("role", None)
+        raise Unreadable("a message expected", where.format(place))
+    role, given, parts = record.get("role"), record.get("id"), record.get("parts")
     if type(role) is not str:
-        raise Unreadable("no role; it is system, user or assistant", f"{path}.role")
+        raise Unreadable("no role; it is system, user or assistant", f"{where.format(place)}.role")
+    known = _FIELDS
     marks: dict[str, Any] = {}
     fields: dict[str, Any] = {}
-    if type(record.get("id")) is str:
-        given = record.pop("id")
-        if given != _made_id(place):
-            fields["id"] = given
-    elif "id" not in record:
-        marks["idless"] = True
-    if type(record.get("metadata")) is dict:
-        fields["metadata"] = record.pop("metadata")
-        marks["metadata"] = True
-    if type(record.get("createdAt")) is str:
-        fields["created_at"] = record.pop("createdAt")
-        marks["createdAt"] = True
+    if type(given) is str and given != _made_id(place):
+        fields["id"] = given
+    if len(record) != 3 or type(given) is not str:  # nearly all are id, role, parts
+        known = _read_fields(record, fields, marks)
+        if "metadata" in fields:
+            loose.append(fields["metadata"])
     if role not in ("user", "assistant"):
         marks["shown"] = True
     elif role == "assistant" and before == "assistant":
         marks["starts"] = True
-    turn = Turn(role)
+    turn = Turn(role, out, loose)
     if type(record.get("content")) is str:
+        loose.append(record)
+        record = {key: value for key, value in record.items() if key not in known or key == "parts"}
+        known = frozenset()
         marks["v4"] = ai_sdk_ui_v4.read_message(record, turn)
-    elif type(record.get("parts")) is list:
-        for block in record.pop("parts"):
-            read_into(turn, block)
+    elif type(parts) is list:
+        read_parts(turn, parts)
     else:
-        raise Unreadable("no list of parts", f"{path}.parts")
-    made = turn.messages()
-    if role == "user" and not made[0][1]:
+        raise Unreadable("no list of parts", f"{where.format(place)}.parts")
+    turn.end()
+    first = out[turn.start]
+    if role == "user" and not first.parts:
         marks["shown"] = True
-    for k, (said_by, parts, step_marks) in enumerate(made):
-        if type(parts) is Message:
-            out.append(parts)
-        elif k == 0:
-            extra = pack(NAME, record, {**marks, **step_marks})
-            out.append(Message(role=said_by, parts=parts, **fields, extra=extra))
-        else:
-            out.append(Message(role=said_by, parts=parts, extra=pack(NAME, {}, step_marks)))
+    if first.extra is not UNSET:
+        marks.update(first.extra[NAME][MARKS])
+    if marks or fields or len(record) != 3:
+        extra = left(NAME, record, known, marks)
+        loose.append(extra if extra is not UNSET else None)
+        out[turn.start] = Message(role=role, parts=first.parts, **fields, extra=extra)
     return role
 
 
@@ -105,14 +120,10 @@ class _Writing:
         self.messages, self.profile = messages, profile
         self.answers: dict[Place, Answer] = answers(messages)
         self.calls = 0
+        self.loose: list[Any] = []  # the values whose keys nobody has looked at
 
     def records(self) -> list[dict[str, Any]]:
-        out: list[dict[str, Any]] = []
-        for group in self.groups():
-            record = self.record(group, len(out))
-            if record is not None:
-                out.append(record)
-        return out
+        return [self.record(group, place) for place, group in enumerate(self.groups())]
 
     def groups(self) -> list[list[int]]:
         """An answer goes on until the next user message; what a client is not shown does not end it."""
@@ -125,21 +136,25 @@ class _Writing:
                 joins = True
             if joins and open_answer:
                 out[-1].append(i)
-            elif role in ("user", "assistant") or marks.get("shown"):
-                if role == "user" and not marks.get("shown") and not self.shows(message):
-                    continue
+            elif role == "assistant" or marks.get("shown") or (role == "user" and self.shows(message)):
                 out.append([i])
                 open_answer = role == "assistant"
         return out
 
     def shows(self, message: Message) -> bool:
-        return any(type(part) is ToolCallPart or write_part(part, "user") is not UNSET for part in message.parts)
+        for part in message.parts:
+            if type(part) in (TextPart, ToolCallPart) or write_part(part, "user") is not UNSET:
+                return True
+        return False
 
     def marks(self, message: Message) -> dict[str, Any]:
-        return unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
+        return unpack(NAME, message.extra)[1] if message.extra is not UNSET else _NO_MARKS
 
-    def record(self, group: list[int], place: int) -> dict[str, Any] | None:
+    def record(self, group: list[int], place: int) -> dict[str, Any]:
         first = self.messages[group[0]]
+        if first.extra is UNSET or NAME not in first.extra:
+            message_id = first.id if first.id is not UNSET else _made_id(place)
+            return {"id": message_id, "role": first.role, "parts": self.parts(group, first.role)}
         rest, marks = unpack(NAME, first.extra)
         out: dict[str, Any] = {}
         if first.id is not UNSET:
@@ -154,8 +169,11 @@ class _Writing:
         if "v4" in marks and self.profile is None:
             pairs = [(i, self.messages[i]) for i in group]
             out.update(ai_sdk_ui_v4.write_message(pairs, self.answers, marks["v4"], write_part))
+            self.loose.append(out)
         else:
+            self.loose.append(out.get("metadata"))
             out["parts"] = self.parts(group, first.role)
+        self.loose.append(rest)
         out.update(rest)
         return out
 
@@ -163,20 +181,34 @@ class _Writing:
         out: list[Any] = []
         for i in group:
             message = self.messages[i]
-            marks = self.marks(message)
-            if marks.get("steering") and len(group) > 1:
-                out.append(write_steering(message))
-                continue
-            step = marks.get("step", {})
-            if role == "assistant" and step is not False:
-                out.append({"type": STEP, **(step if type(step) is dict else {})})
+            if message.extra is not UNSET and NAME in message.extra:
+                marks = self.marks(message)
+                if marks.get("steering") and len(group) > 1:
+                    out.append(write_steering(message))
+                    self.loose.append(out[-1])
+                    continue
+                step = marks.get("step", {})
+                if role == "assistant" and step is not False:
+                    out.append({"type": STEP, **(step if type(step) is dict else {})})
+                    self.loose.append(step)
+            elif role == "assistant":
+                out.append({"type": STEP})
+            answer = message.role == "assistant"
             for j, part in enumerate(message.parts):
-                if type(part) is ToolCallPart:
+                kind = type(part)
+                if kind is TextPart and part.extra is UNSET:
+                    out.append(
+                        {"type": "text", "text": part.text, "state": "done"}
+                        if answer
+                        else {"type": "text", "text": part.text}
+                    )
+                elif kind is ToolCallPart:
                     self.calls += 1
                     call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
-                    out.append(write_tool(part, self.answers.get((i, j)), call_id))
+                    out.append(write_tool(part, self.answers.get((i, j)), call_id, self.loose))
                 elif (made := write_part(part, message.role)) is not UNSET:
                     out.append(made)
+                    self.loose.append(made)
         return out
 
 
@@ -196,38 +228,40 @@ def read(document: Any) -> Conversation:
     """A list of UIMessages, one UIMessage, or a request body with `messages` or `message`."""
     marks: dict[str, Any] = {}
     body: dict[str, Any] = {}
-    where = "$"
+    where = "$[{}]"
     if type(document) is list:
         records = document
     elif type(document) is not dict:
         raise Unreadable("an object or a list expected")
     elif type(document.get("messages")) is list:
-        body, where = dict(document), "$.messages"
+        body, where = dict(document), "$.messages[{}]"
         records, marks["shape"] = body.pop("messages"), "request"
     elif type(document.get("message")) is dict:
-        body = dict(document)
+        body, where = dict(document), "$.message"
         records, marks["shape"] = [body.pop("message")], "last"
     elif "role" in document:
+        where = "$"
         records, marks["shape"] = [document], "message"
     else:
         raise Unreadable("no list of messages", "$.messages")
-    if _FORBIDDEN in exact_json.encode(document):
-        marks["proto"] = True
     messages: list[Message] = []
+    loose: list[Any] = [body]
     before = ""
     for i, record in enumerate(records):
-        path = {"message": "$", "last": "$.message"}.get(marks.get("shape", ""), f"{where}[{i}]")
-        before = _read_message(record, path, i, before, messages)
+        before = _read_message(record, where, i, before, messages, loose)
+    if _FORBIDDEN in exact_json.encode(loose):
+        marks["proto"] = True
     return Conversation(messages=messages, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list of UIMessages."""
     rest, marks = unpack(NAME, conversation.extra)
-    records: Any = _Writing(conversation.messages, target.profile).records()
+    writing = _Writing(conversation.messages, target.profile)
+    records: Any = writing.records()
     if target.profile is not None:
         records = ai_sdk_ui_profiles.fitted(records, target.profile, _made_id)
-    if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(records):
+    if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(writing.loose):
         records = _without_forbidden(records)
     shape = marks.get("shape")
     if shape == "message" and len(records) == 1:

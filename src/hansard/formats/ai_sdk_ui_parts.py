@@ -168,29 +168,31 @@ def write_steering(message: Message) -> dict[str, Any]:
     return {**put({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
 
 
-def read_into(turn: Turn, block: Any) -> None:
-    """One native part; here what nearly all are: words, steps and finished calls without another field."""
-    kind = block.get("type") if type(block) is dict else None
-    if kind == "text":
-        text, state, size = block.get("text"), block.get("state"), len(block)
-        if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
-            if state == ("done" if turn.steps else None):
-                turn.add(TextPart(text=text))
-            else:
-                marks = {"stateless": True} if state is None else {"state": state}
-                turn.add(TextPart(text=text, extra={NAME: {MARKS: marks}}))
-            return
-    elif kind == STEP and turn.steps and len(block) == 1:
-        turn.step({})
-        return
-    elif type(kind) is str and kind.startswith("tool-"):
-        pair = read_finished(block, kind[5:])
-        if pair is not None and turn.takes(*pair):
-            turn.tool(*pair)
-            turn.loose += (pair[0].input, pair[1].output)
-            return
-    turn.loose.append(block)
-    _read_odd(turn, block, kind)
+def read_parts(turn: Turn, blocks: list[Any]) -> None:
+    """The native parts of a message; here what nearly all are: words, steps and finished calls without more."""
+    usual = "done" if turn.steps else None
+    for block in blocks:
+        kind = block.get("type") if type(block) is dict else None
+        if kind == "text":
+            text, state, size = block.get("text"), block.get("state"), len(block)
+            if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
+                if state == usual:
+                    turn.add(TextPart(text=text))
+                else:
+                    marks = {"stateless": True} if state is None else {"state": state}
+                    turn.add(TextPart(text=text, extra={NAME: {MARKS: marks}}))
+                continue
+        elif kind == STEP and usual and len(block) == 1:
+            turn.step({})
+            continue
+        elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.loose)):
+            try:
+                turn.tool(*pair)
+            except Unfit:
+                turn.add(RawPart(format=NAME, value=block))
+            continue
+        turn.loose.append(block)
+        _read_odd(turn, block, kind)
 
 
 def _read_odd(turn: Turn, block: Any, kind: Any) -> None:

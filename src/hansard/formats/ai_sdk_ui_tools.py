@@ -27,6 +27,21 @@ _OUTPUT = ("output-available", "output-error", "output-denied")
 _STATES = ("input-streaming", "input-available", "approval-requested", "approval-responded", *_OUTPUT)
 
 
+def read_finished(block: dict[str, Any], name: str, loose: list[Any]) -> tuple[ToolCallPart, ToolResultPart] | None:
+    """The call and the result of what nearly all tool parts are: a call that was answered, and nothing else."""
+    call_id, state, ran = block.get("toolCallId"), block.get("state"), block.get("providerExecuted", UNSET)
+    given, output = block.get("input", UNSET), block.get("output", UNSET)
+    if state != "output-available" or type(call_id) is not str or given is UNSET or output is UNSET:
+        return None
+    if len(block) != (5 if ran is UNSET else 6) or (ran is not UNSET and ran is not False):
+        return None
+    loose.append(given)
+    if type(output) is not str:
+        loose.append(output)
+    call = ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, provider_executed=ran)
+    return call, ToolResultPart(tool_call_id=call_id, tool_name=name, output=output, is_error=False)
+
+
 def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCallPart, ToolResultPart | None]:
     """The call and, when there is one, the result of a tool part whose type and name are taken."""
     call_id, state = take_str(block, "toolCallId"), take_str(block, "state")
@@ -46,8 +61,7 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     if fields["approval"] is not UNSET or state == "output-denied":
         if not _approval_fits(fields["approval"], state):
             marks["approval"] = True
-    call = ToolCallPart(tool_call_id=call_id, tool_name=name, **fields)
-    if _state_of(call, result) != state:
+    if _state_of(fields["approval"], result) != state:
         marks["state"] = state
     return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks)), result
 
@@ -72,15 +86,41 @@ def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, cal
     return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
 
 
-def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str) -> dict[str, Any]:
+def _is_finished(call: ToolCallPart, answer: ToolResultPart) -> bool:
+    """Is this what `read_finished` reads, or says as little?"""
+    return (
+        (call.extra is UNSET or NAME not in call.extra)
+        and (answer.extra is UNSET or NAME not in answer.extra)
+        and answer.is_error is not True
+        and answer.status is UNSET
+        and answer.preliminary is UNSET
+        and answer.provider_executed is not True
+        and call.approval is UNSET
+        and call.input is not UNSET
+        and call.provider_executed is not True
+        and type(call.tool_name) is str
+    )
+
+
+def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, loose: list[Any]) -> dict[str, Any]:
     """The part that says both; an approval or a state that does not suit the rest is written only as it came."""
+    if type(answer) is ToolResultPart and _is_finished(call, answer):
+        out: dict[str, Any] = {"type": f"tool-{call.tool_name}", "toolCallId": call_id, "state": "output-available"}
+        out["input"] = call.input
+        if call.provider_executed is not UNSET:
+            out["providerExecuted"] = call.provider_executed
+        output = out["output"] = shown_output(answer)
+        loose.append(call.input)
+        if type(output) is not str:
+            loose.append(output)
+        return out
     rest, marks = unpack(NAME, call.extra)
     put_opaque(rest, "callProviderMetadata", call, item=True)
     name = call.tool_name if type(call.tool_name) is str else ""
-    out: dict[str, Any] = {"type": f"tool-{name}"}
+    out = {"type": f"tool-{name}"}
     if marks.get("dynamic"):
         out = {"type": "dynamic-tool", "toolName": name}
-    usual = _state_of(call, answer)
+    usual = _state_of(call.approval, answer)
     state = marks.get("state", usual)
     if state not in _STATES or (state in _OUTPUT) != (usual in _OUTPUT):
         state = usual
@@ -99,6 +139,7 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str) -> dict[
     elif call.approval is not UNSET and (marks.get("approval") or _approval_fits(call.approval, state)):
         out["approval"] = call.approval
     out.update(rest)
+    loose.append(out)
     return out
 
 
@@ -119,13 +160,13 @@ def _put_output(out: dict[str, Any], answer: Answer, marks: dict[str, Any]) -> N
     put(out, preliminary=getattr(answer, "preliminary", UNSET))
 
 
-def _state_of(call: ToolCallPart, answer: Answer | None) -> str:
-    """The state that call and answer are in by themselves."""
+def _state_of(approval: Any, answer: Answer | None) -> str:
+    """The state that a call with this approval and its answer are in by themselves."""
     if answer is not None:
         return "output-denied" if denied(answer) else "output-error" if failed(answer) else "output-available"
-    if _approval_fits(call.approval, "approval-responded"):
+    if _approval_fits(approval, "approval-responded"):
         return "approval-responded"
-    return "approval-requested" if _approval_fits(call.approval, "approval-requested") else "input-available"
+    return "approval-requested" if _approval_fits(approval, "approval-requested") else "input-available"
 
 
 def _approval_fits(approval: Any, state: str) -> bool:

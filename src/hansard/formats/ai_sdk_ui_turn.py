@@ -4,72 +4,73 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.residue import Unfit
+from hansard.formats.ai_sdk_ui_tools import NAME
+from hansard.formats.residue import MARKS, Unfit
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, ToolCallPart, ToolResultPart
 
 
 class Turn:
-    """Takes the parts of one UIMessage in order. Only answers have steps; other roles are one message.
+    """Takes the parts of one UIMessage in order and puts its messages behind those in `out`.
 
-    `loose` gathers the values of the document whose keys nobody has looked at.
+    Only answers have steps; other roles are one message. `loose` gathers the values whose keys nobody has looked at.
     """
 
-    __slots__ = ("_made", "_marks", "_parts", "_results", "_waiting", "loose", "role", "steps")
+    __slots__ = ("_parts", "_results", "_waiting", "loose", "out", "role", "start", "steps")
 
-    def __init__(self, role: str, loose: list[Any]) -> None:
-        self.role, self.loose = role, loose
+    def __init__(self, role: str, out: list[Message], loose: list[Any]) -> None:
+        self.role, self.out, self.loose = role, out, loose
+        self.start = len(out)
         self.steps = role == "assistant"
-        self._made: list[tuple[str, Any, dict[str, Any]]] = []
-        self._parts: list[Part] | None = None
-        self._results: list[Part] = []
-        self._marks: dict[str, Any] = {}
-        self._waiting: set[str] = set()
+        self._parts: list[Any] | None = None
+        self._results: list[Any] | None = None
+        self._waiting: set[str] | None = None
 
     def add(self, part: Part) -> None:
         """A part of the present step; one before the first `step-start` makes a step without."""
         if self._parts is None:
-            self._parts, self._marks = [], {"step": False} if self.steps else {}
-        self._parts.append(part)
+            self._begin({"step": False} if self.steps else None)
+        self._parts.append(part)  # type: ignore[union-attr]
 
     def step(self, rest: dict[str, Any]) -> None:
         """A `step-start` with whatever else it said."""
-        self._close()
-        self._parts, self._marks = [], {"step": rest} if rest else {}
+        self._begin({"step": rest} if rest else None)
 
     def tool(self, call: ToolCallPart, result: ToolResultPart | None) -> None:
         """A call and its result, which stands behind it only if the provider made it."""
         call_id = call.tool_call_id
         beside = not self.steps or call.provider_executed is True
         if not beside and type(call_id) is str:
-            if result is not None and call_id in self._waiting:
+            if result is not None and self._waiting and call_id in self._waiting:
                 raise Unfit("toolCallId")  # an earlier call of the step with this id would take the result
             if result is None or result.preliminary is True:
+                self._waiting = self._waiting or set()
                 self._waiting.add(call_id)
         self.add(call)
-        if result is not None:
-            if beside:
-                self.add(result)
-            else:
-                self._results.append(result)
+        if result is None:
+            return
+        if beside:
+            self.add(result)
+        elif self._results is None:
+            self._results = [result]
+            self.out.append(Message(role="tool", parts=self._results))
+        else:
+            self._results.append(result)
 
     def steer(self, message: Message) -> None:
         """What the user said in the middle of the answer."""
-        self._close()
-        self._made.append(("user", message, {}))
+        self.end()
+        self.out.append(message)
+        self._parts = self._waiting = None
 
-    def messages(self) -> list[tuple[str, Any, dict[str, Any]]]:
-        """Role, parts and marks of every message; in place of the parts a whole message that was put in between."""
-        self._close()
-        if not self._made or self._made[0][1].__class__ is Message:
-            self._made.insert(0, (self.role, [], {"step": False} if self.steps else {}))
-        return self._made
+    def end(self) -> None:
+        """There is at least one message."""
+        if len(self.out) == self.start:
+            self._begin({"step": False} if self.steps else None)
 
-    def _close(self) -> None:
-        if self._parts is not None:
-            self._made.append((self.role, self._parts, self._marks))
-        if self._results:
-            self._made.append(("tool", self._results, {}))
-            self._results = []
-        self._waiting.clear()
-        self._parts = None
+    def _begin(self, marks: dict[str, Any] | None) -> None:
+        self._parts, self._results, self._waiting = [], None, None
+        if marks is None:
+            self.out.append(Message(role=self.role, parts=self._parts))
+        else:
+            self.out.append(Message(role=self.role, parts=self._parts, extra={NAME: {MARKS: marks}}))

@@ -219,7 +219,8 @@ def read_message(record: dict[str, Any], turn: Turn) -> list[str]:
             turn.add(part)
     except (Unfit, TypeError):
         pass
-    made = [Message(role=role, parts=found) for role, found, _ in turn.messages()]
+    turn.end()
+    made = turn.out[turn.start :]
     repeated = _repeats(list(enumerate(made)), answers_of(made))
     for name in _REPEATED:
         if name in record and exact_json.same(record[name], repeated[name]):

@@ -16,10 +16,19 @@ _GOOGLE = Binding(provider="google")
 
 
 def read_call(item: Any, names: dict[str, str]) -> Part:
-    """An entry of `tool_calls`."""
-    call = _read_plain_call(item, names)
-    if call is not None:
-        return call
+    """An entry of `tool_calls`; nearly all have an id, a name and arguments and nothing else."""
+    if type(item) is dict and len(item) == 3 and item.get("type") == "function":
+        call_id, function = item.get("id"), item.get("function")
+        if type(call_id) is str and type(function) is dict and len(function) == 2:
+            name, words = function.get("name"), function.get("arguments")
+            if type(name) is str and type(words) is str:
+                names[call_id] = name
+                given, text = read_arguments(words)
+                return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text)
+    return _read_other_call(item, names)
+
+
+def _read_other_call(item: Any, names: dict[str, str]) -> Part:
     try:
         if type(item) is not dict:
             raise Unfit("tool call")
@@ -47,21 +56,6 @@ def read_call(item: Any, names: dict[str, str]) -> Part:
     if signature is not UNSET:
         fields.update(signature=signature, binding=_GOOGLE)
     return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
-
-
-def _read_plain_call(item: Any, names: dict[str, str]) -> ToolCallPart | None:
-    """A function's call with id, name and arguments and nothing else, as nearly all are."""
-    if type(item) is not dict or len(item) != 3 or item.get("type") != "function":
-        return None
-    call_id, function = item.get("id"), item.get("function")
-    if type(function) is not dict or len(function) != 2 or type(call_id) is not str:
-        return None
-    name, given = function.get("name"), function.get("arguments")
-    if type(name) is not str or type(given) is not str:
-        return None
-    names[call_id] = name
-    value, text = read_arguments(given)
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=value, input_text=text)
 
 
 def read_function_call(record: dict[str, Any]) -> list[Any]:

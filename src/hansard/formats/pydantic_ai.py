@@ -3,7 +3,7 @@
     canonical                         native
     system, user, tool                parts of a request; a user message behind a system message shares its request
     assistant                         a response: model, usage, finish_reason, time, state
-    parts                             see `pydantic_parts`
+    parts                             see `pydantic_parts` and `pydantic_tools`
     conversation id                   conversation_id of its messages
     run id, metadata                  run_id, metadata of the request or response
     raw(pydantic-ai)                  any other part or item of content, word for word
@@ -19,164 +19,39 @@ would refuse.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.pydantic_content import Dialect, filled, is_absent, lacks, settle
-from hansard.formats.pydantic_parts import (
-    FEEDBACK,
-    Around,
-    ids_for,
-    read_response,
-    take_provider,
-    write_response,
-)
-from hansard.formats.pydantic_requests import read_request, write_request
+from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, kept, lacks, settle
+from hansard.formats.pydantic_parts import read_response, write_response
+from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
+from hansard.formats.pydantic_requests import RoleRun, read_alone, read_request, write_request
+from hansard.formats.pydantic_signatures import provider_of, take_provider
+from hansard.formats.pydantic_usage import read_usage, write_usage
 from hansard.formats.residue import pack, take_maybe_str, unpack
-from hansard.model.calls import call_names
-from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.conversation import Conversation, Message, ModelRef
 from hansard.model.parts import RawPart
 from hansard.model.times import is_time
 
-NAME = "pydantic-ai"
-NEWEST = "2.66"
-_MADE = {"id": None, "provider_name": None, "provider_details": None}
-_CALL = {"tool_kind": None, **_MADE}
-_RETURN = {"tool_kind": None, "metadata": None, "outcome": "success"}
-_DEFAULTS_262: dict[str, dict[str, Any]] = {
-    "request": {
-        "instructions": None,
-        "run_id": None,
-        "conversation_id": None,
-        "metadata": None,
-        "state": "complete",
-    },
-    "response": {
-        "model_name": None,
-        "provider_name": None,
-        "provider_url": None,
-        "provider_details": None,
-        "provider_response_id": None,
-        "finish_reason": None,
-        "run_id": None,
-        "conversation_id": None,
-        "metadata": None,
-        "workspace_ref": None,
-        "history_digest": None,
-        "failed_attempts": None,
-        "state": "complete",
-    },
-    "system-prompt": {"dynamic_ref": None, "scope": "conversation", "metadata": None},
-    "user-prompt": {},
-    "tool-return": {**_RETURN, "retry": None},
-    "retry-feedback": {"retry": FEEDBACK},
-    "retry-prompt": {"tool_name": None},
-    "text": {**_MADE, "citations": None},
-    "thinking": {**_MADE, "signature": None},
-    "tool-call": _CALL,
-    "builtin-tool-call": _CALL,
-    "builtin-tool-return": {**_RETURN, "provider_name": None, "provider_details": None},
-    "file": _MADE,
-    "compaction": {"content": None, **_MADE, "metadata": None},
-    "url": {"force_download": False, "vendor_metadata": None, "media_type": None},
-    "binary": {"vendor_metadata": None},
-    "uploaded-file": {"vendor_metadata": None, "media_type": "application/octet-stream"},
-    "text-content": {"metadata": None},
-    "structured-content": {"metadata": None, "tag": None, "description": None},
-}
-_NEW_266 = {
-    "response": {"model_id": None, "canonical_system": None},
-    "system-prompt": {"context_id": None},
-}
-_NEW_KEYS = frozenset({"model_id", "canonical_system", "context_id", "content_file_digests"})
-_OUTCOMES: dict[str, tuple[bool, str | UnsetType]] = {
-    "success": (False, UNSET),
-    "failed": (True, UNSET),
-    "denied": (True, "denied"),
-    "interrupted": (True, "interrupted"),
-    "retried": (True, "retried"),
-}
-_DIALECTS = {
-    "2.62": Dialect(name=NAME, defaults=_DEFAULTS_262, outcomes=_OUTCOMES, without=_NEW_KEYS),
-    "2.66": Dialect(
-        name=NAME,
-        defaults={kind: {**fields, **_NEW_266.get(kind, {})} for kind, fields in _DEFAULTS_262.items()},
-        outcomes=_OUTCOMES,
-        digests=True,
-    ),
-}
 _NO_MODEL = ModelRef()
+_BEFORE = ("system", "developer")
 _FINISH = ("stop", "length", "content_filter", "tool_call", "error")
 _STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
 _NATIVE_STATES = {state: native for native, state in _STATES.items()}
 
 
-# -- usage ---------------------------------------------------------------------------------------------------------
-
-_COUNTS = {
-    "cache_write_tokens": "cache_write_tokens",
-    "cache_read_tokens": "cache_read_tokens",
-    "output_reasoning_tokens": "reasoning_tokens",
-}
-_USAGE = {
-    "input_tokens": 0,
-    "cache_write_tokens": 0,
-    "cache_write_1h_tokens": 0,
-    "cache_read_tokens": 0,
-    "output_tokens": 0,
-    "output_reasoning_tokens": 0,
-    "input_audio_tokens": 0,
-    "cache_audio_read_tokens": 0,
-    "output_audio_tokens": 0,
-    "audio_seconds": 0.0,
-    "details": {},
-    "cost": None,
-}
-_OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_tokens"}
-
-
-def _read_usage(value: dict[str, Any]) -> Usage | UnsetType:
-    """Usage with nothing but zeros says nothing. Input counts what was cached, as ours does."""
-    rest = dict(value)
-    marks: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
-    for name, old in _OLD_COUNTS.items():
-        if name not in rest and type(rest.get(old)) is int:
-            rest[name] = rest.pop(old)
-            marks["names"] = "old"
-    settle(_USAGE, rest, marks)
-    if not rest and not marks:
-        return UNSET
-    for key in ("input_tokens", "output_tokens"):
-        given = rest.pop(key) if type(rest.get(key)) is int else UNSET
-        fields[key] = 0 if given is UNSET and key not in rest and not is_absent(marks, key) else given
-    for key, name in _COUNTS.items():
-        if type(rest.get(key)) is int:
-            fields[name] = rest.pop(key)
-    return Usage(**fields, extra=pack(NAME, rest, marks))
-
-
-def _write_usage(usage: Usage | UnsetType) -> dict[str, Any]:
-    if usage is UNSET:
-        return {**_USAGE, "details": {}}
-    rest, marks = unpack(NAME, usage.extra)
-    out = filled({**_USAGE, "details": {}}, marks)
-    for key in ("input_tokens", "output_tokens"):
-        if (count := getattr(usage, key)) is not UNSET:
-            out[key] = count
-    for key, name in _COUNTS.items():
-        if (count := getattr(usage, name)) is not UNSET:
-            out[key] = count
-    if marks.get("names") == "old":
-        out = {_OLD_COUNTS.get(key, key): count for key, count in out.items()}
-    out.update(rest)
-    return out
-
-
 # -- messages ------------------------------------------------------------------------------------------------------
+
+
+_REQUEST = itemgetter("parts", "timestamp", "state", "conversation_id", "run_id", "metadata", "instructions")
+_RESPONSE = ("parts", "usage", "state", "conversation_id")
+_SAID = ("run_id", "metadata", "finish_reason", "model_name", "provider_name", "provider_response_id")
 
 
 class _Reading:
@@ -184,57 +59,145 @@ class _Reading:
 
     def __init__(self, dialect: Dialect, conversation_id: str | UnsetType) -> None:
         self.dialect, self.conversation_id = dialect, conversation_id
+        self.given_id = None if conversation_id is UNSET else conversation_id
         self.around = Around(dialect)
         self.out: list[Message] = []
+        self.others = [key for key in dialect.defaults["response"] if key not in _RESPONSE and key not in _SAID]
+        self.nothing = [None] * (len(_SAID) + len(self.others))
+        self.response = itemgetter(*_RESPONSE, *_SAID, *self.others)
 
     def read_request(self, record: dict[str, Any]) -> None:
         """One request becomes a message for each role in it, in order."""
+        around = self.around
+        around.provider, around.model = UNSET, UNSET
+        try:
+            blocks, sent, state, whole, run_id, metadata, instructions = _REQUEST(record)
+        except KeyError:
+            return self.read_other_request(dict(record))
+        if len(record) != 8 or state != "complete" or whole != self.given_id or metadata is not None:
+            return self.read_other_request(dict(record))
+        if run_id is None:
+            run_id = UNSET
+        elif type(run_id) is not str:
+            return self.read_other_request(dict(record))
+        around.sent = sent if sent is not None and is_time(sent) else UNSET
+        rest = {} if instructions is None else {"instructions": instructions}
+        alone = read_alone(blocks[0], around) if len(blocks) == 1 else None
+        if alone is None or (self.out and self.out[-1].role in _BEFORE):
+            runs = read_request(blocks, around)
+            _settle_sent(sent, runs[0].at, rest)
+            return self.add_runs(runs, rest, {}, run_id, UNSET, UNSET)
+        role, part = alone
+        _settle_sent(sent, around.at, rest)
+        extra: Any = {NAME: rest} if rest else UNSET
+        self.out.append(Message(role=role, parts=[part], created_at=around.at, run_id=run_id, extra=extra))
+
+    def read_other_request(self, record: dict[str, Any]) -> None:
+        """A request that lacks a field, has an unknown one, or says more of the whole than usual."""
+        around = self.around
         blocks = record.pop("parts")
         marks: dict[str, Any] = {}
         del record["kind"]
         settle(self.dialect.defaults["request"], record, marks)
-        around = self.around
-        around.sent = record["timestamp"] if is_time(record.get("timestamp")) else UNSET
-        around.provider, around.model = UNSET, UNSET
+        sent = record.pop("timestamp", UNSET)
+        around.sent = sent if is_time(sent) else UNSET
         runs = read_request(blocks, around)
-        _settle_time(record, marks, runs[0].at)
+        if sent is UNSET:
+            lacks(marks, "timestamp")
+        else:
+            _settle_sent(sent, runs[0].at, record)
         run_id = take_maybe_str(record, "run_id")
-        whole: dict[str, Any] = {"state": _take_state(record), "metadata": _take_metadata(record)}
+        state, metadata = _take_state(record), _take_metadata(record)
         self.take_conversation(record, marks)
+        self.add_runs(runs, record, marks, run_id, state, metadata)
+
+    def add_runs(
+        self, runs: list[RoleRun], rest: dict[str, Any], marks: dict[str, Any], run_id: Any, state: Any, metadata: Any
+    ) -> None:
         for k, run in enumerate(runs):
             if k:
-                record, marks, whole = {}, {}, {}
-            marks.update(run.marks())
-            fields: dict[str, Any] = {
-                "role": run.role,
-                "parts": run.parts,
-                "created_at": run.at,
-                "run_id": run_id,
-                **whole,
-            }
-            message = Message(**fields, extra=pack(NAME, dict(record), marks))
+                rest, marks, state, metadata = {}, {}, UNSET, UNSET
+            if run.prompts:
+                marks.update(run.marks())
+            message = Message(
+                role=run.role,
+                parts=run.parts,
+                created_at=run.at,
+                run_id=run_id,
+                state=state,
+                metadata=metadata,
+                extra=pack(NAME, dict(rest), marks) if rest or marks else UNSET,
+            )
             if bool(k) != _shares_request(self.out[-1] if self.out else None, message):
-                message = Message(**fields, extra=pack(NAME, record, {**marks, "joined": bool(k)}))
+                message = replace(message, extra=pack(NAME, rest, {**marks, "joined": bool(k)}))
             self.out.append(message)
 
     def read_response(self, record: dict[str, Any]) -> None:
+        message = self.read_usual_response(record)
+        self.out.append(message if message is not None else self.read_other_response(dict(record)))
+
+    def read_usual_response(self, record: dict[str, Any]) -> Message | None:
+        """An answer with all its fields and no others, each of the kind it should be."""
+        at = record.get("timestamp", UNSET)
+        try:
+            blocks, usage, state, whole, *said = self.response(record)
+        except KeyError:
+            return None
+        if len(record) != 5 + len(said) + (at is not UNSET) or type(usage) is not dict:
+            return None
+        if state != "complete" or whole != self.given_id or (at is not UNSET and not is_time(at)):
+            return None
+        around = self.around
+        around.at, around.provider, around.model = at, UNSET, UNSET
+        fields: dict[str, Any] = {}
+        if said != self.nothing:
+            found = self.read_said(said)
+            if found is None:
+                return None
+            fields = found
+        return Message(
+            role="assistant", parts=read_response(blocks, around), created_at=at, usage=read_usage(usage), **fields
+        )
+
+    def read_said(self, said: list[Any]) -> dict[str, Any] | None:
+        """What an answer says of itself as fields of a message; None when one of them is of another kind."""
+        run_id, metadata, reason, name, native, answer = said[:6]
+        if metadata is not None or (reason is not None and reason not in _FINISH):
+            return None
+        for value in (run_id, name, native, answer):
+            if value is not None and type(value) is not str:
+                return None
+        rest = {key: value for key, value in zip(self.others, said[6:], strict=True) if value is not None}
+        provider = native if native is None else provider_of(native)
+        if provider != native:
+            rest["provider_name"] = native
+        model = ModelRef(provider=_or_unset(provider), name=_or_unset(name), response_id=_or_unset(answer))
+        self.around.provider, self.around.model = _or_unset(native), model.name
+        return {
+            "model": model if model != _NO_MODEL else UNSET,
+            "finish_reason": _or_unset(reason),
+            "run_id": _or_unset(run_id),
+            "extra": {NAME: rest} if rest else UNSET,
+        }
+
+    def read_other_response(self, record: dict[str, Any]) -> Message:
         blocks = record.pop("parts")
         marks: dict[str, Any] = {}
         del record["kind"]
         settle(self.dialect.defaults["response"], record, marks)
-        provider, kept = take_provider(record)
+        provider, named = take_provider(record)
         model = ModelRef(
             provider=provider,
             name=take_maybe_str(record, "model_name"),
             response_id=take_maybe_str(record, "provider_response_id"),
         )
         around = self.around
-        around.at, around.provider, around.model = _take_time(record), kept.get("provider_name", provider), model.name
+        around.at, around.provider, around.model = _take_time(record), named.get("provider_name", provider), model.name
         usage: Any = record.get("usage", UNSET)
         if usage is UNSET:
             lacks(marks, "usage")
         elif type(usage) is dict:
-            usage = _read_usage(record.pop("usage"))
+            usage = read_usage(record.pop("usage"))
         else:
             usage = UNSET
         reason = record.get("finish_reason")
@@ -242,24 +205,20 @@ class _Reading:
             del record["finish_reason"]
         else:
             reason = UNSET
-        fields: dict[str, Any] = {
-            "run_id": take_maybe_str(record, "run_id"),
-            "state": _take_state(record),
-            "metadata": _take_metadata(record),
-        }
+        run_id, state, metadata = take_maybe_str(record, "run_id"), _take_state(record), _take_metadata(record)
         self.take_conversation(record, marks)
-        record.update(kept)
-        self.out.append(
-            Message(
-                role="assistant",
-                parts=read_response(blocks, around),
-                created_at=around.at,
-                model=model if model != _NO_MODEL else UNSET,
-                usage=usage,
-                finish_reason=reason,
-                **fields,
-                extra=pack(NAME, record, marks),
-            )
+        record.update(named)
+        return Message(
+            role="assistant",
+            parts=read_response(blocks, around),
+            created_at=around.at,
+            model=model if model != _NO_MODEL else UNSET,
+            usage=usage,
+            finish_reason=reason,
+            run_id=run_id,
+            state=state,
+            metadata=metadata,
+            extra=pack(NAME, record, marks),
         )
 
     def read_other(self, record: dict[str, Any]) -> None:
@@ -276,16 +235,14 @@ class _Reading:
             record["conversation_id"] = None
 
 
-def _is_str(record: dict[str, Any], key: str) -> bool:
-    return type(record.get(key)) is str
+def _or_unset(value: Any) -> Any:
+    return UNSET if value is None else value
 
 
-def _settle_time(record: dict[str, Any], marks: dict[str, Any], at: str | UnsetType) -> None:
+def _settle_sent(sent: Any, at: str | UnsetType, rest: dict[str, Any]) -> None:
     """The time of a request is residue when it is not that of its first part."""
-    if "timestamp" not in record:
-        lacks(marks, "timestamp")
-    elif record["timestamp"] == (None if at is UNSET else at):
-        del record["timestamp"]
+    if sent != (None if at is UNSET else at):
+        rest["timestamp"] = sent
 
 
 def _take_time(record: dict[str, Any]) -> str | UnsetType:
@@ -308,7 +265,7 @@ def _shares_request(before: Message | None, message: Message) -> bool:
     """Is the message, when nothing says otherwise, part of the same request as the one before it?"""
     return (
         before is not None
-        and before.role in ("system", "developer")
+        and before.role in _BEFORE
         and message.role == "user"
         and before.run_id == message.run_id
         and message.metadata is UNSET
@@ -317,14 +274,23 @@ def _shares_request(before: Message | None, message: Message) -> bool:
     )
 
 
+def _leave_out(keys: Iterable[str], out: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any]) -> None:
+    """Take out what the document did not have, unless there is something to say now."""
+    for key in keys:
+        if is_absent(marks, key) and out[key] is usual.get(key, out[key]):
+            del out[key]
+
+
 class _Writing:
     """One pass over a conversation."""
 
     def __init__(self, conversation: Conversation, dialect: Dialect) -> None:
-        self.dialect = dialect
-        self.conversation_id = conversation.id
-        self.around = Around(dialect, call_names(conversation.messages))
-        self.around.ids = ids_for(conversation.messages)
+        self.dialect, self.around = dialect, Around(dialect, conversation.messages)
+        self.conversation_id = None if conversation.id is UNSET else conversation.id
+        whole = {"conversation_id": self.conversation_id}
+        request, response = dialect.defaults["request"], dialect.defaults["response"]
+        self.request = {"parts": None, **request, **whole, "kind": "request", "timestamp": None}
+        self.response = {"parts": None, "usage": None, **response, **whole, "kind": "response"}
         self.out: list[Any] = []
 
     def write(self, messages: list[Message]) -> list[Any]:
@@ -342,57 +308,67 @@ class _Writing:
         return self.out
 
     def write_request(self, i: int, message: Message, before: Message | None) -> None:
-        rest, marks = unpack(NAME, message.extra)
-        at: Any = message.created_at if is_time(message.created_at) else UNSET
+        at: Any = message.created_at
+        if at is not UNSET and not is_time(at):
+            at = UNSET
         self.around.at = at
         parts = write_request(i, message, self.around)
+        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else ({}, {})
         joined = marks.get("joined")
         if before is not None and (joined if type(joined) is bool else _shares_request(before, message)):
             self.out[-1]["parts"] += parts
             return
-        out = {"parts": parts, **filled(self.dialect.defaults["request"], marks), "kind": "request"}
-        if not is_absent(marks, "timestamp"):
-            out["timestamp"] = None if at is UNSET else at
-        self.put_common(out, message, marks)
+        out = self.request.copy()
+        out["parts"] = parts
+        if at is not UNSET:
+            out["timestamp"] = at
         if message.state == "interrupted":
             out["state"] = "interrupted"
+        self.put_common(out, message)
+        if marks:
+            _leave_out(("timestamp",), out, marks, {})
+            _leave_out(self.dialect.defaults["request"], out, marks, self.request)
         out.update(rest)
         self.out.append(out)
 
     def write_response(self, i: int, message: Message) -> None:
-        rest, marks = unpack(NAME, message.extra)
-        model = message.model if message.model is not UNSET else ModelRef()
-        around = self.around
-        around.at = message.created_at if is_time(message.created_at) else UNSET
-        out: dict[str, Any] = {"parts": write_response(i, message, around)}
-        if not is_absent(marks, "usage") or message.usage is not UNSET:
-            out["usage"] = _write_usage(message.usage)
-        out.update(filled(self.dialect.defaults["response"], marks))
-        out["kind"] = "response"
-        if around.at is not UNSET:
-            out["timestamp"] = around.at
-        for key, value in (
-            ("model_name", model.name),
-            ("provider_name", model.provider),
-            ("provider_response_id", model.response_id),
-        ):
-            if value is not UNSET:
-                out[key] = value
+        at: Any = message.created_at
+        if at is not UNSET and not is_time(at):
+            at = UNSET
+        self.around.at = at
+        out = self.response.copy()
+        out["parts"] = write_response(i, message, self.around)
+        out["usage"] = write_usage(message.usage)
+        if at is not UNSET:
+            out["timestamp"] = at
+        if (model := message.model) is not UNSET:
+            for key, value in (
+                ("model_name", model.name),
+                ("provider_name", model.provider),
+                ("provider_response_id", model.response_id),
+            ):
+                if value is not UNSET:
+                    out[key] = value
         if message.finish_reason is not UNSET and message.finish_reason in _FINISH:
             out["finish_reason"] = message.finish_reason
-        self.put_common(out, message, marks)
         if message.state is not UNSET and message.state in _NATIVE_STATES:
             out["state"] = _NATIVE_STATES[message.state]
-        without = self.dialect.without
-        out.update({key: value for key, value in rest.items() if key not in without} if without else rest)
+        self.put_common(out, message)
         self.out.append(out)
+        if message.extra is UNSET:
+            return
+        rest, marks = unpack(NAME, message.extra)
+        if marks:
+            if message.usage is UNSET:
+                _leave_out(("usage",), out, marks, {})
+            _leave_out(self.dialect.defaults["response"], out, marks, self.response)
+        out.update(kept(rest, self.dialect))
 
-    def put_common(self, out: dict[str, Any], message: Message, marks: dict[str, Any]) -> None:
-        for key, value in (("run_id", message.run_id), ("metadata", message.metadata)):
-            if value is not UNSET:
-                out[key] = value
-        if self.conversation_id is not UNSET and not is_absent(marks, "conversation_id"):
-            out["conversation_id"] = self.conversation_id
+    def put_common(self, out: dict[str, Any], message: Message) -> None:
+        if message.run_id is not UNSET:
+            out["run_id"] = message.run_id
+        if message.metadata is not UNSET:
+            out["metadata"] = message.metadata
 
     def write_other(self, message: Message) -> bool:
         if unpack(NAME, message.extra)[1].get("record") is not True or len(message.parts) != 1:
@@ -433,23 +409,25 @@ def read(document: Any) -> Conversation:
     """A list of requests and responses."""
     if type(document) is not list:
         raise Unreadable("a list of messages expected")
+    conversation_id: Any = UNSET
     for i, record in enumerate(document):
         if type(record) is not dict:
             raise Unreadable("a message expected", f"$[{i}]")
-        if type(record.get("kind")) is not str:
+        kind = record.get("kind")
+        if type(kind) is not str:
             raise Unreadable("no kind; it is request or response", f"$[{i}].kind")
-        if record["kind"] in ("request", "response") and type(record.get("parts")) is not list:
+        known = kind == "request" or kind == "response"
+        if known and type(record.get("parts")) is not list:
             raise Unreadable("no list of parts", f"$[{i}].parts")
+        if conversation_id is UNSET and known and type(record.get("conversation_id")) is str:
+            conversation_id = record["conversation_id"]
     profile = _profile_of(document)
-    known = (record for record in document if record["kind"] in ("request", "response"))
-    ids = (record["conversation_id"] for record in known if _is_str(record, "conversation_id"))
-    conversation_id = next(ids, UNSET)
-    reading = _Reading(_DIALECTS[profile], conversation_id)
+    reading = _Reading(DIALECTS[profile], conversation_id)
     for record in document:
         if record["kind"] == "request":
-            reading.read_request(dict(record))
+            reading.read_request(record)
         elif record["kind"] == "response":
-            reading.read_response(dict(record))
+            reading.read_response(record)
         else:
             reading.read_other(record)
     marks = {} if profile == NEWEST else {"profile": profile}
@@ -459,8 +437,8 @@ def read(document: Any) -> Conversation:
 def write(conversation: Conversation, target: Target) -> list[Any]:
     """A list of requests and responses as the wanted release writes it, else the one it was read from."""
     profile = target.profile or unpack(NAME, conversation.extra)[1].get("profile")
-    dialect = _DIALECTS.get(profile) if type(profile) is str else None
-    return _Writing(conversation, dialect or _DIALECTS[NEWEST]).write(conversation.messages)
+    dialect = DIALECTS.get(profile) if type(profile) is str else None
+    return _Writing(conversation, dialect or DIALECTS[NEWEST]).write(conversation.messages)
 
 
 def fits(document: Any) -> int:

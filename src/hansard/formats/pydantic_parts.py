@@ -53,11 +53,7 @@ _REDACTED = "redacted_thinking"
 
 
 def _read_text(block: dict[str, Any], around: Around) -> Part:
-    dialect = around.dialect
-    text = block.get("content")
-    if type(text) is str and dialect.usual["text"](block, 0):  # nearly all are so
-        return TextPart(text=text)
-    block = taken(block)
+    block, dialect = taken(block), around.dialect
     marks: dict[str, Any] = {}
     text = take_str(block, "content")
     settle(dialect.defaults["text"], block, marks)
@@ -66,12 +62,8 @@ def _read_text(block: dict[str, Any], around: Around) -> Part:
 
 
 def _write_text(part: TextPart, around: Around, place: Place) -> dict[str, Any]:
-    dialect, extra = around.dialect, part.extra
-    if (extra is UNSET or dialect.name not in extra) and part.signature is UNSET and part.id is UNSET:
-        out = dialect.blank["text"].copy()
-        out["content"] = part.text
-        return out
-    rest, marks = unpack(dialect.name, extra)
+    dialect = around.dialect
+    rest, marks = unpack(dialect.name, part.extra)
     out = {"content": part.text, **filled(dialect.defaults["text"], marks)}
     if part.id is not UNSET:
         out["id"] = part.id
@@ -232,14 +224,29 @@ def read_part(block: Any, readers: dict[str, Any], around: Around) -> Part:
 
 def read_response(blocks: list[Any], around: Around) -> list[Any]:
     """The parts of an answer."""
-    readers = _READERS if around.knows(BUILTIN_RETURN) else _ALL_READERS
-    return [read_part(block, readers, around) for block in blocks]
+    readers = _READERS if BUILTIN_RETURN in around.dialect.defaults else _ALL_READERS
+    is_usual_text = around.dialect.usual["text"]
+    out: list[Any] = []
+    for block in blocks:
+        if type(block) is dict and block.get("part_kind") == "text" and type(text := block.get("content")) is str:
+            if is_usual_text(block, 0):  # nearly all are so
+                out.append(TextPart(text=text))
+                continue
+        out.append(read_part(block, readers, around))
+    return out
 
 
 def write_response(i: int, message: Message, around: Around) -> list[Any]:
     """The parts of an answer, less those an answer cannot hold."""
+    name, blank = around.dialect.name, around.dialect.blank["text"]
     out: list[Any] = []
     for j, part in enumerate(message.parts):
+        if type(part) is TextPart and (part.extra is UNSET or name not in part.extra):
+            if part.signature is UNSET and part.id is UNSET:  # nearly all are so
+                written = blank.copy()
+                written["content"] = part.text
+                out.append(written)
+                continue
         writer = _WRITERS.get(type(part))
         if writer is not None and (written := writer(part, around, (i, j))) is not UNSET:
             out.append(written)

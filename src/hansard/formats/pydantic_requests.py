@@ -25,7 +25,14 @@ from hansard.formats.pydantic_dialect import (
     time_fields,
 )
 from hansard.formats.pydantic_parts import raw_value, read_compaction, read_part, write_compaction
-from hansard.formats.pydantic_tools import put_call_id, read_return, take_call_id, write_return
+from hansard.formats.pydantic_tools import (
+    put_call_id,
+    read_return,
+    read_usual_return,
+    take_call_id,
+    write_return,
+    write_usual_return,
+)
 from hansard.formats.residue import Unfit, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
@@ -41,7 +48,6 @@ from hansard.model.parts import (
     ToolResultPart,
 )
 from hansard.model.times import is_time
-
 
 # -- retries -------------------------------------------------------------------------------------------------------
 
@@ -217,10 +223,25 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
     return runs or [RoleRun("user", around.sent)]
 
 
+def read_alone(block: Any, around: Around) -> tuple[str, Part] | None:
+    """`(role, part)` for the only part of a request; None when it is no usual prompt of the user's or result."""
+    if type(block) is not dict:
+        return None
+    kind, content = block.get("part_kind"), block.get("content")
+    around.at = _time_of(block, around)
+    if kind == "tool-return":
+        part = read_usual_return(block, around)
+        return None if part is None else ("tool", part)
+    if kind == "user-prompt" and type(content) is str:
+        if around.dialect.usual["user-prompt"](block, time_fields(block, around)):
+            return "user", TextPart(text=content)
+    return None
+
+
 def _time_of(block: Any, around: Around) -> Any:
     """The time of a message is that of its first part, else that of its request."""
     time = block.get("timestamp") if around.dialect.times and type(block) is dict else None
-    return time if is_time(time) else around.sent
+    return time if time is not None and is_time(time) else around.sent
 
 
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
@@ -253,10 +274,12 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
 def write_request(i: int, message: Message, around: Around) -> list[Any]:
     """The parts of a request that one message of ours makes."""
     dialect, system = around.dialect, message.role in ("system", "developer")
-    if len(message.parts) == 1 and (message.extra is UNSET or dialect.name not in message.extra):
+    if len(message.parts) == 1 and (message.extra is UNSET or dialect.name not in message.extra) and not system:
         only = message.parts[0]  # nearly all are so
-        if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra) and not system:
+        if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra):
             return [_prompt("user-prompt", only.text, {}, around)]
+        if type(only) is ToolResultPart and (usual := write_usual_return(only, around)) is not None:
+            return [usual]
     prompts = unpack(dialect.name, message.extra)[1].get("prompts")
     entries = iter(prompts if type(prompts) is list else ())
     out: list[Any] = []

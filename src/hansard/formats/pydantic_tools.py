@@ -1,8 +1,8 @@
 """Tool calls and results as Pydantic AI has them, those of the provider's own tools included.
 
-    canonical                      part_kind
-    tool-call                      tool-call; provider-executed: builtin-tool-call
-    tool-result                    tool-return; provider-executed: builtin-tool-return
+canonical                      part_kind
+tool-call                      tool-call; provider-executed: builtin-tool-call
+tool-result                    tool-return; provider-executed: builtin-tool-return
 """
 
 from __future__ import annotations
@@ -144,14 +144,21 @@ def put_call_id(out: dict[str, Any], part: Any, marks: dict[str, Any], around: A
 # -- results -------------------------------------------------------------------------------------------------------
 
 
+def read_usual_return(block: dict[str, Any], around: Around) -> Part | None:
+    """A result of words or data that came as it should and says nothing else: nearly all are so."""
+    more = data_fields(block, around.dialect) + time_fields(block, around)
+    call_id, name = block.get("tool_call_id"), block.get("tool_name")
+    if more < 0 or type(call_id) is not str or type(name) is not str:
+        return None
+    if not around.dialect.usual["tool-return"](block, more):
+        return None
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, output=block["content"], is_error=False)
+
+
 def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return") -> Part:
+    if kind == "tool-return" and (usual := read_usual_return(block, around)) is not None:
+        return usual
     dialect = around.dialect
-    if kind == "tool-return":
-        more = data_fields(block, dialect) + time_fields(block, around)
-        if more >= 0 and dialect.usual[kind](block, more):  # nearly all are so
-            call_id, name = block.get("tool_call_id"), block.get("tool_name")
-            if type(call_id) is str and type(name) is str:
-                return ToolResultPart(tool_call_id=call_id, tool_name=name, output=block["content"], is_error=False)
     block = taken(block)
     marks: dict[str, Any] = {}
     name, call_id = take_str(block, "tool_name"), take_call_id(block, marks)
@@ -176,20 +183,36 @@ def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return"
     )
 
 
+def write_usual_return(part: ToolResultPart, around: Around) -> dict[str, Any] | None:
+    """The result, when it has an id, a name, data that came as it should, and nothing else of ours."""
+    dialect, output = around.dialect, part.output
+    if (
+        (part.extra is not UNSET and dialect.name in part.extra)
+        or output is UNSET
+        or part.content is not UNSET
+        or part.is_error is True
+        or part.status is not UNSET
+        or part.preliminary is True
+        or type(part.tool_call_id) is not str
+        or type(part.tool_name) is not str
+    ):
+        return None
+    out = dialect.blank["tool-return"].copy()
+    out["tool_name"], out["content"], out["tool_call_id"] = part.tool_name, output, part.tool_call_id
+    if around.at is not UNSET and dialect.times:
+        out["timestamp"] = around.at
+    if dialect.digests and (type(output) is dict or type(output) is list):
+        out["content_file_digests"] = []
+    return out
+
+
 def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> dict[str, Any]:
+    if kind == "tool-return" and (usual := write_usual_return(part, around)) is not None:
+        return usual
     dialect = around.dialect
-    out: dict[str, Any]
-    if kind == "tool-return" and _is_usual_result(part, dialect.name):
-        out = dialect.blank[kind].copy()
-        out["tool_name"], out["content"], out["tool_call_id"] = part.tool_name, part.output, part.tool_call_id
-        if dialect.times and around.at is not UNSET:
-            out["timestamp"] = around.at
-        if dialect.digests and type(part.output) in (list, dict):
-            out["content_file_digests"] = []
-        return out
     rest, marks = unpack(dialect.name, part.extra)
     content, files = write_returned(part, marks, dialect)
-    out = {"tool_name": _name(part, around)}
+    out: dict[str, Any] = {"tool_name": _name(part, around)}
     if content is not UNSET or (dialect.times and not is_absent(marks, "content")):
         out["content"] = None if content is UNSET else content
     put_call_id(out, part, marks, around, place)
@@ -201,19 +224,6 @@ def write_return(part: ToolResultPart, around: Around, place: Place, kind: str =
     if dialect.digests and type(content) in (list, dict) and not is_absent(marks, "content_file_digests"):
         out["content_file_digests"] = digests(files)
     return {**out, **kept(rest, dialect), "part_kind": kind}
-
-
-def _is_usual_result(part: ToolResultPart, name: str) -> bool:
-    """Has it an id, a name and data that came as it should, and nothing else of ours?"""
-    return (
-        (part.extra is UNSET or name not in part.extra)
-        and part.output is not UNSET
-        and part.content is UNSET
-        and part.is_error is not True
-        and part.status is UNSET
-        and type(part.tool_call_id) is str
-        and type(part.tool_name) is str
-    )
 
 
 def write_server_return(part: ToolResultPart, around: Around, place: Place) -> Any:
@@ -230,5 +240,3 @@ def _outcome(part: ToolResultPart, dialect: Dialect) -> str:
             return outcome
     failed = part.is_error is True or part.status in ("error", "denied", "interrupted", "retried")
     return next(outcome for outcome, (is_error, _) in dialect.outcomes.items() if is_error is failed)
-
-

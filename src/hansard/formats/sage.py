@@ -20,11 +20,9 @@ Lost, and reported: title, agents, runs, models, sources, data parts, calls that
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr, replace
@@ -33,6 +31,7 @@ from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import MARKS, pack, unpack
 from hansard.formats.sage_parts import NAME
+from hansard.formats.sage_pieces import SPACE, Piece, decoded, elements_of, parsed, pieces_of
 from hansard.formats.sage_records import (
     ROLES,
     SNAPSHOT,
@@ -44,108 +43,12 @@ from hansard.formats.sage_records import (
     write_message,
     write_snapshot,
 )
-from hansard.formats.sage_usual import Record, parse, read_usual, write_usual
+from hansard.formats.sage_usual import Record, parse_respelled, read_usual, write_usual
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
 from hansard.model.parts import Node
 
-_SPACE = " \t\r\n\ufeff"
-_BEGINS = re.compile(r'\{\s*"type"\s*:')
-_SCAN = json.JSONDecoder(parse_int=str, parse_float=str)
 M = TypeVar("M", Message, Snapshot)
-
-
-# -- from bytes to pieces ------------------------------------------------------------------------------------------
-
-
-class _Piece(NamedTuple):
-    """A stretch of the file, what it holds if it is JSON, and whether it follows the piece before on the same line."""
-
-    text: bytes
-    value: Any = UNSET
-    glued: bool = False
-
-
-def _decoded(text: bytes) -> Any:
-    try:
-        return exact_json.decode(text)
-    except Unreadable:
-        return UNSET
-
-
-def _parsed(text: bytes) -> Any:
-    """The typed record, if it is one that the quick way may read, else the value."""
-    record = parse(text)
-    return record if record is not None else _decoded(text)
-
-
-def _pieces(raw: bytes, parser: Callable[[bytes], Any] = _decoded) -> Iterator[_Piece]:
-    """The lines of a file; from the first record that is spread over several lines on, its values."""
-    at, spread = 0, True
-    while at >= 0:
-        end = raw.find(b"\n", at)
-        line = raw[at:end] if end >= 0 else raw[at:]
-        begun = line.strip()
-        value = parser(line) if begun else UNSET
-        if value is UNSET and spread and end >= 0 and begun[:1] in (b"{", b"\xef"):
-            values = list(_values(raw[at:])) if begun[-1:] in (b"{", b",", b"[") else []
-            if values and values[0].value is not UNSET:
-                yield from values
-                return
-            spread = not values
-        if value is UNSET and b"{" in begun[1:]:
-            yield from _values(line)
-        else:
-            yield _Piece(line, value)
-        at = end + 1 if end >= 0 else -1
-
-
-def _values(raw: bytes) -> Iterator[_Piece]:
-    """JSON values one behind the other; what is torn reaches to where the next whole record begins."""
-    text = raw.decode("utf-8", "surrogateescape")
-    cuts = [0]
-    while (start := _skip(text, cuts[-1])) < len(text):
-        try:
-            cuts.append(_SCAN.raw_decode(text, start)[1])
-        except (ValueError, RecursionError):
-            cuts.append(_next_record(text, start + 1))
-    cuts[-1] = len(text)
-    for i, end in enumerate(cuts[1:]):
-        piece = text[cuts[i] : end].encode("utf-8", "surrogateescape")
-        yield _Piece(piece, _decoded(piece), i > 0)
-
-
-def _next_record(text: str, start: int) -> int:
-    for found in _BEGINS.finditer(text, start):
-        try:
-            value, _ = _SCAN.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            continue
-        if value["type"] in (*ROLES, SNAPSHOT) and ("uuid" in value or "messageId" in value):
-            return found.start()
-    return len(text)
-
-
-def _skip(text: str, at: int, over: str = _SPACE) -> int:
-    while at < len(text) and text[at] in over:
-        at += 1
-    return at
-
-
-def _elements(raw: bytes) -> tuple[list[_Piece], list[str]]:
-    """The elements of a JSON array, and the text around and between them."""
-    text = raw.decode("utf-8", "surrogatepass")
-    pieces: list[_Piece] = []
-    gaps: list[str] = []
-    end = 0
-    start = _skip(text, text.index("[") + 1)
-    while text[start] != "]":
-        gaps.append(text[end:start])
-        _, end = _SCAN.raw_decode(text, start)
-        piece = text[start:end].encode("utf-8", "surrogatepass")
-        pieces.append(_Piece(piece, _decoded(piece)))
-        start = _skip(text, end, _SPACE + ",")
-    return pieces, [*gaps, text[end:]]
 
 
 # -- evidence ------------------------------------------------------------------------------------------------------
@@ -196,10 +99,10 @@ def _kept_line(node: M, place: Place) -> bytes | None:
     if type(line) is not str:
         return None
     text = _bytes(line)
-    if type(node) is Message and (record := parse(text)) is not None:
+    if type(node) is Message and (record := parse_respelled(text)) is not None:
         if (quick := read_usual(record, place)) is not None:
             return text if _same(quick, _unmarked(node)) else None
-    value = _decoded(text)
+    value = decoded(text)
     if not is_record(value):
         return None
     again = read_message(value, place) if type(node) is Message else _snapshot_of(value)
@@ -224,17 +127,18 @@ class _Reading:
         self.count = 0
         self.before: str | None = None
 
-    def add(self, piece: _Piece) -> None:
+    def add(self, piece: Piece) -> None:
         value = piece.value
         if isinstance(value, Record):
             place = Place(len(self.messages), self.before, self.session)
             if (quick := read_usual(value, place)) is not None:
-                self.keep(quick, piece, type(value) is Record)
+                if piece.glued or type(value) is not Record:
+                    self.keep(quick, piece, type(value) is Record)
                 self.before = value.uuid
                 self.messages.append(quick)
                 self.count += 1
                 return
-            value = _decoded(piece.text)
+            value = decoded(piece.text)
         if not is_record(value):
             self.others.append([self.count, _text(piece.text), *([True] if piece.glued else [])])
         elif value.get("type") == SNAPSHOT:
@@ -250,7 +154,7 @@ class _Reading:
             self.messages.append(message)
         self.count += 1
 
-    def keep(self, node: Message | Snapshot, piece: _Piece, usual: bool) -> None:
+    def keep(self, node: Message | Snapshot, piece: Piece, usual: bool) -> None:
         marks: dict[str, Any] = {"glued": True} if piece.glued else {}
         if not usual:
             marks["line"] = _text(piece.text)
@@ -284,7 +188,7 @@ def _uuid(record: dict[str, Any], before: str | None) -> str | None:
     return uuid if type(uuid) is str else before
 
 
-def _session_of(pieces: Iterator[_Piece]) -> str | UnsetType:
+def _session_of(pieces: Iterator[Piece]) -> str | UnsetType:
     """The session the first record names that names one."""
     for piece in pieces:
         if b"sessionId" in piece.text and is_record(piece.value) and type(piece.value.get("sessionId")) is str:
@@ -296,9 +200,9 @@ def read(document: bytes) -> Conversation:
     """A file of lines, one record over several lines, or an array of records."""
     marks: dict[str, Any] = {}
     raw = document.removesuffix(b"\n")
-    listed = raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and type(_decoded(document)) is list
+    listed = raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and type(decoded(document)) is list
     if listed:
-        pieces, gaps = _elements(document)
+        pieces, gaps = elements_of(document)
         marks["shape"] = "array"
         if gaps != _gaps(len(pieces), None):
             marks["gaps"] = gaps
@@ -306,12 +210,12 @@ def read(document: bytes) -> Conversation:
         for piece in pieces:
             reading.add(piece)
     else:
-        reading = _Reading(_session_of(_pieces(raw)) if b'"sessionId"' in raw else UNSET)
-        for piece in _pieces(raw, _parsed) if document else ():
+        reading = _Reading(_session_of(pieces_of(raw)) if b'"sessionId"' in raw else UNSET)
+        for piece in pieces_of(raw, parsed) if document else ():
             reading.add(piece)
         if document and not document.endswith(b"\n"):
             marks["unended"] = True
-    if not reading.messages and not reading.snapshots and any(text.strip(_SPACE) for _, text, *_ in reading.others):
+    if not reading.messages and not reading.snapshots and any(text.strip(SPACE) for _, text, *_ in reading.others):
         raise Unreadable("no record of a Sage session", "$", "its records have a type, or a role and content")
     if reading.others:
         marks["others"] = reading.others
@@ -386,7 +290,7 @@ def _with_others(lines: list[tuple[bytes, bool]], others: Any) -> list[tuple[byt
     out: list[tuple[bytes, bool]] = []
     for entry in others:
         match entry:
-            case [int(at), str(text), *glued] if lines or not text.strip(_SPACE):
+            case [int(at), str(text), *glued] if lines or not text.strip(SPACE):
                 out += islice(records, max(0, at - len(out)))
                 out.append((_bytes(text), glued == [True]))
     return [*out, *records]
@@ -405,7 +309,7 @@ def _gaps(count: int, kept: Any) -> list[str]:
 def fits(document: Any) -> int:
     """Records with Sage's own objects are certain; lines of the older shape are possible."""
     if type(document) is bytes:
-        found = [piece.value for piece in islice(_pieces(document), 20) if type(piece.value) is dict]
+        found = [piece.value for piece in islice(pieces_of(document), 20) if type(piece.value) is dict]
         older = any(map(is_older, found)) and all(map(is_record, found))
         return max(map(_sure, found), default=0) or int(older)
     found = document[:20] if type(document) is list else [document]

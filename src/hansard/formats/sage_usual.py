@@ -77,8 +77,16 @@ def parse(line: bytes) -> Record | None:
         record = _RECORDS.decode(line)
         if exact_json.encode_utf8(record) == line:
             return record
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return parse_respelled(line)
+
+
+def parse_respelled(line: bytes) -> Record | None:
+    """The same for a line that is known to have another spelling."""
+    try:
         return exact_json.decode_as(_RESPELLED, line)
-    except (msgspec.MsgspecError, ValueError, RecursionError, Unreadable):
+    except Unreadable:
         return None
 
 
@@ -97,7 +105,7 @@ def read_usual(record: Record, place: Place) -> Message | None:
     if body is not UNSET:
         if body.content or (calls is UNSET and results is UNSET):
             parts.append(TextPart(text=body.content))
-        elif calls is UNSET:
+        elif False:
             return None
         if body.role != role:
             return None
@@ -137,12 +145,13 @@ def read_usual(record: Record, place: Place) -> Message | None:
 
 def write_usual(message: Message, place: Place) -> Record | None:
     """The record of a message that has no other residue than a version, and nothing that needs blocks."""
-    role, version = message.role, UNSET
-    if role not in TYPES or not _are_plain(message.context, message.usage, message.thinking, message.todos):
-        return None
+    role = message.role
+    version: Any = UNSET
     if message.extra is not UNSET and (own := message.extra.get(NAME)) is not None:
         if type(own) is not dict or len(own) != 1 or type(version := own.get("version")) is not str:
             return None
+    if role not in TYPES or not _are_plain(message.context, message.usage, message.thinking, message.todos):
+        return None
     text: str | None = None
     calls: list[_Call] = []
     results: list[_Result] = []
@@ -161,8 +170,8 @@ def write_usual(message: Message, place: Place) -> Record | None:
             return None
     body: _Body | UnsetType = UNSET
     if text is not None or calls or role != "tool" or not results:
-        if text is None and not calls and not results or text == "" and (calls or results):
-            return None
+        if not text and (text is None) != bool(calls or results):
+            return None  # nothing at all, or an empty text beside tools: both are lists of blocks
         body = _Body(role, text or "", calls or UNSET)
     return Record(
         type=TYPES[role],  # type: ignore[arg-type]

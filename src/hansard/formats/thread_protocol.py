@@ -25,11 +25,11 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.pydantic_content import Dialect, is_absent, lacks, settle
-from hansard.formats.pydantic_parts import Around, ids_for, read_response, take_provider, write_response
+from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, lacks, settle
+from hansard.formats.pydantic_parts import read_response, write_response
 from hansard.formats.pydantic_requests import read_request, write_request
+from hansard.formats.pydantic_signatures import take_provider
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.model.calls import call_names
 from hansard.model.conversation import Agent, Conversation, Message, ModelRef, Run, Usage
 from hansard.model.parts import DataPart, RawPart
 from hansard.model.turns import Turn, from_turns, turns
@@ -38,15 +38,15 @@ NAME = "thread-protocol"
 VERSION = "2.0.0"
 SOMEBODY = "assistant"
 _DIALECT = Dialect(
-    name=NAME,
-    defaults={
+    NAME,
+    {
         **{kind: {} for kind in ("text", "thinking", "tool-call", "retry-prompt", "file", "user-prompt")},
         **{kind: {} for kind in ("url", "binary", "uploaded-file", "text-content", "structured-content")},
         "tool-return": {"status": "success"},
     },
+    {"success": (False, UNSET), "error": (True, UNSET), "validation_error": (True, "retried")},
     thinking_id="thinking_id",
     outcome="status",
-    outcomes={"success": (False, UNSET), "error": (True, UNSET), "validation_error": (True, "retried")},
     times=False,
 )
 _ANSWERING = ("assistant", "tool", "event")
@@ -393,8 +393,7 @@ def read(document: Any) -> Conversation:
 def write(conversation: Conversation, target: Target) -> dict[str, Any]:
     """A thread; runs become agent turns."""
     rest, marks = unpack(NAME, conversation.extra)
-    around = Around(_DIALECT, call_names(conversation.messages))
-    around.ids = ids_for(conversation.messages)
+    around = Around(_DIALECT, conversation.messages)
     records, somebody = _write_turns(conversation, around)
     out: dict[str, Any] = {} if is_absent(marks, "version") else {"version": VERSION}
     put(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)

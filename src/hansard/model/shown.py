@@ -28,9 +28,12 @@ def answers(messages: list[Message]) -> dict[Place, Answer]:
     waiting: dict[tuple[Any, Any], list[Place]] = {}
     for i, message in enumerate(messages):
         for j, part in enumerate(message.parts):
-            if type(part) is ToolCallPart:
+            kind = type(part)
+            if kind is TextPart:
+                continue
+            if kind is ToolCallPart:
                 waiting.setdefault(_key(part), []).append((i, j))
-            elif type(part) is ToolResultPart or (type(part) is RetryPart and type(part.tool_call_id) is str):
+            elif kind is ToolResultPart or (kind is RetryPart and type(part.tool_call_id) is str):
                 place = _place_for(part, i, j, waiting)
                 if place is not None:
                     found[place] = part
@@ -38,8 +41,9 @@ def answers(messages: list[Message]) -> dict[Place, Answer]:
 
 
 def _key(part: Any) -> tuple[Any, Any]:
-    if type(part.tool_call_id) is str:
-        return part.tool_call_id, getattr(part, "provider_executed", UNSET) is True
+    call_id = part.tool_call_id
+    if type(call_id) is str:
+        return call_id, type(part) is not RetryPart and part.provider_executed is True
     return None, part.tool_name
 
 
@@ -50,14 +54,14 @@ def _place_for(part: Any, i: int, j: int, waiting: dict[tuple[Any, Any], list[Pl
         places = waiting.get((key[0], not key[1]))
     if not places:
         return None
-    if (i, j - 1) in places:
-        place = (i, j - 1)
-    else:
-        nearest = places[-1][0]
-        place = next(place for place in places if place[0] == nearest)
-    if getattr(part, "preliminary", UNSET) is not True:
-        places.remove(place)
-    return place
+    k = len(places) - 1
+    if places[k] != (i, j - 1):
+        nearest = places[k][0]
+        while k and places[k - 1][0] == nearest:
+            k -= 1
+    if type(part) is ToolResultPart and part.preliminary is True:
+        return places[k]
+    return places.pop(k)
 
 
 def shown_input(call: ToolCallPart) -> Any:
@@ -69,7 +73,7 @@ def shown_input(call: ToolCallPart) -> Any:
 
 def shown_output(answer: Answer) -> Any:
     """A result as data: a text alone is that text, several parts are a list."""
-    if isinstance(answer, RetryPart):
+    if type(answer) is RetryPart:
         return answer.content if answer.content is not UNSET else None
     if answer.content is UNSET:
         return answer.output if answer.output is not UNSET else None

@@ -1,0 +1,156 @@
+"""Deltas in, messages out: one place where pieces become words.
+
+Each delta costs the same however long the answer is: pieces are put in lists and joined when somebody looks. A tool's
+input is parsed once, when its part ends or a snapshot is taken, and its text is kept where it is no JSON (yet).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.arguments import read_arguments
+from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
+from hansard.streams.deltas import (
+    Delta,
+    End,
+    Failure,
+    MessageDelta,
+    MessageEnd,
+    MessageStart,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StepStart,
+)
+
+
+def joined(pieces: list[str]) -> str:
+    """The pieces as one text; halves of a surrogate pair that came in two pieces meet again."""
+    text = "".join(pieces)
+    if exact_json.is_unicode(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+class _Open:
+    """A part that may still grow."""
+
+    __slots__ = ("part", "pieces", "whole")
+
+    def __init__(self, part: Any) -> None:
+        self.part, self.whole = part, False
+        self.pieces: list[str] = []
+
+    def value(self) -> Any:
+        if not self.pieces:
+            return self.part
+        text = joined(self.pieces)
+        if type(self.part) is ToolCallPart:
+            value, raw = read_arguments(text)
+            return replace(self.part, input=value, input_text=raw)
+        return replace(self.part, text=self.part.text + text)
+
+
+class Accumulator:
+    """`fold` every delta; `messages` at any moment."""
+
+    def __init__(self) -> None:
+        self.ended = ""
+        self.failures: list[Failure] = []
+        self._start: MessageStart = MessageStart()
+        self._changes: dict[str, Any] = {}
+        self._steps: list[list[_Open]] = [[]]
+        self._open: dict[str, _Open] = {}
+        self._whole: list[Message] | None = None
+        self._handlers: dict[type, Any] = {
+            PartDelta: self._on_delta,
+            PartStart: self._on_start,
+            PartEnd: self._on_end,
+            MessageStart: self._on_message_start,
+            StepStart: self._on_step,
+            MessageDelta: self._on_message_delta,
+            MessageEnd: self._on_message_end,
+            Failure: self.failures.append,
+            End: self._on_stop,
+        }
+
+    def fold(self, delta: Delta) -> None:
+        """Take one delta in."""
+        handler = self._handlers.get(type(delta))
+        if handler is not None:
+            handler(delta)
+
+    def messages(self) -> list[Message]:
+        """What has been said so far; `state` is partial until the end came."""
+        if self._whole is not None:
+            return self._whole
+        found: list[Message] = []
+        for step in self._steps:
+            found += _by_role([slot.value() for slot in step])
+        start = self._start
+        state = "complete" if self.ended == "done" and not self.failures else "partial"
+        if not found and (self._changes or start != MessageStart() or self.failures):
+            found = [Message(role="assistant", parts=[])]
+        if self.failures and found:
+            failed = [DataPart(name="error", data=failure.text) for failure in self.failures]
+            found[-1] = replace(found[-1], parts=[*found[-1].parts, *failed])
+        if found:
+            first, last = found[0], len(found) - 1
+            found[0] = replace(first, id=start.id, model=start.model, metadata=start.metadata)
+            found[last] = replace(found[last], **self._changes)
+        return [replace(message, state=state) if state == "partial" else message for message in found]
+
+    def _on_delta(self, delta: PartDelta) -> None:
+        slot = self._open.get(delta.key)
+        if slot is not None:
+            slot.pieces.append(delta.text)
+
+    def _on_start(self, delta: PartStart) -> None:
+        slot = self._open[delta.key] = _Open(delta.part)
+        self._steps[-1].append(slot)
+
+    def _on_end(self, delta: PartEnd) -> None:
+        slot = self._open.get(delta.key)
+        if slot is None:
+            return
+        slot.part = delta.part if delta.part is not UNSET else slot.value()
+        slot.pieces, slot.whole = [], True
+
+    def _on_message_start(self, delta: MessageStart) -> None:
+        self._start = delta
+
+    def _on_step(self, delta: StepStart) -> None:
+        if self._steps[-1]:
+            self._steps.append([])
+
+    def _on_message_delta(self, delta: MessageDelta) -> None:
+        for name in ("usage", "finish_reason", "metadata"):
+            if getattr(delta, name) is not UNSET:
+                self._changes[name] = getattr(delta, name)
+
+    def _on_message_end(self, delta: MessageEnd) -> None:
+        self._whole = delta.messages
+
+    def _on_stop(self, delta: End) -> None:
+        self.ended = delta.how
+
+
+def _by_role(parts: list[Any]) -> list[Message]:
+    """The parts of one step: what the model said, then what its tools answered."""
+    said: list[Any] = [part for part in parts if type(part) is not ToolResultPart or part.provider_executed is True]
+    answered: list[Any] = [part for part in parts if type(part) is ToolResultPart and part.provider_executed is not True]
+    found = [Message(role="assistant", parts=said)] if said else []
+    return [*found, Message(role="tool", parts=answered)] if answered else found
+
+
+def fold(deltas: list[Delta]) -> list[Message]:
+    """The messages of a whole list of deltas."""
+    accumulator = Accumulator()
+    for delta in deltas:
+        accumulator.fold(delta)
+    return accumulator.messages()

@@ -1,0 +1,174 @@
+"""What every decoder shares: framing, bad events, the end.
+
+A decoder puts the provider's own answer together again, piece by piece, and lets the format read it: so a streamed and
+a whole answer cannot differ. Nothing raises out of `feed`: what is no event becomes a failure, and the good part stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import HansardError
+from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.model.parts import DataPart
+from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other
+from hansard.streams.sse import Event, SSEReader
+
+_DONE = b"[DONE]"
+_BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, HansardError)
+
+
+class LineReader:
+    """JSON lines in any cut, in the manner of `SSEReader`."""
+
+    def __init__(self) -> None:
+        self._tail: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The lines that end in these bytes."""
+        if b"\n" not in data:
+            self._tail.append(data)
+            return []
+        *lines, rest = b"".join([*self._tail, data]).split(b"\n")
+        self._tail = [rest] if rest else []
+        return [Event(data=line) for line in lines if line.strip()]
+
+    def finish(self) -> list[Event]:
+        """The last line, which nothing ended."""
+        tail, self._tail = b"".join(self._tail), []
+        return [Event(data=tail)] if tail.strip() else []
+
+
+class EventDecoder:
+    """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self._reader: SSEReader | LineReader | None = None
+        self._head = b""
+        self._out: list[Delta] = []
+        self._failures: list[Failure] = []
+        self._events = 0
+        self._over = False
+
+    # -- what a subclass gives -------------------------------------------------------------------------------------
+
+    def handle(self, event: Any, kind: str) -> None:
+        """Take one parsed event in; `kind` is the event's SSE type."""
+        raise TypeError(f"{type(self).__name__} handles no events")
+
+    def quick(self, data: bytes) -> bool:
+        """Take the raw text of a common event in, if it is one; False leaves it to `handle`."""
+        return False
+
+    def whole(self) -> list[Message]:
+        """The answer as its format reads it, as far as it came."""
+        raise TypeError(f"{type(self).__name__} has no answer")
+
+    def complete(self) -> bool:
+        """Has the end been said? Asked when the bytes end."""
+        return False
+
+    # -- what the caller uses --------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """Any cut of the bytes; the deltas that are sure now."""
+        if self._reader is None:
+            self._head += data
+            begin = self._head.lstrip(b"\xef\xbb\xbf \t\r\n")
+            if not begin:
+                return []
+            self._reader = LineReader() if begin[:1] in b"{[" else SSEReader()
+            data, self._head = self._head, self._head[:200]
+        for event in self._reader.feed(data):
+            self._take(event)
+        return self._given()
+
+    def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
+        """One event that somebody else parsed (an SDK's object as plain data)."""
+        self._events += 1
+        self._guarded(self.handle, event, kind)
+        return self._given()
+
+    def finish(self) -> list[Delta]:
+        """No more bytes: the last event, the answer as a whole, and how it ended."""
+        for event in self._reader.finish() if self._reader is not None else []:
+            self._take(event)
+        if not self._events and self._head.strip():
+            self.fail(f"no event in the stream; it begins with {self._head[:60]!r}")
+        self.close("done" if self.complete() else "cut")
+        return self._given()
+
+    # -- what a subclass uses --------------------------------------------------------------------------------------
+
+    def emit(self, delta: Delta) -> None:
+        """Give a delta out."""
+        self._out.append(delta)
+
+    def fail(self, text: str, error: Any = None) -> None:
+        """Something went wrong; it is said, and it will stand in the message."""
+        failure = Failure(text=text, error=error) if error is not None else Failure(text=text)
+        self._failures.append(failure)
+        self._out.append(failure)
+
+    def close(self, how: str) -> None:
+        """The end came (`done`), or never came (`cut`)."""
+        if self._over:
+            return
+        self._over = True
+        try:
+            messages = self.whole()
+        except _BROKEN as error:
+            self.fail(f"the answer cannot be read: {error!r}")
+            messages = []
+        if self._failures:
+            errors: list[Any] = [DataPart(name="error", data=failure.text) for failure in self._failures]
+            last = messages[-1] if messages else Message(role="assistant", parts=[])
+            messages = [*messages[:-1], replace(last, parts=[*last.parts, *errors])]
+        if how == "cut" or self._failures:
+            messages = [*messages[:-1], replace(messages[-1], state="partial")] if messages else []
+        self.emit(MessageEnd(messages=messages))
+        self.emit(End(how=how))
+
+    def _given(self) -> list[Delta]:
+        out, self._out = self._out, []
+        return out
+
+    def _take(self, event: Event) -> None:
+        data = event.data
+        if data == _DONE:
+            self._events += 1
+            self.on_done()
+            return
+        if self.quick(data):
+            self._events += 1
+            return
+        try:
+            value = exact_json.decode(data)
+        except HansardError as error:
+            self.fail(f"event {self._events + 1} is no JSON: {error}", data[:200].decode("utf-8", "replace"))
+            return
+        self._events += 1
+        self._guarded(self.handle, value, event.event)
+
+    def _guarded(self, handle: Callable[[Any, str], None], value: Any, kind: str) -> None:
+        try:
+            handle(value, kind)
+        except _BROKEN as error:
+            self.fail(f"event {self._events} was not understood: {error!r}")
+            self.emit(Other(format=self.name, value=value))
+
+    def on_done(self) -> None:
+        """`[DONE]` came."""
+        self.close("done")
+
+
+def read_whole(name: str, body: Any) -> list[Message]:
+    """A provider's whole answer through its format."""
+    return formats.read(body, name).messages
