@@ -1,0 +1,43 @@
+"""The published JSON Schema says what native documents are, and lets newer ones pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from jsonschema import Draft202012Validator
+
+from hansard import formats
+from hansard.model import Conversation, exact_json
+from hansard.model.schema import json_schema
+from tests.strategies import conversations
+
+SCHEMA = json_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert "unknown" not in exact_json.encode(SCHEMA["$defs"]["Message"]["properties"]).decode()
+
+
+@given(conversation=conversations)
+def test_what_we_write_fits_it(conversation: Conversation) -> None:
+    written: Any = exact_json.decode(formats.write(conversation, "hansard").json)
+    document = written if type(written) is dict and "messages" in written else {"messages": written}
+    assert list(VALIDATOR.iter_errors(document)) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "fits"),
+    [
+        ({"messages": []}, True),
+        ({"messages": [{"role": "user", "parts": [{"type": "hologram", "beam": 1}], "new": True}]}, True),
+        ({"messages": [{"role": "user", "parts": [{"type": "text"}]}]}, False),
+        ({"messages": [{"parts": []}]}, False),
+        ({}, False),
+    ],
+)
+def test_unknown_things_pass_and_wrong_ones_do_not(document: Any, fits: bool) -> None:
+    assert VALIDATOR.is_valid(document) == fits
