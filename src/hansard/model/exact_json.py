@@ -136,7 +136,8 @@ def _repeats_a_key(raw: bytes, value: Any, numbers_as_written: bool) -> bool:
         again = _ENCODER.encode(value)
     except (TypeError, UnicodeEncodeError, ValueError):
         return True
-    if numbers_as_written and len(again) == len(raw.rstrip(b"\r\n ")):
+    end = raw[-8:]
+    if numbers_as_written and len(again) == len(raw) - len(end) + len(end.rstrip(b"\r\n ")):
         return False
     return b"\\u0022" in raw or raw.count(b'"') != again.count(b'"')
 
@@ -145,7 +146,7 @@ def _raw(data: bytes | str) -> bytes:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
     if raw.startswith(_BOM):
         raw = raw[3:]
-    if not raw.strip(b" \t\r\n"):
+    if not raw[:8].strip(b" \t\r\n") and not raw.strip(b" \t\r\n"):
         raise Unreadable("the document is empty", way_out="give a file with JSON in it")
     return raw
 
