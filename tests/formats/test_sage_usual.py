@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -71,7 +72,55 @@ spellings = st.sampled_from([exact_json.encode, exact_json.encode, lambda one: j
 
 @given(st.one_of(records.map(in_order), records.map(in_order), records), spellings, places)
 def test_a_record_read_quickly_is_read_the_same_in_general(one: Any, spelling: Any, place: Place) -> None:
-    line = spelling(one)
+    check_reading(spelling(one), place)
+
+
+def said(content: str = "a", **more: Any) -> dict[str, Any]:
+    return {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": content}, **more}
+
+
+result = {"toolCallId": "c", "toolName": "t", "content": "b", "success": True, "error": None}
+NEAR = {
+    "usual": said(),
+    "result": said(toolResults=[result]),
+    "no results": said(toolResults=[]),
+    "no calls": said(message={"role": "user", "content": "a", "toolCalls": []}),
+    "empty beside results": said("", toolResults=[result]),
+    "empty": said(""),
+    "failure": said(toolResults=[{**result, "content": "", "success": False, "error": "b"}]),
+    "failure with content": said(toolResults=[{**result, "success": False, "error": "b"}]),
+    "success with error": said(toolResults=[{**result, "error": "b"}]),
+    "another session": said(sessionId="s2"),
+    "another role": said(message={"role": "assistant", "content": "a"}),
+    "total tokens": said(usage={"inputTokens": 1, "totalTokens": 2}),
+    "extra": said(context={"extra": {"sage": {}}}),
+    "extra of a todo": said(todos=[{"extra": {"sage": {}}}]),
+    "made uuid": said(uuid=made_uuid(1)),
+    "made uuid, another parent": said(uuid=made_uuid(1), parentUuid="u5"),
+    "nothing": {"type": "tool_result", "uuid": "u1", "parentUuid": None},
+    "nothing for a user": {"type": "user", "uuid": "u1", "parentUuid": None, "toolResults": [result]},
+}
+
+
+@pytest.mark.parametrize("before", [None, "u0"])
+@pytest.mark.parametrize("one", NEAR.values(), ids=NEAR)
+def test_what_is_nearly_usual_is_read_the_same_in_general(one: dict[str, Any], before: str | None) -> None:
+    place = Place(1, before, UNSET)
+    check_reading(exact_json.encode(in_order(one)), place)
+    check_writing(read_message(one, place), place)
+
+
+def test_what_is_usual_is_read_and_written_quickly() -> None:
+    place = Place(1, None, UNSET)
+    for name in ("usual", "result", "empty", "failure", "made uuid", "made uuid, another parent"):
+        record = parse(exact_json.encode(in_order(NEAR[name])))
+        assert record is not None
+        message = read_usual(record, place)
+        assert message is not None
+        assert write_usual(message, place) == record
+
+
+def check_reading(line: bytes, place: Place) -> None:
     record = parse(line)
     if record is None or (quick := read_usual(record, place)) is None:
         return

@@ -38,6 +38,9 @@ def recorded(corpus: Path) -> list[tuple[str, Path]]:
         if name in streams.decoders():
             paths = sorted((corpus / "provider-streams" / folder).iterdir())
             found += [(name, path) for path in paths if path.suffix in (".txt", ".sse")]
+    for path in sorted((corpus / "ai-sdk" / "stream").iterdir()):
+        if path.suffix in (".sse", ".jsonl"):
+            found.append(("ai-sdk-full" if "fullstream" in path.name else "ai-sdk-ui", path))
     assert found
     return found
 

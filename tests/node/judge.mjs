@@ -12,6 +12,10 @@
 //                 JSON, read again, would be refused for; option ignoreIncompleteToolCalls
 //   check-model   ModelMessages, each against modelMessageSchema; option revive
 //   to-prompt     ModelMessages to the prompt a provider would get; options system, revive
+//   read-sse      a stream's text "sse" (or its bytes in base64, "bytes") through the client: DefaultChatTransport and
+//                 readUIMessageStream; "message" as the client has it, and "chunks" as they were understood. Of a stream
+//                 that is refused, or says an error, ok is false, "errors" says why, and "message" is what came before;
+//                 option message: the answer that goes on
 //
 // JSON has no URL and no bytes. A prompt spells them {"$url": "..."} and {"$bytes": "base64"}; with "revive": true
 // the same spelling is understood in the messages asked about.
@@ -137,12 +141,39 @@ async function toPrompt({ messages, system, revive: reviving = false, ...request
   return { prompt: asJson(spell(prompt)) };
 }
 
-const COMMANDS = { versions, validate, 'to-model': toModel, 'check-model': checkModel, 'to-prompt': toPrompt };
+async function readSse({ sse, bytes, message, ...request }) {
+  if (typeof (sse ?? bytes) !== 'string') throw new Misuse('sse or bytes must be a text');
+  const ai = await load(request);
+  const errors = [];
+  const refuse = error => errors.push(`${error.name}: ${error.message}`);
+  const body = bytes === undefined ? Buffer.from(sse) : Buffer.from(bytes, 'base64');
+  const transport = new ai.DefaultChatTransport({ fetch: async () => new Response(body) });
+  const chunks = [];
+  try {
+    const received = await transport.sendMessages({ chatId: 'judge', messages: [], trigger: 'submit-message' });
+    for await (const chunk of received) chunks.push(chunk);
+  } catch (error) {
+    refuse(error); // as in a client: what came before it stays, the rest is not read
+  }
+  let last = null;
+  const stream = ReadableStream.from(chunks);
+  for await (const state of ai.readUIMessageStream({ message, stream, onError: refuse })) last = state;
+  return { ok: errors.length === 0, message: asJson(last), chunks: asJson(chunks), errors, error: errors[0] };
+}
+
+const COMMANDS = {
+  versions,
+  validate,
+  'to-model': toModel,
+  'check-model': checkModel,
+  'to-prompt': toPrompt,
+  'read-sse': readSse,
+};
 
 async function answer({ cmd, ...request }) {
   const command = Object.hasOwn(COMMANDS, cmd) ? COMMANDS[cmd] : undefined;
   if (!command) throw new Misuse(`no command ${JSON.stringify(cmd)}; there are ${Object.keys(COMMANDS).join(', ')}`);
-  if (cmd !== 'versions' && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
+  if (!['versions', 'read-sse'].includes(cmd) && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
   return command(request);
 }
 

@@ -17,6 +17,7 @@ _COMMANDS = {
     "convert": "Write a conversation in another format, and say what it could not carry.",
     "formats": "List the formats.",
     "schema": "Print the JSON Schema of native conversations.",
+    "stream": "Read a live stream and write it for another client, as it arrives.",
     "validate": "Check a conversation against the rules, and a provider's rules.",
 }
 

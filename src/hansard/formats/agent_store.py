@@ -22,16 +22,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.agent_store_parts import NAME, fill, is_tool, read_part, write_part
+from hansard.formats.agent_store_content import read_content, read_parts, write_content, write_parts
+from hansard.formats.agent_store_parts import NAME, fill
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import ToolCallPart, ToolResultPart
 
 _ROLES = {"developer": "system"}
 _SNAKE = {
@@ -55,7 +55,7 @@ _THREAD = {
 
 def _read_row(record: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """The record with its keys as the type has them, and whether they stood in snake_case."""
-    if not record.keys() & _CAMEL.keys() or record.keys() & _SNAKE.keys():
+    if _CAMEL.keys().isdisjoint(record) or not _SNAKE.keys().isdisjoint(record):
         return dict(record), False
     return {_CAMEL.get(key, key): value for key, value in record.items()}, True
 
@@ -64,83 +64,43 @@ def _write_row(record: dict[str, Any], row: bool) -> dict[str, Any]:
     return {_SNAKE.get(key, key): value for key, value in record.items()} if row else record
 
 
-# -- content -------------------------------------------------------------------------------------------------------
-
-
-def _read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """Parts, results for the tool message behind, and what is left; content that is no list of parts is kept raw."""
-    value = _decoded(content) if type(content) is str else content
-    if type(value) is not dict or type(value.get("parts")) is not list:
-        marks["raw"] = True
-        return [RawPart(format=NAME, value=content)], [], {}
-    if type(content) is str:
-        marks["text"] = content
-    held = dict(value)
-    results: list[Any] = []
-    parts: list[Any] = []
-    answered: list[int] = []
-    for block in held.pop("parts"):
-        parts.append(read_part(block, role, results))
-        if len(results) > len(answered):
-            answered.append(len(parts) - 1)
-    if answered:
-        _mark_waiting(parts, answered)
-    if "format" not in held:
-        marks["format"] = "absent"
-    elif type(held["format"]) is int and held["format"] == 2:
-        del held["format"]
-    if type(held.get("content")) is str and held["content"] == _said(parts):
-        del held["content"]
-        marks["said"] = True
-    return parts, results, held
-
-
-def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
-    """Mark the calls that wait although a later one of the same id is answered: that answer is not theirs."""
-    ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
-    for j, part in enumerate(parts):
-        if type(part) is ToolCallPart and j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
-            rest, marks = unpack(NAME, part.extra)
-            parts[j] = replace(part, extra=pack(NAME, rest, {"state": "call", **marks}))
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return exact_json.decode(text)
-    except Unreadable:
-        return None
-
-
-def _said(parts: list[Any]) -> str:
-    return "".join(part.text for part in parts if type(part) is TextPart)
-
-
-def _write_content(
-    message: Message, answers: dict[int, ToolResultPart], held: dict[str, Any], marks: dict[str, Any]
-) -> Any:
-    """The content with each answer folded into the call at its index."""
-    if marks.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is RawPart:
-        return message.parts[0].value
-    folded = set(map(id, answers.values()))
-    blocks = [write_part(part, answers.get(j)) for j, part in enumerate(message.parts) if id(part) not in folded]
-    content: dict[str, Any] = {} if marks.get("format") == "absent" else {"format": held.pop("format", 2)}
-    content["parts"] = [block for block in blocks if block is not UNSET]
-    if marks.get("said") is True:
-        content["content"] = _said(message.parts)
-    fill(put(content, metadata=message.metadata), held)
-    if "text" not in marks:
-        return content
-    text = marks["text"]
-    if type(text) is str and exact_json.same(_decoded(text), content):
-        return text
-    return exact_json.encode(content).decode()
-
-
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_message(record: Any, path: str, shared: dict[str, Any], out: list[Message]) -> None:
+def _read_plain(record: dict[str, Any], shared: dict[str, Any], out: list[Message]) -> bool:
+    """The messages of a record that says what nearly all say, quickly; False for all others."""
+    role, content, message_id = record.get("role"), record.get("content"), record.get("id", UNSET)
+    created_at = record.get("createdAt", UNSET)
+    if len(record) != 3 + len(shared) + (message_id is not UNSET) + (created_at is not UNSET):
+        return False
+    if type(role) is not str or role in _SPECIAL or type(content) is not dict or len(content) != 2:
+        return False
+    if type(message_id) not in _GIVEN or type(created_at) not in _GIVEN:
+        return False
+    for key, value in shared.items():
+        if record.get(key) != value:
+            return False
+    blocks, format = content.get("parts"), content.get("format")
+    if type(blocks) is not list or type(format) is not int or format != 2:
+        return False
+    parts, results = read_parts(blocks, role)
+    if record.get("type", UNSET) != _type(role, parts):
+        return False
+    out.append(Message(role=role, parts=parts, id=message_id, created_at=created_at))
+    if results:
+        out.append(Message(role="tool", parts=results))
+    return True
+
+
+_GIVEN = (str, UnsetType)
+_SPECIAL = ("developer", "tool", "event")
+
+
+def _read_message(record: Any, path: str, i: int, shared: dict[str, Any], out: list[Message]) -> None:
     """One record becomes one message, and another one for the results its invocations hold."""
+    if type(record) is dict and _read_plain(record, shared, out):
+        return
+    path = path.format(i)
     if type(record) is not dict:
         raise Unreadable("a message expected", path)
     rest, row = _read_row(record)
@@ -155,7 +115,7 @@ def _read_message(record: Any, path: str, shared: dict[str, Any], out: list[Mess
     marks: dict[str, Any] = {"row": True} if row else {}
     if role in _ROLES:
         marks["role"] = role
-    parts, results, held = _read_content(rest.pop("content"), role, marks)
+    parts, results, held = read_content(rest.pop("content"), role, marks)
     kind = rest.pop("type", UNSET)
     if kind is UNSET:
         marks["type"] = "absent"
@@ -176,17 +136,39 @@ def _read_message(record: Any, path: str, shared: dict[str, Any], out: list[Mess
 def _type(role: str, parts: list[Any]) -> str:
     if role == "event":
         return "event"
-    return "tool" if any(map(is_tool, parts)) else "text"
+    for part in parts:
+        if type(part) is ToolCallPart or type(part) is ToolResultPart:
+            return "tool"
+    return "text"
+
+
+def _write_plain(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
+    """The record of a message that has no residue and no metadata, quickly."""
+    out: dict[str, Any] = {}
+    if message.id is not UNSET:
+        out["id"] = message.id
+    if shared["threadId"] is not UNSET:
+        out["threadId"] = shared["threadId"]
+    out["role"] = _ROLES.get(message.role, message.role)
+    out["type"] = _type(message.role, message.parts)
+    out["content"] = {"format": 2, "parts": write_parts(message.parts, answers)}
+    if message.created_at is not UNSET:
+        out["createdAt"] = message.created_at
+    if shared["resourceId"] is not UNSET:
+        out["resourceId"] = shared["resourceId"]
+    return out
 
 
 def _write_message(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
+    if message.extra is message.metadata is UNSET:
+        return _write_plain(message, answers, shared)
     rest, marks = unpack(NAME, message.extra)
     held = rest.pop("content", None)
     role = message.role if marks.get("role") == message.role else _ROLES.get(message.role, message.role)
     out = put({}, id=message.id, threadId=rest.pop("threadId", shared["threadId"]), role=role)
     if marks.get("type") != "absent":
         out["type"] = rest.pop("type", _type(message.role, message.parts))
-    out["content"] = _write_content(message, answers, dict(held) if type(held) is dict else {}, marks)
+    out["content"] = write_content(message, answers, dict(held) if type(held) is dict else {}, marks)
     put(out, createdAt=message.created_at, resourceId=rest.pop("resourceId", shared["resourceId"]))
     return _write_row(fill(out, rest), marks.get("row") is True)
 
@@ -194,8 +176,10 @@ def _write_message(message: Message, answers: dict[int, ToolResultPart], shared:
 def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
     """The results that stand in the message of their call, by the index of the call."""
     found: dict[int, ToolResultPart] = {}
+    if message.role == "tool" or ToolResultPart not in map(type, message.parts):
+        return found
     waiting: dict[Any, int] = {}
-    for j, part in enumerate(message.parts if message.role != "tool" else ()):
+    for j, part in enumerate(message.parts):
         if type(part) is ToolCallPart and type(part.tool_call_id) is str:
             waiting[part.tool_call_id] = j
         elif type(part) is ToolResultPart and (call := waiting.pop(part.tool_call_id, None)) is not None:
@@ -208,7 +192,9 @@ def _answers(asked: Message, message: Message) -> dict[int, ToolResultPart] | No
 
     It is folded only if nothing of it is lost and reading gives the same order again.
     """
-    if message != Message(role="tool", parts=message.parts) or not message.parts or asked.role == "tool":
+    if message.role != "tool" or asked.role == "tool" or not message.parts:
+        return None
+    if message != Message(role="tool", parts=message.parts):
         return None
     if any(type(part) is ToolResultPart for part in asked.parts):
         return None
@@ -229,7 +215,7 @@ def _answers(asked: Message, message: Message) -> dict[int, ToolResultPart] | No
 def _is_answer(call: Any, part: ToolResultPart) -> bool:
     if type(call) is not ToolCallPart or call.tool_call_id != part.tool_call_id or call.tool_name != part.tool_name:
         return False
-    return "state" not in unpack(NAME, call.extra)[1] and part.signature is UNSET
+    return part.signature is UNSET and (call.extra is UNSET or "state" not in unpack(NAME, call.extra)[1])
 
 
 def _write_messages(messages: list[Message], shared: dict[str, Any]) -> list[dict[str, Any]]:
@@ -275,8 +261,9 @@ def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -
     shared: dict[str, Any] = {}
     for key, field in (("threadId", "id"), ("resourceId", "resource_id")):
         given = fields.get(field)
-        named = {_name_of(record, key) for record in records}
-        common = named.pop() if len(named) == 1 else None
+        common = _name_of(records[0], key) if records else None
+        if common is not None and any(_name_of(record, key) != common for record in records):
+            common = None
         if given is None and common is not None:
             given = fields[field] = common
             marks.setdefault("unsaid", []).append(field)
@@ -288,7 +275,9 @@ def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -
 
 
 def _name_of(record: Any, key: str) -> str | None:
-    value = _read_row(record)[0].get(key) if type(record) is dict else None
+    value = None
+    if type(record) is dict:
+        value = record.get(key if key in record or not _SNAKE.keys().isdisjoint(record) else _SNAKE[key])
     return value if type(value) is str else None
 
 
@@ -325,9 +314,9 @@ def read(document: Any) -> Conversation:
     if shape in ("list", "message"):
         marks.pop("unsaid", None)
     messages: list[Message] = []
-    path = {"message": "${}", "list": "$[{}]"}.get(shape, "$.messages[{}]")
+    path = {"message": "$", "list": "$[{}]"}.get(shape, "$.messages[{}]")
     for i, record in enumerate(records):
-        _read_message(record, path.format("" if shape == "message" else i), shared, messages)
+        _read_message(record, path, i, shared, messages)
     conversation = Conversation(messages=messages, **fields)
     if shape != _usual_shape(conversation, rest):
         marks["shape"] = shape

@@ -29,11 +29,6 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATA = "data"
 
 
-def is_tool(part: Any) -> bool:
-    """Is it written as a tool invocation?"""
-    return type(part) is ToolCallPart or type(part) is ToolResultPart
-
-
 def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
     """Add the residue behind what the canonical value says; the canonical value wins."""
     for key, value in rest.items():
@@ -46,6 +41,8 @@ def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
 
 def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dict[str, Any] | None = None) -> Any:
     """The part with what providerMetadata says of signatures; what writing makes again leaves no residue."""
+    if _METADATA not in block:
+        return kind(**fields, extra=pack(NAME, block, marks))
     given = block.get(_METADATA)
     fields.update(take_opaque(block, _METADATA, cipher=kind is ReasoningPart))
     part = kind(**fields)
@@ -59,6 +56,8 @@ def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dic
 
 def _sign(out: dict[str, Any], part: Any) -> dict[str, Any]:
     """Add residue and signatures."""
+    if part.extra is part.signature is UNSET and (type(part) is not ReasoningPart or part.encrypted is UNSET):
+        return out
     rest, _ = unpack(NAME, part.extra)
     put_opaque(rest, _METADATA, part, make=True)
     return fill(out, rest)
@@ -139,8 +138,34 @@ def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> An
     return _signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
 
 
+def _read_plain(block: dict[str, Any], kind: str, role: str, results: list[Any]) -> Any:
+    """What nearly all blocks are, texts and calls that say all their fields, quickly; None for all others."""
+    if kind == "text":
+        text = block.get("text")
+        return TextPart(text=text) if type(text) is str and len(block) == 2 else None
+    call_id, name = block.get("toolCallId"), block.get("toolName")
+    if type(call_id) is not str or type(name) is not str or "args" not in block:
+        return None
+    if len(block) == 6 and block.get("state") == "result" and "result" in block and role != "tool":
+        result = block["result"]
+        answer = _read_output(result) if type(result) is list else {"output": result}
+        results.append(ToolResultPart(tool_call_id=call_id, tool_name=name, **answer, is_error=False))
+    elif len(block) != 5 or block.get("state") != "call":
+        return None
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["args"])
+
+
 def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
     given = part.input if part.input is not UNSET else part.input_text
+    if part.extra is part.signature is UNSET and type(part.tool_call_id) is type(part.tool_name) is str:
+        out = {"type": "tool-invocation", "toolCallId": part.tool_call_id, "toolName": part.tool_name}
+        if given is not UNSET:
+            out["args"] = given
+        result = UNSET if answer is None else _write_output(answer)
+        if result is not UNSET:
+            out["result"] = result
+        out["state"] = "call" if answer is None else "result"
+        return out
     out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
     state = unpack(NAME, part.extra)[1].get("state")
     if answer is None:
@@ -178,6 +203,8 @@ def _write_output(part: ToolResultPart) -> Any:
 def read_part(block: Any, role: str, results: list[Any]) -> Any:
     """A part; one that is unknown or not as its type promises is kept raw."""
     kind = block.get("type") if type(block) is dict else None
+    if kind in _PLAIN and (quick := _read_plain(block, kind, role, results)) is not None:
+        return quick
     if type(kind) is str and (kind in _READERS or kind == "tool-invocation"):
         taken = dict(block)
         del taken["type"]
@@ -191,6 +218,8 @@ def read_part(block: Any, role: str, results: list[Any]) -> Any:
 def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
     """The block of a part, a call with its answer; UNSET when the store has no place for it."""
     kind = type(part)
+    if kind is TextPart and part.extra is part.signature is UNSET:
+        return {"type": "text", "text": part.text}
     if kind is ToolCallPart:
         return _write_call(part, answer)
     if kind is RawPart:
@@ -199,6 +228,7 @@ def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
     return writer(part) if writer is not None else UNSET
 
 
+_PLAIN = ("text", "tool-invocation")
 _READERS: dict[str, Any] = {
     "text": _read_text,
     "reasoning": _read_reasoning,

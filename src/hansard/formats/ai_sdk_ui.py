@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats import ai_sdk_ui_profiles, ai_sdk_ui_v4
@@ -33,7 +34,7 @@ from hansard.formats.ai_sdk_ui_parts import STEP, read_parts, write_part, write_
 from hansard.formats.ai_sdk_ui_tools import NAME, write_tool
 from hansard.formats.ai_sdk_ui_turn import Turn
 from hansard.formats.contract import Format, Target
-from hansard.formats.residue import MARKS, left, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
@@ -51,110 +52,110 @@ def _made_id(place: int) -> str:
     return f"hansard-{place + 1}"
 
 
-_FIELDS = frozenset({"id", "role", "parts", "metadata", "createdAt"})
-
-
-def _read_fields(record: dict[str, Any], fields: dict[str, Any], marks: dict[str, Any]) -> frozenset[str]:
-    """The fields that few messages have; gives the names of those that were understood."""
-    known = _FIELDS
-    if "id" not in record:
-        marks["idless"] = True
-    elif type(record["id"]) is not str:
-        known -= {"id"}
-    for name, field, kind in (("metadata", "metadata", dict), ("createdAt", "created_at", str)):
-        if type(record.get(name)) is kind:
-            fields[field] = record[name]
-            marks[name] = True
-        elif name in record:
-            known -= {name}
-    return known
-
-
-def _read_message(record: Any, where: str, place: int, before: str, out: list[Message], loose: list[Any]) -> str:
+def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) -> str:
     """One UIMessage becomes one message, or as many as its steps and tools make. Gives back its role."""
     if type(record) is not dict:
         raise Unreadable("a message expected", where.format(place))
-    role, given, parts = record.get("role"), record.get("id"), record.get("parts")
+    role, given, parts, metadata = record.get("role"), record.get("id"), record.get("parts"), record.get("metadata")
     if type(role) is not str:
         raise Unreadable("no role; it is system, user or assistant", f"{where.format(place)}.role")
-    known = _FIELDS
     marks: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
-    if type(given) is str and given != _made_id(place):
-        fields["id"] = given
-    if len(record) != 3 or type(given) is not str:  # nearly all are id, role, parts
-        known = _read_fields(record, fields, marks)
-        if "metadata" in fields:
-            loose.append(fields["metadata"])
-    if role not in ("user", "assistant"):
+    rest: dict[str, Any] = {}
+    if type(metadata) is dict:
+        marks["metadata"] = True
+        turn.loose.append(metadata)
+    if len(record) != (4 if marks else 3) or type(given) is not str or type(parts) is not list:
+        rest = _read_fields(record, marks)
+        turn.loose.append(dict(rest))
+    if role == "assistant":
+        if before == role:
+            marks["starts"] = True
+    elif role != "user":
         marks["shown"] = True
-    elif role == "assistant" and before == "assistant":
-        marks["starts"] = True
-    turn = Turn(role, out, loose)
-    if type(record.get("content")) is str:
-        loose.append(record)
-        record = {key: value for key, value in record.items() if key not in known or key == "parts"}
-        known = frozenset()
-        marks["v4"] = ai_sdk_ui_v4.read_message(record, turn)
+    turn.begin(role)
+    if type(rest.get("content")) is str:
+        if "parts" in record:
+            rest["parts"] = parts
+        turn.loose.append(parts)
+        marks["v4"] = ai_sdk_ui_v4.read_message(rest, turn)
     elif type(parts) is list:
         read_parts(turn, parts)
     else:
         raise Unreadable("no list of parts", f"{where.format(place)}.parts")
-    turn.end()
-    first = out[turn.start]
+    first = turn.first()
+    if type(given) is str and given != f"hansard-{place + 1}":
+        force_setattr(first, "id", given)
     if role == "user" and not first.parts:
         marks["shown"] = True
-    if first.extra is not UNSET:
-        marks.update(first.extra[NAME][MARKS])
-    if marks or fields or len(record) != 3:
-        extra = left(NAME, record, known, marks)
-        loose.append(extra if extra is not UNSET else None)
-        out[turn.start] = Message(role=role, parts=first.parts, **fields, extra=extra)
+    if marks or rest:
+        if "metadata" in marks:
+            force_setattr(first, "metadata", metadata)
+        if "createdAt" in marks:
+            force_setattr(first, "created_at", record["createdAt"])
+        if first.extra is not UNSET:
+            marks.update(first.extra[NAME][MARKS])
+        force_setattr(first, "extra", pack(NAME, rest, marks))
     return role
 
 
+def _read_fields(record: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a message that has others than id, role, parts and metadata: those that are not understood."""
+    if "id" not in record:
+        marks["idless"] = True
+    if type(record.get("createdAt")) is str:
+        marks["createdAt"] = True
+    known = {"role", "parts", *(name for name in ("metadata", "createdAt") if name in marks)}
+    if type(record.get("id")) is str:
+        known.add("id")
+    return {key: value for key, value in record.items() if key not in known}
+
+
 class _Writing:
-    """One conversation on its way to a client: its messages in groups that are one UIMessage each."""
+    """One conversation on its way to a client."""
 
     def __init__(self, messages: list[Message], profile: str | None) -> None:
         self.messages, self.profile = messages, profile
         self.answers: dict[Place, Answer] = answers(messages)
         self.calls = 0
+        self.old: list[tuple[dict[str, Any], list[tuple[int, Message]]]] = []  # records of version 4, still empty
         self.loose: list[Any] = []  # the values whose keys nobody has looked at
 
     def records(self) -> list[dict[str, Any]]:
-        return [self.record(group, place) for place, group in enumerate(self.groups())]
-
-    def groups(self) -> list[list[int]]:
         """An answer goes on until the next user message; what a client is not shown does not end it."""
-        out: list[list[int]] = []
-        open_answer = False
+        out: list[dict[str, Any]] = []
+        answer: list[Any] | None = None  # the parts of the answer that is open
+        put = self.put
         for i, message in enumerate(self.messages):
-            role, marks = message.role, self.marks(message)
-            joins = role == "assistant" and not marks.get("starts")
-            if role == "user" and marks.get("steering") and self.profile in (None, "v7"):
-                joins = True
-            if joins and open_answer:
-                out[-1].append(i)
-            elif role == "assistant" or marks.get("shown") or (role == "user" and self.shows(message)):
-                out.append([i])
-                open_answer = role == "assistant"
+            role, marks = message.role, _NO_MARKS
+            if message.extra is not UNSET and NAME in message.extra:
+                marks = unpack(NAME, message.extra)[1]
+            if answer is not None and (self.joins(role, marks) if marks else role == "assistant"):
+                put(answer, message, i, marks, True)
+            elif role == "assistant" or role == "user" or marks.get("shown"):
+                put = _put_later if marks and self.is_old(marks) else self.put
+                parts: list[Any] = []
+                put(parts, message, i, marks, False)
+                if parts or role != "user" or marks.get("shown"):
+                    out.append(self.record(message, parts, len(out)))
+                    answer = parts if role == "assistant" else None
+        for record, pairs in self.old:
+            rest, marks = unpack(NAME, pairs[0][1].extra)
+            record.update(ai_sdk_ui_v4.write_message(pairs, self.answers, marks["v4"], write_part), **rest)
+            self.loose.append(record)
         return out
 
-    def shows(self, message: Message) -> bool:
-        for part in message.parts:
-            if type(part) in (TextPart, ToolCallPart) or write_part(part, "user") is not UNSET:
-                return True
-        return False
+    def joins(self, role: str, marks: dict[str, Any]) -> bool:
+        if role == "assistant":
+            return not marks.get("starts")
+        return role == "user" and bool(marks.get("steering")) and self.profile in (None, "v7")
 
-    def marks(self, message: Message) -> dict[str, Any]:
-        return unpack(NAME, message.extra)[1] if message.extra is not UNSET else _NO_MARKS
+    def is_old(self, marks: dict[str, Any]) -> bool:
+        return "v4" in marks and self.profile is None
 
-    def record(self, group: list[int], place: int) -> dict[str, Any]:
-        first = self.messages[group[0]]
+    def record(self, first: Message, parts: list[Any], place: int) -> dict[str, Any]:
         if first.extra is UNSET or NAME not in first.extra:
-            message_id = first.id if first.id is not UNSET else _made_id(place)
-            return {"id": message_id, "role": first.role, "parts": self.parts(group, first.role)}
+            made = first.id if first.id is not UNSET else f"hansard-{place + 1}"
+            return {"id": made, "role": first.role, "parts": parts}
         rest, marks = unpack(NAME, first.extra)
         out: dict[str, Any] = {}
         if first.id is not UNSET:
@@ -166,50 +167,47 @@ class _Writing:
             put(out, createdAt=first.created_at)
         if marks.get("metadata"):
             put(out, metadata=first.metadata)
-        if "v4" in marks and self.profile is None:
-            pairs = [(i, self.messages[i]) for i in group]
-            out.update(ai_sdk_ui_v4.write_message(pairs, self.answers, marks["v4"], write_part))
-            self.loose.append(out)
-        else:
-            self.loose.append(out.get("metadata"))
-            out["parts"] = self.parts(group, first.role)
-        self.loose.append(rest)
+        if self.is_old(marks):
+            self.old.append((out, parts))
+            return out
+        self.loose.append((out.get("metadata"), rest))
+        out["parts"] = parts
         out.update(rest)
         return out
 
-    def parts(self, group: list[int], role: str) -> list[Any]:
-        out: list[Any] = []
-        for i in group:
-            message = self.messages[i]
-            if message.extra is not UNSET and NAME in message.extra:
-                marks = self.marks(message)
-                if marks.get("steering") and len(group) > 1:
-                    out.append(write_steering(message))
-                    self.loose.append(out[-1])
-                    continue
-                step = marks.get("step", {})
-                if role == "assistant" and step is not False:
-                    out.append({"type": STEP, **(step if type(step) is dict else {})})
-                    self.loose.append(step)
-            elif role == "assistant":
-                out.append({"type": STEP})
-            answer = message.role == "assistant"
-            for j, part in enumerate(message.parts):
-                kind = type(part)
-                if kind is TextPart and part.extra is UNSET:
-                    out.append(
-                        {"type": "text", "text": part.text, "state": "done"}
-                        if answer
-                        else {"type": "text", "text": part.text}
-                    )
-                elif kind is ToolCallPart:
-                    self.calls += 1
-                    call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
-                    out.append(write_tool(part, self.answers.get((i, j)), call_id, self.loose))
-                elif (made := write_part(part, message.role)) is not UNSET:
-                    out.append(made)
-                    self.loose.append(made)
-        return out
+    def put(self, out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+        """The parts of a message into those of its record; in an answer a step begins with it."""
+        answer = message.role == "assistant"
+        if marks:
+            if joined and marks.get("steering"):
+                out.append(write_steering(message))
+                self.loose.append(out[-1])
+                return
+            step = marks.get("step")
+            if answer and step is not False:
+                out.append({"type": STEP, **(step if type(step) is dict else {})})
+                self.loose.append(step)
+        elif answer:
+            out.append({"type": STEP})
+        part: Any
+        for j, part in enumerate(message.parts):
+            kind = type(part)
+            if kind is TextPart and part.extra is UNSET:
+                words = {"type": "text", "text": part.text}
+                if answer:
+                    words["state"] = "done"
+                out.append(words)
+            elif kind is ToolCallPart:
+                self.calls += 1
+                call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
+                out.append(write_tool(part, self.answers.get((i, j)), call_id, self.loose))
+            elif (made := write_part(part, message.role)) is not UNSET:
+                out.append(made)
+                self.loose.append(made)
+
+
+def _put_later(out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+    out.append((i, message))
 
 
 # -- documents -----------------------------------------------------------------------------------------------------
@@ -244,14 +242,13 @@ def read(document: Any) -> Conversation:
         records, marks["shape"] = [document], "message"
     else:
         raise Unreadable("no list of messages", "$.messages")
-    messages: list[Message] = []
-    loose: list[Any] = [body]
+    turn = Turn()
     before = ""
     for i, record in enumerate(records):
-        before = _read_message(record, where, i, before, messages, loose)
-    if _FORBIDDEN in exact_json.encode(loose):
+        before = _read_message(record, where, i, before, turn)
+    if _FORBIDDEN in exact_json.encode((turn.loose, body)):
         marks["proto"] = True
-    return Conversation(messages=messages, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
+    return Conversation(messages=turn.out, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
 
 
 def write(conversation: Conversation, target: Target) -> Any:

@@ -219,7 +219,7 @@ def read_message(record: dict[str, Any], turn: Turn) -> list[str]:
             turn.add(part)
     except (Unfit, TypeError):
         pass
-    turn.end()
+    turn.first()
     made = turn.out[turn.start :]
     repeated = _repeats(list(enumerate(made)), answers_of(made))
     for name in _REPEATED:

@@ -22,150 +22,78 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.errors import Unreadable
-from hansard.formats.arguments import read_arguments, write_arguments
 from hansard.formats.contract import Format, Target
-from hansard.formats.provider_message_content import KINDS, NAME, read_content, read_part, write_content, write_part
+from hansard.formats.provider_message_content import KINDS, NAME, read_content, write_content
 from hansard.formats.provider_message_reasoning import (
     read_reasoning,
     read_signatures,
     write_reasoning,
     write_signatures,
 )
+from hansard.formats.provider_message_tools import Calls, read_call, read_result, write_call, write_result
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
-from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
 _ROLES = ("system", "developer", "user", "assistant")
-
-
-class _Calls:
-    """What the records say of tool calls: names by id, and the ids that results answer."""
-
-    def __init__(self, answered: frozenset[str] = frozenset()) -> None:
-        self.names: dict[Any, str] = {}
-        self.answered = answered
-
-    def learn(self, call_id: Any, name: Any) -> None:
-        if type(call_id) is str and type(name) is str:
-            self.names[call_id] = name
-
-
-# -- tools ---------------------------------------------------------------------------------------------------------
-
-
-def _read_call(item: Any, calls: _Calls) -> ToolCallPart | RawPart:
-    if type(item) is not dict or not ("name" in item or "arguments" in item):
-        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
-    rest = dict(item)
-    marks: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
-    given, name = rest.pop("arguments", UNSET), take_maybe_str(rest, "name")
-    call_id, link = take_maybe_str(rest, "id"), rest.get("call_id")
-    if type(link) is str:
-        if call_id is UNSET:
-            call_id, marks["id"] = rest.pop("call_id"), "call_id"
-        elif link in calls.answered and call_id not in calls.answered:
-            fields["id"], marks["id"] = call_id, "both"
-            call_id = rest.pop("call_id")
-    if type(given) is str:
-        fields["input"], fields["input_text"] = read_arguments(given)
-    else:
-        fields["input"] = given
-        marks["arguments"] = "missing" if given is UNSET else "data"
-    calls.learn(call_id, name)
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
-
-
-def _write_call(part: Any, calls: _Calls) -> Any:
-    if type(part) is RawPart:
-        return part.value
-    rest, marks = unpack(NAME, part.extra)
-    how, key = marks.get("arguments"), marks.get("id")
-    calls.learn(part.tool_call_id, part.tool_name)
-    out = put({}, name=part.tool_name)
-    if how == "data":
-        put(out, arguments=part.input)
-    elif how != "missing":
-        out["arguments"] = write_arguments(part)
-    if key == "both":
-        put(out, id=part.id, call_id=part.tool_call_id)
-    else:
-        put(out, **{"call_id" if key == "call_id" else "id": part.tool_call_id})
-    return {**out, **rest}
-
-
-def _read_result(record: dict[str, Any], calls: _Calls) -> ToolResultPart:
-    call_id, own_id = take_maybe_str(record, "call_id"), take_maybe_str(record, "id")
-    output, name = record.pop("content", UNSET), take_maybe_str(record, "name")
-    parts: Any = UNSET
-    marks: dict[str, Any] = {}
-    if call_id is UNSET and own_id is not UNSET:
-        call_id, own_id, marks["id"] = own_id, UNSET, True
-    known = calls.names.get(call_id, UNSET)
-    if name is UNSET:
-        name = known
-    elif name == known:
-        marks["name"] = True
-    if type(output) is list:
-        parts, output = [read_part(block) for block in output], UNSET
-    elif type(output) is not str:
-        marks["content"] = "data"
-    return ToolResultPart(
-        tool_call_id=call_id,
-        tool_name=name,
-        output=output,
-        content=parts,
-        is_error=False,
-        id=own_id,
-        extra=pack(NAME, record, marks),
-    )
-
-
-def _write_result(part: ToolResultPart, calls: _Calls) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
-    out: dict[str, Any] = {"role": "tool"}
-    if type(part.content) is list:
-        out["content"] = [made for made in map(write_part, part.content) if made is not UNSET]
-    elif type(part.output) is str or marks.get("content") == "data":
-        put(out, content=part.output)
-    else:
-        out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
-    if part.tool_call_id is not UNSET:
-        put(out, **{"id" if "id" in marks else "call_id": part.tool_call_id})
-        if "call_id" in out:
-            put(out, id=part.id)
-    if "name" in marks or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
-        put(out, name=part.tool_name)
-    return {**out, **rest}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_message(record: Any, place: str, i: int, calls: _Calls, out: list[Message]) -> None:
+def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Message]) -> None:
     """One record becomes one message; results of tools that follow one another become one message together."""
     if type(record) is not dict:
         raise Unreadable("a message expected", place.format(i))
     role = record.get("role")
     if type(role) is not str:
         raise Unreadable(f"no role {role!r}; it is a string such as user", f"{place.format(i)}.role")
+    if type(record.get("content")) is str and (quick := _read_plain(record, role, calls)) is not None:
+        if type(quick) is Message:
+            out.append(quick)
+        else:
+            _append_result(out, quick)
+        return
     taken = dict(record)
     del taken["role"]
     if role in _ROLES:
         out.append(_read_said(role, taken, calls))
     elif role == "tool":
-        result = _read_result(taken, calls)
-        if out and out[-1].role == "tool":
-            out[-1].parts.append(result)
-        else:
-            out.append(Message(role="tool", parts=[result]))
+        _append_result(out, read_result(taken, calls))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
 
 
-def _read_said(role: str, record: dict[str, Any], calls: _Calls) -> Message:
+def _read_plain(record: dict[str, Any], role: str, calls: Calls) -> Any:
+    """What nearly all records say, text, calls or the output of a call, quickly; None for all others."""
+    content = record["content"]
+    if len(record) == 2:
+        return Message(role=role, parts=[TextPart(text=content)]) if role in _ROLES else None
+    if len(record) > 3:
+        return None
+    if role == "tool":
+        if type(call_id := record.get("call_id")) is not str:
+            return None
+        name = calls.names.get(call_id, UNSET)
+        return ToolResultPart(tool_call_id=call_id, tool_name=name, output=content, is_error=False)
+    items = record.get("tool_calls")
+    if role not in _ROLES or type(items) is not list or not items:
+        return None
+    parts: list[Any] = [TextPart(text=content)] if content else []
+    for item in items:
+        parts.append(read_call(item, calls))
+    return Message(role=role, parts=parts)
+
+
+def _append_result(out: list[Message], result: ToolResultPart) -> None:
+    if out and out[-1].role == "tool":
+        out[-1].parts.append(result)
+    else:
+        out.append(Message(role="tool", parts=[result]))
+
+
+def _read_said(role: str, record: dict[str, Any], calls: Calls) -> Message:
     marks: dict[str, Any] = {}
     content, own_id = record.pop("content", UNSET), take_maybe_str(record, "id")
     thoughts: list[Any] = []
@@ -174,7 +102,7 @@ def _read_said(role: str, record: dict[str, Any], calls: _Calls) -> Message:
         thoughts = read_reasoning(record, marks)
         said = _read_refusal(record, marks)
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
-            said += [_read_call(item, calls) for item in record.pop("tool_calls")]
+            said += [read_call(item, calls) for item in record.pop("tool_calls")]
     parts = [*thoughts, *read_content(content, record, marks, bool(thoughts or said)), *said]
     if "extra" in record:
         read_signatures(record, parts, marks)
@@ -223,7 +151,7 @@ _PLACES = {"reasoning": 0, "thinking_blocks": 0, "refusal": 2, "tool_calls": 3}
 _KINDS = {ReasoningPart: 0, RefusalPart: 2, ToolCallPart: 3, ToolResultPart: 4}
 
 
-def _write_said(message: Message, known: _Calls, out: list[Any]) -> None:
+def _write_said(message: Message, known: Calls, out: list[Any]) -> None:
     rest, marks = unpack(NAME, message.extra)
     groups: tuple[list[Any], ...] = ([], [], [], [], [])
     for part in message.parts:
@@ -237,20 +165,41 @@ def _write_said(message: Message, known: _Calls, out: list[Any]) -> None:
     more = write_reasoning(thoughts, marks, record)
     more = _write_refusal(refusals, marks, record) or more
     if calls:
-        record["tool_calls"] = [_write_call(part, known) for part in calls]
+        record["tool_calls"] = [write_call(part, known) for part in calls]
         more = True
     body = write_content(content, marks, more)
     write_signatures(thoughts, content if body else [], calls, marks, record)
     if body or more or rest or not message.parts or body == "":
         out.append({**put({"role": message.role}, content=body, id=message.id), **record})
-    out.extend(_write_result(part, known) for part in results)
+    out.extend(write_result(part, known) for part in results)
 
 
-def _write_message(message: Message, known: _Calls, out: list[Any]) -> None:
+def _write_plain(message: Message, known: Calls) -> dict[str, Any] | None:
+    """What nearly all messages say, a text and perhaps calls, quickly; None for all others."""
+    if message.extra is not UNSET or message.id is not UNSET:
+        return None
+    text: str | None = None
+    calls: list[Any] = []
+    for part in message.parts:
+        if type(part) is TextPart and text is None and part.extra is part.signature is UNSET:
+            text = part.text
+        elif type(part) is ToolCallPart and part.signature is UNSET:
+            calls.append(write_call(part, known))
+        else:
+            return None
+    if calls:
+        return {"role": message.role, "content": text or "", "tool_calls": calls}
+    return {"role": message.role, "content": text} if text is not None else None
+
+
+def _write_message(message: Message, known: Calls, out: list[Any]) -> None:
     if message.role in _ROLES:
-        _write_said(message, known, out)
+        if (quick := _write_plain(message, known)) is not None:
+            out.append(quick)
+        else:
+            _write_said(message, known, out)
     elif message.role == "tool":
-        out.extend(_write_result(part, known) for part in message.parts if type(part) is ToolResultPart)
+        out.extend(write_result(part, known) for part in message.parts if type(part) is ToolResultPart)
     else:
         for part in message.parts:
             if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
@@ -275,7 +224,7 @@ def read(document: Any) -> Conversation:
             raise Unreadable("neither a message nor an object with a list of messages")
     if type(records) is not list:
         raise Unreadable("an object or a list expected")
-    calls = _Calls(frozenset(_answered(records)))
+    calls = Calls(records)
     messages: list[Message] = []
     place = {"object": "$.messages[{}]", "one": "$"}.get(marks.get("shape", ""), "$[{}]")
     for i, record in enumerate(records):
@@ -283,20 +232,11 @@ def read(document: Any) -> Conversation:
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 
-def _answered(records: list[Any]) -> list[str]:
-    ids = [
-        record.get("call_id", record.get("id"))
-        for record in records
-        if type(record) is dict and record.get("role") == "tool"
-    ]
-    return [given for given in ids if type(given) is str]
-
-
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list."""
     rest, marks = unpack(NAME, conversation.extra)
     records: list[Any] = []
-    known = _Calls()
+    known = Calls([])
     for message in conversation.messages:
         _write_message(message, known, records)
     shape = marks.get("shape")

@@ -19,374 +19,24 @@ would refuse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, kept, lacks, settle
-from hansard.formats.pydantic_parts import read_response, write_response
+from hansard.formats.pydantic_messages import Reading, Writing
 from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
-from hansard.formats.pydantic_requests import RoleRun, read_alone, read_request, write_request
-from hansard.formats.pydantic_signatures import provider_of, take_provider
-from hansard.formats.pydantic_usage import read_usage, write_usage
-from hansard.formats.residue import pack, take_maybe_str, unpack
-from hansard.model.conversation import Conversation, Message, ModelRef
-from hansard.model.parts import RawPart
-from hansard.model.times import is_time
-
-_NO_MODEL = ModelRef()
-_BEFORE = ("system", "developer")
-_FINISH = ("stop", "length", "content_filter", "tool_call", "error")
-_STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
-_NATIVE_STATES = {state: native for native, state in _STATES.items()}
+from hansard.formats.residue import pack, unpack
+from hansard.model.conversation import Conversation
 
 
-# -- messages ------------------------------------------------------------------------------------------------------
-
-
-_REQUEST = itemgetter("parts", "timestamp", "state", "conversation_id", "run_id", "metadata", "instructions")
-_RESPONSE = ("parts", "usage", "state", "conversation_id")
-_SAID = ("run_id", "metadata", "finish_reason", "model_name", "provider_name", "provider_response_id")
-
-
-class _Reading:
-    """One pass over a document."""
-
-    def __init__(self, dialect: Dialect, conversation_id: str | UnsetType) -> None:
-        self.dialect, self.conversation_id = dialect, conversation_id
-        self.given_id = None if conversation_id is UNSET else conversation_id
-        self.around = Around(dialect)
-        self.out: list[Message] = []
-        self.others = [key for key in dialect.defaults["response"] if key not in _RESPONSE and key not in _SAID]
-        self.nothing = [None] * (len(_SAID) + len(self.others))
-        self.response = itemgetter(*_RESPONSE, *_SAID, *self.others)
-
-    def read_request(self, record: dict[str, Any]) -> None:
-        """One request becomes a message for each role in it, in order."""
-        around = self.around
-        around.provider, around.model = UNSET, UNSET
-        try:
-            blocks, sent, state, whole, run_id, metadata, instructions = _REQUEST(record)
-        except KeyError:
-            return self.read_other_request(dict(record))
-        if len(record) != 8 or state != "complete" or whole != self.given_id or metadata is not None:
-            return self.read_other_request(dict(record))
-        if run_id is None:
-            run_id = UNSET
-        elif type(run_id) is not str:
-            return self.read_other_request(dict(record))
-        around.sent = sent if sent is not None and is_time(sent) else UNSET
-        rest = {} if instructions is None else {"instructions": instructions}
-        alone = read_alone(blocks[0], around) if len(blocks) == 1 else None
-        if alone is None or (self.out and self.out[-1].role in _BEFORE):
-            runs = read_request(blocks, around)
-            _settle_sent(sent, runs[0].at, rest)
-            return self.add_runs(runs, rest, {}, run_id, UNSET, UNSET)
-        role, part = alone
-        _settle_sent(sent, around.at, rest)
-        extra: Any = {NAME: rest} if rest else UNSET
-        self.out.append(Message(role=role, parts=[part], created_at=around.at, run_id=run_id, extra=extra))
-
-    def read_other_request(self, record: dict[str, Any]) -> None:
-        """A request that lacks a field, has an unknown one, or says more of the whole than usual."""
-        around = self.around
-        blocks = record.pop("parts")
-        marks: dict[str, Any] = {}
-        del record["kind"]
-        settle(self.dialect.defaults["request"], record, marks)
-        sent = record.pop("timestamp", UNSET)
-        around.sent = sent if is_time(sent) else UNSET
-        runs = read_request(blocks, around)
-        if sent is UNSET:
-            lacks(marks, "timestamp")
-        else:
-            _settle_sent(sent, runs[0].at, record)
-        run_id = take_maybe_str(record, "run_id")
-        state, metadata = _take_state(record), _take_metadata(record)
-        self.take_conversation(record, marks)
-        self.add_runs(runs, record, marks, run_id, state, metadata)
-
-    def add_runs(
-        self, runs: list[RoleRun], rest: dict[str, Any], marks: dict[str, Any], run_id: Any, state: Any, metadata: Any
-    ) -> None:
-        for k, run in enumerate(runs):
-            if k:
-                rest, marks, state, metadata = {}, {}, UNSET, UNSET
-            if run.prompts:
-                marks.update(run.marks())
-            message = Message(
-                role=run.role,
-                parts=run.parts,
-                created_at=run.at,
-                run_id=run_id,
-                state=state,
-                metadata=metadata,
-                extra=pack(NAME, dict(rest), marks) if rest or marks else UNSET,
-            )
-            if bool(k) != _shares_request(self.out[-1] if self.out else None, message):
-                message = replace(message, extra=pack(NAME, rest, {**marks, "joined": bool(k)}))
-            self.out.append(message)
-
-    def read_response(self, record: dict[str, Any]) -> None:
-        message = self.read_usual_response(record)
-        self.out.append(message if message is not None else self.read_other_response(dict(record)))
-
-    def read_usual_response(self, record: dict[str, Any]) -> Message | None:
-        """An answer with all its fields and no others, each of the kind it should be."""
-        at = record.get("timestamp", UNSET)
-        try:
-            blocks, usage, state, whole, *said = self.response(record)
-        except KeyError:
-            return None
-        if len(record) != 5 + len(said) + (at is not UNSET) or type(usage) is not dict:
-            return None
-        if state != "complete" or whole != self.given_id or (at is not UNSET and not is_time(at)):
-            return None
-        around = self.around
-        around.at, around.provider, around.model = at, UNSET, UNSET
-        fields: dict[str, Any] = {}
-        if said != self.nothing:
-            found = self.read_said(said)
-            if found is None:
-                return None
-            fields = found
-        return Message(
-            role="assistant", parts=read_response(blocks, around), created_at=at, usage=read_usage(usage), **fields
-        )
-
-    def read_said(self, said: list[Any]) -> dict[str, Any] | None:
-        """What an answer says of itself as fields of a message; None when one of them is of another kind."""
-        run_id, metadata, reason, name, native, answer = said[:6]
-        if metadata is not None or (reason is not None and reason not in _FINISH):
-            return None
-        for value in (run_id, name, native, answer):
-            if value is not None and type(value) is not str:
-                return None
-        rest = {key: value for key, value in zip(self.others, said[6:], strict=True) if value is not None}
-        provider = native if native is None else provider_of(native)
-        if provider != native:
-            rest["provider_name"] = native
-        model = ModelRef(provider=_or_unset(provider), name=_or_unset(name), response_id=_or_unset(answer))
-        self.around.provider, self.around.model = _or_unset(native), model.name
-        return {
-            "model": model if model != _NO_MODEL else UNSET,
-            "finish_reason": _or_unset(reason),
-            "run_id": _or_unset(run_id),
-            "extra": {NAME: rest} if rest else UNSET,
-        }
-
-    def read_other_response(self, record: dict[str, Any]) -> Message:
-        blocks = record.pop("parts")
-        marks: dict[str, Any] = {}
-        del record["kind"]
-        settle(self.dialect.defaults["response"], record, marks)
-        provider, named = take_provider(record)
-        model = ModelRef(
-            provider=provider,
-            name=take_maybe_str(record, "model_name"),
-            response_id=take_maybe_str(record, "provider_response_id"),
-        )
-        around = self.around
-        around.at, around.provider, around.model = _take_time(record), named.get("provider_name", provider), model.name
-        usage: Any = record.get("usage", UNSET)
-        if usage is UNSET:
-            lacks(marks, "usage")
-        elif type(usage) is dict:
-            usage = read_usage(record.pop("usage"))
-        else:
-            usage = UNSET
-        reason = record.get("finish_reason")
-        if type(reason) is str and reason in _FINISH:
-            del record["finish_reason"]
-        else:
-            reason = UNSET
-        run_id, state, metadata = take_maybe_str(record, "run_id"), _take_state(record), _take_metadata(record)
-        self.take_conversation(record, marks)
-        record.update(named)
-        return Message(
-            role="assistant",
-            parts=read_response(blocks, around),
-            created_at=around.at,
-            model=model if model != _NO_MODEL else UNSET,
-            usage=usage,
-            finish_reason=reason,
-            run_id=run_id,
-            state=state,
-            metadata=metadata,
-            extra=pack(NAME, record, marks),
-        )
-
-    def read_other(self, record: dict[str, Any]) -> None:
-        """A message of a kind that is not known yet."""
-        raw = RawPart(format=NAME, value=record)
-        self.out.append(Message(role="event", parts=[raw], extra={NAME: {"$": {"record": True}}}))
-
-    def take_conversation(self, record: dict[str, Any], marks: dict[str, Any]) -> None:
-        """The id of the conversation is said once; a message that has another, or none, keeps that."""
-        given = record.get("conversation_id", UNSET)
-        if given is not UNSET and given == self.conversation_id:
-            del record["conversation_id"]
-        elif given is UNSET and self.conversation_id is not UNSET and not is_absent(marks, "conversation_id"):
-            record["conversation_id"] = None
-
-
-def _or_unset(value: Any) -> Any:
-    return UNSET if value is None else value
-
-
-def _settle_sent(sent: Any, at: str | UnsetType, rest: dict[str, Any]) -> None:
-    """The time of a request is residue when it is not that of its first part."""
-    if sent != (None if at is UNSET else at):
-        rest["timestamp"] = sent
-
-
-def _take_time(record: dict[str, Any]) -> str | UnsetType:
-    return record.pop("timestamp") if is_time(record.get("timestamp")) else UNSET
-
-
-def _take_state(record: dict[str, Any]) -> str | UnsetType:
-    state = record.get("state")
-    if type(state) is str and state in _STATES:
-        del record["state"]
-        return _STATES[state]
-    return UNSET
-
-
-def _take_metadata(record: dict[str, Any]) -> dict[str, Any] | UnsetType:
-    return record.pop("metadata") if type(record.get("metadata")) is dict else UNSET
-
-
-def _shares_request(before: Message | None, message: Message) -> bool:
-    """Is the message, when nothing says otherwise, part of the same request as the one before it?"""
-    return (
-        before is not None
-        and before.role in _BEFORE
-        and message.role == "user"
-        and before.run_id == message.run_id
-        and message.metadata is UNSET
-        and message.state is UNSET
-        and not unpack(NAME, message.extra)[0]
-    )
-
-
-def _leave_out(keys: Iterable[str], out: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any]) -> None:
-    """Take out what the document did not have, unless there is something to say now."""
-    for key in keys:
-        if is_absent(marks, key) and out[key] is usual.get(key, out[key]):
-            del out[key]
-
-
-class _Writing:
-    """One pass over a conversation."""
-
-    def __init__(self, conversation: Conversation, dialect: Dialect) -> None:
-        self.dialect, self.around = dialect, Around(dialect, conversation.messages)
-        self.conversation_id = None if conversation.id is UNSET else conversation.id
-        whole = {"conversation_id": self.conversation_id}
-        request, response = dialect.defaults["request"], dialect.defaults["response"]
-        self.request = {"parts": None, **request, **whole, "kind": "request", "timestamp": None}
-        self.response = {"parts": None, "usage": None, **response, **whole, "kind": "response"}
-        self.out: list[Any] = []
-
-    def write(self, messages: list[Message]) -> list[Any]:
-        before: Message | None = None
-        for i, message in enumerate(messages):
-            if message.role == "assistant":
-                self.write_response(i, message)
-                before = None
-            elif message.role == "event":
-                if self.write_other(message):
-                    before = None
-            else:
-                self.write_request(i, message, before)
-                before = message
-        return self.out
-
-    def write_request(self, i: int, message: Message, before: Message | None) -> None:
-        at: Any = message.created_at
-        if at is not UNSET and not is_time(at):
-            at = UNSET
-        self.around.at = at
-        parts = write_request(i, message, self.around)
-        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else ({}, {})
-        joined = marks.get("joined")
-        if before is not None and (joined if type(joined) is bool else _shares_request(before, message)):
-            self.out[-1]["parts"] += parts
-            return
-        out = self.request.copy()
-        out["parts"] = parts
-        if at is not UNSET:
-            out["timestamp"] = at
-        if message.state == "interrupted":
-            out["state"] = "interrupted"
-        self.put_common(out, message)
-        if marks:
-            _leave_out(("timestamp",), out, marks, {})
-            _leave_out(self.dialect.defaults["request"], out, marks, self.request)
-        out.update(rest)
-        self.out.append(out)
-
-    def write_response(self, i: int, message: Message) -> None:
-        at: Any = message.created_at
-        if at is not UNSET and not is_time(at):
-            at = UNSET
-        self.around.at = at
-        out = self.response.copy()
-        out["parts"] = write_response(i, message, self.around)
-        out["usage"] = write_usage(message.usage)
-        if at is not UNSET:
-            out["timestamp"] = at
-        if (model := message.model) is not UNSET:
-            for key, value in (
-                ("model_name", model.name),
-                ("provider_name", model.provider),
-                ("provider_response_id", model.response_id),
-            ):
-                if value is not UNSET:
-                    out[key] = value
-        if message.finish_reason is not UNSET and message.finish_reason in _FINISH:
-            out["finish_reason"] = message.finish_reason
-        if message.state is not UNSET and message.state in _NATIVE_STATES:
-            out["state"] = _NATIVE_STATES[message.state]
-        self.put_common(out, message)
-        self.out.append(out)
-        if message.extra is UNSET:
-            return
-        rest, marks = unpack(NAME, message.extra)
-        if marks:
-            if message.usage is UNSET:
-                _leave_out(("usage",), out, marks, {})
-            _leave_out(self.dialect.defaults["response"], out, marks, self.response)
-        out.update(kept(rest, self.dialect))
-
-    def put_common(self, out: dict[str, Any], message: Message) -> None:
-        if message.run_id is not UNSET:
-            out["run_id"] = message.run_id
-        if message.metadata is not UNSET:
-            out["metadata"] = message.metadata
-
-    def write_other(self, message: Message) -> bool:
-        if unpack(NAME, message.extra)[1].get("record") is not True or len(message.parts) != 1:
-            return False
-        part = message.parts[0]
-        if type(part) is not RawPart or part.format != NAME or type(part.value) is not dict:
-            return False
-        self.out.append(part.value)
-        return True
-
-
-# -- documents -----------------------------------------------------------------------------------------------------
-
-
-def _profile_of(records: list[dict[str, Any]]) -> str:
+def _profile_of(records: list[Any]) -> str:
     """The release that wrote a document: 2.62 when a field of 2.66 is missing wherever it could be."""
     tells = False
     for record in records:
+        if type(record) is not dict:
+            continue
         blocks = record["parts"] if type(record.get("parts")) is list else []
         if record.get("kind") == "response":
             if "model_id" in record or "canonical_system" in record:
@@ -405,31 +55,36 @@ def _profile_of(records: list[dict[str, Any]]) -> str:
     return "2.62" if tells else NEWEST
 
 
+def _conversation_of(records: list[Any]) -> str | UnsetType:
+    """The id of the conversation, from the first message that has it."""
+    for record in records:
+        if type(record) is dict and type(record.get("conversation_id")) is str:
+            if record.get("kind") in ("request", "response"):
+                return record["conversation_id"]  # type: ignore[no-any-return]
+    return UNSET
+
+
 def read(document: Any) -> Conversation:
     """A list of requests and responses."""
     if type(document) is not list:
         raise Unreadable("a list of messages expected")
-    conversation_id: Any = UNSET
+    profile, conversation_id = _profile_of(document), _conversation_of(document)
+    reading = Reading(DIALECTS[profile], conversation_id)
     for i, record in enumerate(document):
-        if type(record) is not dict:
-            raise Unreadable("a message expected", f"$[{i}]")
-        kind = record.get("kind")
-        if type(kind) is not str:
-            raise Unreadable("no kind; it is request or response", f"$[{i}].kind")
-        known = kind == "request" or kind == "response"
-        if known and type(record.get("parts")) is not list:
-            raise Unreadable("no list of parts", f"$[{i}].parts")
-        if conversation_id is UNSET and known and type(record.get("conversation_id")) is str:
-            conversation_id = record["conversation_id"]
-    profile = _profile_of(document)
-    reading = _Reading(DIALECTS[profile], conversation_id)
-    for record in document:
-        if record["kind"] == "request":
-            reading.read_request(record)
-        elif record["kind"] == "response":
-            reading.read_response(record)
-        else:
+        kind = record.get("kind") if type(record) is dict else None
+        if kind == "request" or kind == "response":
+            if type(record.get("parts")) is not list:
+                raise Unreadable("no list of parts", f"$[{i}].parts")
+            if kind == "request":
+                reading.read_request(record)
+            else:
+                reading.read_response(record)
+        elif type(kind) is str:
             reading.read_other(record)
+        elif type(record) is dict:
+            raise Unreadable("no kind; it is request or response", f"$[{i}].kind")
+        else:
+            raise Unreadable("a message expected", f"$[{i}]")
     marks = {} if profile == NEWEST else {"profile": profile}
     return Conversation(messages=reading.out, id=conversation_id, extra=pack(NAME, {}, marks))
 
@@ -438,7 +93,7 @@ def write(conversation: Conversation, target: Target) -> list[Any]:
     """A list of requests and responses as the wanted release writes it, else the one it was read from."""
     profile = target.profile or unpack(NAME, conversation.extra)[1].get("profile")
     dialect = DIALECTS.get(profile) if type(profile) is str else None
-    return _Writing(conversation, dialect or DIALECTS[NEWEST]).write(conversation.messages)
+    return Writing(conversation, dialect or DIALECTS[NEWEST]).write(conversation.messages)
 
 
 def fits(document: Any) -> int:

@@ -58,13 +58,14 @@ class Dialect:
 def _usual(own: int, defaults: dict[str, Any]) -> Callable[[dict[str, Any], int], bool]:
     """The defaults are strings and nulls, which nothing else is equal to."""
     count, wanted = own + len(defaults), tuple(defaults.values())
-    if len(defaults) < 2:
-        return lambda block, more: len(block) == count + more and defaults.items() <= block.items()
-    found = itemgetter(*defaults)
+    if not defaults:
+        return lambda block, more: len(block) == count + more
+    found: Callable[[dict[str, Any]], Any] = itemgetter(*defaults)
+    expected: Any = wanted if len(wanted) > 1 else wanted[0]  # as itemgetter gives them
 
     def usual(block: dict[str, Any], more: int) -> bool:
         try:
-            return len(block) == count + more and bool(found(block) == wanted)
+            return len(block) == count + more and found(block) == expected  # type: ignore[no-any-return]
         except KeyError:
             return False
 
@@ -124,10 +125,10 @@ def taken(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def settle(defaults: dict[str, Any], block: dict[str, Any], marks: dict[str, Any]) -> None:
-    """Drop the fields that have their default value; remember those that are not there."""
+    """Drop the fields that have their default value (-0.0 is not 0.0); remember those that are not there."""
     for key, default in defaults.items():
         value = block.get(key, UNSET)
-        if value is default or (type(value) is type(default) and value == default):
+        if value is default or (type(value) is type(default) and value == default and str(value) == str(default)):
             del block[key]
         elif value is UNSET:
             lacks(marks, key)

@@ -223,7 +223,7 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
     return runs or [RoleRun("user", around.sent)]
 
 
-def read_alone(block: Any, around: Around) -> tuple[str, Part] | None:
+def read_alone(block: Any, around: Around) -> tuple[str, Any] | None:
     """`(role, part)` for the only part of a request; None when it is no usual prompt of the user's or result."""
     if type(block) is not dict:
         return None

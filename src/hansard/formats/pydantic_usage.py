@@ -37,8 +37,11 @@ _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_toke
 
 def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
     """Usage with nothing but zeros says nothing. Input counts what was cached, as ours does."""
-    if encode(value) == _NOTHING:
-        return UNSET
+    try:
+        if encode(value) == _NOTHING:  # False and 0.0 are equal to 0 as values, not as words
+            return UNSET
+    except (OverflowError, ValueError, RecursionError):
+        pass
     rest = dict(value)
     marks: dict[str, Any] = {}
     fields: dict[str, Any] = {}

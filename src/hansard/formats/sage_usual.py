@@ -105,7 +105,7 @@ def read_usual(record: Record, place: Place) -> Message | None:
     if body is not UNSET:
         if body.content or (calls is UNSET and results is UNSET):
             parts.append(TextPart(text=body.content))
-        elif False:
+        elif calls is UNSET:
             return None
         if body.role != role:
             return None

@@ -25,6 +25,7 @@ from hansard.streams.deltas import (
     PartDelta,
     PartEnd,
     PartStart,
+    StepReset,
     StepStart,
 )
 
@@ -73,6 +74,7 @@ class Accumulator:
             PartEnd: self._on_end,
             MessageStart: self._on_message_start,
             StepStart: self._on_step,
+            StepReset: self._on_reset,
             MessageDelta: self._on_message_delta,
             MessageEnd: self._on_message_end,
             Failure: self.failures.append,
@@ -127,6 +129,9 @@ class Accumulator:
     def _on_step(self, delta: StepStart) -> None:
         if self._steps[-1]:
             self._steps.append([])
+
+    def _on_reset(self, delta: StepReset) -> None:
+        self._steps[-1] = []
 
     def _on_message_delta(self, delta: MessageDelta) -> None:
         for name in ("usage", "finish_reason", "metadata"):

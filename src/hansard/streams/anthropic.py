@@ -129,7 +129,8 @@ class AnthropicDecoder(EventDecoder):
         return messages
 
     def _grow(self, block: _Block, text: str) -> None:
-        block.pieces.append(text)
+        if text:
+            block.pieces.append(text)
         self.emit(PartDelta(key=block.key, text=text))
 
     def _message_start(self, event: dict[str, Any]) -> None:
@@ -148,6 +149,10 @@ class AnthropicDecoder(EventDecoder):
         self._stopped = False
         self._open = {}
         self._bodies.append((body, []))
+        for i, block in enumerate(body.get("content") or []):  # calls that a tool of the provider made come first
+            part, key = read_block(block, {}), f"{len(self._bodies)}.first.{i}"
+            self.emit(PartStart(key=key, part=part))
+            self.emit(PartEnd(key=key, part=part))
 
     def _block_start(self, event: dict[str, Any]) -> None:
         if not self._bodies:

@@ -2,9 +2,11 @@
 
     message-start   the answer begins: its id and model, as far as they are known
     step-start      another request to the model inside the same answer (the AI SDK's steps)
+    step-reset      what the present step said so far is void: it will be said again
     part-start      a part opens; `part` is what is known of it, its growing text still empty
     part-delta      the text of an open part grows: text, reasoning and refusal their text, a tool call its input
-    part-end        a part is whole; `part` says it all where the pieces alone would not
+    part-end        a part is whole; `part` says it all where the pieces alone would not; it comes again when a whole
+                    part changes (a call is approved, a preliminary result is followed by another)
     message-delta   usage, finish reason or metadata, as they become known
     failure         something went wrong; what was received stays
     other           an event that means nothing here, kept word for word (a ping, an unknown event)
@@ -35,6 +37,10 @@ class MessageStart(Event, frozen=True, kw_only=True, tag="message-start"):
 
 
 class StepStart(Event, frozen=True, kw_only=True, tag="step-start"):
+    pass
+
+
+class StepReset(Event, frozen=True, kw_only=True, tag="step-reset"):
     pass
 
 
@@ -78,5 +84,15 @@ class End(Event, frozen=True, kw_only=True, tag="end"):
 
 
 Delta: TypeAlias = (
-    MessageStart | StepStart | PartStart | PartDelta | PartEnd | MessageDelta | Failure | Other | MessageEnd | End
+    MessageStart
+    | StepStart
+    | StepReset
+    | PartStart
+    | PartDelta
+    | PartEnd
+    | MessageDelta
+    | Failure
+    | Other
+    | MessageEnd
+    | End
 )

@@ -6,8 +6,9 @@ a whole answer cannot differ. Nothing raises out of `feed`: what is no event bec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -23,11 +24,23 @@ _DONE = b"[DONE]"
 _BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, HansardError)
 
 
+class Reader(Protocol):
+    """Cuts bytes into events."""
+
+    def feed(self, data: bytes) -> list[Event]: ...
+    def finish(self) -> list[Event]: ...
+
+
 class LineReader:
-    """JSON lines in any cut, in the manner of `SSEReader`."""
+    """JSON lines in any cut, in the manner of `SSEReader`.
+
+    A value that is spread over lines (as error bodies are) is one event; a line that is whole again ends a broken one.
+    """
 
     def __init__(self) -> None:
         self._tail: list[bytes] = []
+        self._held: list[bytes] = []
+        self._depth = 0
 
     def feed(self, data: bytes) -> list[Event]:
         """The lines that end in these bytes."""
@@ -36,12 +49,46 @@ class LineReader:
             return []
         *lines, rest = b"".join([*self._tail, data]).split(b"\n")
         self._tail = [rest] if rest else []
-        return [Event(data=line) for line in lines if line.strip()]
+        return self._take(lines)
 
     def finish(self) -> list[Event]:
         """The last line, which nothing ended."""
         tail, self._tail = b"".join(self._tail), []
-        return [Event(data=tail)] if tail.strip() else []
+        events = self._take([tail])
+        held, self._held = self._held, []
+        return [*events, Event(data=b"\n".join(held))] if held else events
+
+    def _take(self, lines: list[bytes]) -> list[Event]:
+        events: list[Event] = []
+        for line in lines:
+            if self._held or (line[:1] == b"{" and not line.endswith((b"}", b"}\r"))):
+                self._hold(line, events)
+            elif line.strip():
+                events.append(Event(data=line))
+        return events
+
+    def _hold(self, line: bytes, events: list[Event]) -> None:
+        if self._held and line[:1] == b"{" and _is_json(line):
+            events += [Event(data=b"\n".join(self._held)), Event(data=line)]
+            self._held, self._depth = [], 0
+            return
+        self._held.append(line)
+        bare = _STRINGS.sub(b"", line)
+        self._depth += sum(map(bare.count, (b"{", b"["))) - sum(map(bare.count, (b"}", b"]")))
+        if self._depth <= 0:
+            events.append(Event(data=b"\n".join(self._held)))
+            self._held, self._depth = [], 0
+
+
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        exact_json.decode(line)
+    except HansardError:
+        return False
+    return True
 
 
 class EventDecoder:
@@ -50,7 +97,7 @@ class EventDecoder:
     name = ""
 
     def __init__(self) -> None:
-        self._reader: SSEReader | LineReader | None = None
+        self._reader: Reader | None = None
         self._head = b""
         self._out: list[Delta] = []
         self._failures: list[Failure] = []
@@ -75,6 +122,13 @@ class EventDecoder:
         """Has the end been said? Asked when the bytes end."""
         return False
 
+    def settle(self, messages: list[Message]) -> None:
+        """Give out what is sure only now that the answer is whole."""
+
+    def reader(self, begin: bytes) -> Reader:
+        """What cuts the bytes into events, by how they begin."""
+        return LineReader() if begin[:1] in b"{[" else SSEReader()
+
     # -- what the caller uses --------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> list[Delta]:
@@ -84,7 +138,7 @@ class EventDecoder:
             begin = self._head.lstrip(b"\xef\xbb\xbf \t\r\n")
             if not begin:
                 return []
-            self._reader = LineReader() if begin[:1] in b"{[" else SSEReader()
+            self._reader = self.reader(begin)
             data, self._head = self._head, self._head[:200]
         for event in self._reader.feed(data):
             self._take(event)
@@ -122,11 +176,12 @@ class EventDecoder:
         if self._over:
             return
         self._over = True
+        messages: list[Message] = []
         try:
             messages = self.whole()
+            self.settle(messages)
         except _BROKEN as error:
             self.fail(f"the answer cannot be read: {error!r}")
-            messages = []
         if self._failures:
             errors: list[Any] = [DataPart(name="error", data=failure.text) for failure in self._failures]
             last = messages[-1] if messages else Message(role="assistant", parts=[])
@@ -142,6 +197,9 @@ class EventDecoder:
 
     def _take(self, event: Event) -> None:
         data = event.data
+        if self._over:  # nothing can be added after the end
+            self.emit(Other(format=self.name, value=data.decode("utf-8", "replace")))
+            return
         if data == _DONE:
             self._events += 1
             self.on_done()

@@ -34,6 +34,7 @@ class SSEReader:
         self._begun = False
         self._data: list[bytes] = []
         self._event = ""
+        self._named = (b"", "")  # the last line that named a type: most lines that do are the same
         self._id: str | None = None
         self._retry: int | None = None
 
@@ -86,10 +87,13 @@ class SSEReader:
         return events
 
     def _field(self, line: bytes) -> None:
+        if line == self._named[0]:
+            self._event = self._named[1]
+            return
         name, _, raw = line.partition(b":")
         value = raw.removeprefix(b" ").decode("utf-8", "replace")
         if name == b"event":
-            self._event = value
+            self._event, self._named = value, (line, value)
         elif name == b"id":
             self._id = value if "\0" not in value else self._id
         elif name == b"retry" and value.isascii() and value.isdigit():

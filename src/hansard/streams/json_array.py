@@ -1,0 +1,81 @@
+"""One JSON array that comes piece by piece: each of its items is an event as soon as it is whole.
+
+    [{"candidates": ...},
+    {"candidates": ...}]
+
+Only brackets and the ends of strings are looked for, each byte once, however the bytes are cut.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hansard.streams.sse import Event
+
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_TO_QUOTE = re.compile(rb"(?:[^\"\\]++|\\.)*+", re.DOTALL)
+_OPEN, _ARRAY, _QUOTE = b"{[", ord("["), ord('"')
+
+
+class ArrayReader:
+    """`feed` any cut of the bytes, get the items that are whole; `finish` gives one that the bytes ended in.
+
+    >>> reader = ArrayReader()
+    >>> [event.data for event in reader.feed(b'[{"a":"]"},{"b"')], [event.data for event in reader.finish()]
+    ([b'{"a":"]"}'], [b'{"b"'])
+    """
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._at = 0
+        self._quoted = self._inside = False
+        self._start = -1
+        self._depth = 0
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The items that end in these bytes."""
+        self._bytes += data
+        held = self._bytes
+        events: list[Event] = []
+        while True:
+            if self._quoted:
+                self._at = self._end_of(_TO_QUOTE)
+                if self._at >= len(held) or held[self._at] != _QUOTE:
+                    break  # the string goes on, or a backslash waits for what it escapes
+                self._quoted = False
+                self._at += 1
+            self._at = self._end_of(_TO_BRACKET)
+            if self._at >= len(held):
+                break
+            bracket, place = held[self._at], self._at
+            self._at += 1
+            if bracket == _QUOTE:
+                self._quoted = True
+            elif bracket in _OPEN:
+                if self._start < 0 and bracket == _ARRAY and not self._inside:
+                    self._inside = True
+                    continue
+                if self._start < 0:
+                    self._start = place
+                self._depth += 1
+            elif self._start < 0:
+                self._inside = False
+            else:
+                self._depth -= 1
+                if not self._depth:
+                    events.append(Event(data=bytes(held[self._start : self._at])))
+                    self._start = -1
+        done = self._at if self._start < 0 else self._start
+        del held[:done]
+        self._at -= done
+        self._start = -1 if self._start < 0 else 0
+        return events
+
+    def _end_of(self, pattern: re.Pattern[bytes]) -> int:
+        found = pattern.match(self._bytes, self._at)
+        return found.end() if found is not None else self._at
+
+    def finish(self) -> list[Event]:
+        """The item that the bytes ended in."""
+        rest, self._bytes = bytes(self._bytes), bytearray()
+        return [Event(data=rest)] if self._start >= 0 else []

@@ -1,0 +1,53 @@
+"""Live objects of another library as plain data, without importing that library.
+
+Dataclasses are written by the pydantic that is already loaded, as their owner would write them; where there is none,
+field by field: bytes in base64, times in ISO 8601, functions as null.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import sys
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """The object as JSON data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        adapter = _adapter(type(value))
+        if adapter is not None:
+            return adapter.dump_python(value, mode="json")
+    elif hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return _by_field(value)
+
+
+@cache
+def _adapter(kind: type) -> Any:
+    pydantic = sys.modules.get("pydantic")
+    return pydantic.TypeAdapter(kind) if pydantic is not None else None
+
+
+def _by_field(value: Any) -> Any:
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {key.removeprefix("_"): _by_field(item) for key, item in fields.items()}
+    if isinstance(value, Mapping):
+        return {str(key): _by_field(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_by_field(item) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, (datetime, date)):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, Enum):
+        return _by_field(value.value)
+    return None if callable(value) else str(value) if isinstance(value, Decimal) else repr(value)

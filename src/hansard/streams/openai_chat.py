@@ -1,0 +1,410 @@
+"""The stream of Chat Completions, with the dialects of those who speak it too: `chat.completion.chunk` events.
+
+    choices[].delta         content, refusal, reasoning (any key of the format), audio, tool_calls, function_call grow
+    choices[].message       a whole answer, where nothing was streamed; beside a delta it only repeats
+    finish_reason           why it ended; logprobs are appended, other things about the choice replaced
+    usage                   in any chunk, with or without choices; the last one holds
+    error                   a failure, alone or beside choices
+    obfuscation             padding, left out
+    [DONE]                  the end; without it a finish reason is one
+
+Any part may grow until the end, so all parts end together. The first choice is the message; pieces of other choices
+are given out as `other`, and `body` has them whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.openai_chat_content import NAME
+from hansard.formats.residue import unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Message, ModelRef
+from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
+from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
+from hansard.streams.event_decoder import EventDecoder, read_whole
+from hansard.streams.openai_chat_calls import Call, Calls
+from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge, settled
+from hansard.streams.openai_chat_quick import CallPiece, Chunk, is_known, read_chunk
+from hansard.streams.repeats import Repeats, under
+
+_REASONING = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")  # the first that speaks is read
+_RANKS = {key: rank for rank, key in enumerate(_REASONING)}
+_GROWS = {key: under(key) for key in ("content", "reasoning_content", "reasoning", "arguments")}
+
+
+# -- a choice --------------------------------------------------------------------------------------------------------
+
+
+class _Choice:
+    """One choice as far as it came."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.fields: dict[str, Any] = {}
+        self.message: dict[str, Any] = {}
+        self.calls = Calls()
+        self.speaks = len(_REASONING)  # the rank of the key whose reasoning is given out
+
+    def native(self) -> dict[str, Any]:
+        """The choice as a whole answer would have it."""
+        message = {"role": "assistant", **settled(self.message)}
+        if self.calls.all:
+            message["tool_calls"] = [call.native() for call in self.calls.all]
+        about = {key: value for key, value in self.fields.items() if key != "finish_reason" or value is not None}
+        return {"index": self.index, **about, "message": message}
+
+
+class OpenAIChatDecoder(EventDecoder):
+    """One answer."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._body: dict[str, Any] = {}
+        self._choices: dict[int, _Choice] = {}
+        self._first: _Choice | None = None
+        self._started: dict[str, None] = {}
+        self._repeats = Repeats()
+        self._grows: tuple[str, list[str]] = "", []
+        self._told: Any = None
+        self._handlers = {
+            "content": self._content,
+            "refusal": self._refusal,
+            "reasoning_content": self._reasoning,
+            "reasoning": self._reasoning,
+            "reasoning_details": self._reasoning_list,
+            "thinking_blocks": self._reasoning_list,
+            "tool_calls": self._tool_calls,
+            "function_call": self._function_call,
+            "audio": self._audio,
+        }
+
+    def quick(self, data: bytes) -> bool:
+        text = self._repeats.text(data)
+        if text is None:
+            return self._quick(data)
+        key, pieces = self._grows
+        pieces.append(text)
+        self._out.append(PartDelta(key=key, text=text))
+        return True
+
+    def _quick(self, data: bytes) -> bool:
+        chunk, first = read_chunk(data), self._first
+        if chunk is None or first is None:
+            return False
+        said, message = chunk.choices[0], first.message
+        if said.index != 0 or (said.logprobs is None and "logprobs" not in first.fields):
+            return False
+        delta = said.delta
+        if (delta.role and delta.role != message.get("role")) or not is_known(chunk, self._body):
+            return False
+        if delta.refusal is None and "refusal" not in message:
+            return False
+        growing, words = "", ""
+        for key, text in (
+            ("content", delta.content),
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+        ):
+            if text is UNSET:
+                continue
+            if text is None:
+                if key not in message:
+                    return False
+            elif type(message.get(key)) is not Pieces or (text and growing):
+                return False
+            elif text:
+                growing, words = key, text
+        if delta.tool_calls is not UNSET:
+            return not growing and self._quick_call(first, delta.tool_calls[0], data, chunk)
+        if not growing:
+            return False
+        key = "text.0" if growing == "content" else "reasoning.0"
+        if key not in self._started or (growing != "content" and first.speaks != _RANKS[growing]):
+            return False
+        message[growing].append(words)
+        self._out.append(PartDelta(key=key, text=words))
+        self._grows = key, message[growing]
+        self._repeats.learn(data, _GROWS[growing], "obfuscation", chunk.obfuscation)
+        return True
+
+    def _quick_call(self, choice: _Choice, item: CallPiece, data: bytes, chunk: Chunk) -> bool:
+        call, function = choice.calls.by_index.get(item.index), item.function
+        if call is None or not call.started or (item.id and item.id != call.id):
+            return False
+        if item.type and item.type != call.fields.get("type"):
+            return False
+        if function.name and not (item.id and call.is_named(function.name)):
+            return False
+        inner = call.fields.get("function")
+        if type(inner) is not dict or inner.get("arguments") is not call.pieces:
+            return False
+        call.pieces.append(function.arguments)
+        if function.arguments:
+            self._out.append(PartDelta(key=call.key, text=function.arguments))
+            self._grows = call.key, call.pieces
+            self._repeats.learn(data, _GROWS["arguments"], "obfuscation", chunk.obfuscation)
+        return True
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def handle(self, event: Any, kind: str) -> None:
+        self._repeats.forget()
+        if type(event) is not dict:
+            self.emit(Other(format=NAME, value=event))
+            return
+        choices = event.get("choices")
+        failed = self._error(event, kind)
+        if type(choices) is not list and "usage" not in event and not _is_chunk(event):
+            if not failed:
+                self.emit(Other(format=NAME, value=event))
+            return
+        merge(self._body, {key: value for key, value in event.items() if key not in _NOT_BODY})
+        for choice in choices if type(choices) is list else []:
+            self._choice(choice)
+        if type(event.get("usage")) is dict:
+            self._tell()
+
+    def _error(self, event: dict[str, Any], kind: str) -> bool:
+        error = event.get("error")
+        if error is None and (event.get("object") == "error" or kind == "error" or "detail" in event):
+            error = event if "choices" not in event else None
+        if not error:
+            return False
+        found = [error.get(key) for key in ("message", "detail", "error")] if type(error) is dict else [error]
+        text = next((text for text in found if type(text) is str and text), None)
+        self.fail(text or exact_json.encode(error).decode(), error)
+        return True
+
+    def _choice(self, said: Any) -> None:
+        if type(said) is not dict:
+            self.emit(Other(format=NAME, value=said))
+            return
+        index = said.get("index")
+        index = index if type(index) is int else 0
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = _Choice(index)
+        if index == 0 and self._first is None:
+            self._first = choice
+            name, made = self._body.get("model") or UNSET, self._body.get("id") or UNSET
+            self.emit(MessageStart(model=ModelRef(name=name, response_id=made)))
+        delta = said.get("delta")
+        if type(delta) is not dict:
+            delta = said.get("message")
+        about = {key: value for key, value in said.items() if key not in _NOT_ABOUT}
+        if type(said.get("logprobs")) is dict:
+            _append(choice.fields, "logprobs", said["logprobs"])
+            about.pop("logprobs")
+        merge(choice.fields, about)
+        if type(delta) is dict:
+            if choice is not self._first:
+                self.emit(Other(format=NAME, value=said))
+            self._delta(choice, delta)
+        if type(said.get("error")) is dict:
+            self._error(said, "")
+        if said.get("finish_reason") and choice is self._first:
+            self._tell()
+
+    def _delta(self, choice: _Choice, delta: dict[str, Any]) -> None:
+        for key in _REASONING:  # the one that is read decides what is given out
+            if delta.get(key):
+                self._handlers[key](choice, key, delta[key])
+        rest = {}
+        for key, value in delta.items():
+            handler = self._handlers.get(key)
+            if handler is None or value is None:
+                rest[key] = value
+            elif key not in _RANKS or not value:
+                handler(choice, key, value)
+        grow(choice.message, rest)
+
+    # -- what grows ----------------------------------------------------------------------------------------------------
+
+    def _words(self, choice: _Choice, key: str, part: Any, text: str) -> None:
+        """Words of an open part, if the choice is the message."""
+        if choice is self._first and text:
+            if key not in self._started:
+                self._started[key] = None
+                self.emit(PartStart(key=key, part=part))
+            self.emit(PartDelta(key=key, text=text))
+
+    def _content(self, choice: _Choice, key: str, value: Any) -> None:
+        message = choice.message
+        old = message.get(key)
+        if type(value) is str and type(old) is not list:
+            grow(message, {key: value})
+            self._words(choice, "text.0", TextPart(text=""), value)
+        elif type(value) is str or type(value) is list:
+            if type(old) is not list:
+                old = message[key] = [{"type": "text", "text": old}] if type(old) is Pieces and any(old) else []
+            for item in value if type(value) is list else [{"type": "text", "text": value}]:
+                self._content_item(choice, old, item)
+        else:
+            message[key] = value
+
+    def _content_item(self, choice: _Choice, items: list[Any], item: Any) -> None:
+        """Texts that follow one another are one text; every other item stands for itself."""
+        text = item.get("text") if type(item) is dict else None
+        if type(text) is not str or item.get("type") != "text":
+            items.append(item)
+            return
+        if not (items and len(item) == 2 and _is_plain_text(items[-1])):
+            items.append({**item, "text": Pieces()})
+        items[-1]["text"].append(text)
+        self._words(choice, f"text.{len(items) - 1}", TextPart(text=""), text)
+
+    def _refusal(self, choice: _Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is str:
+            self._words(choice, "refusal.0", RefusalPart(text=""), value)
+
+    def _reasoning(self, choice: _Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is str and value and self._may_speak(choice, key):
+            self._words(choice, "reasoning.0", ReasoningPart(text=""), value)
+
+    def _reasoning_list(self, choice: _Choice, key: str, value: Any) -> None:
+        if type(value) is not list:
+            grow(choice.message, {key: value})
+            return
+        items = choice.message.get(key)
+        if type(items) is not list:
+            items = choice.message[key] = []
+        places = grow_list(items, value, runs=True)
+        if not value or not self._may_speak(choice, key):
+            return
+        for place, item in zip(places, value, strict=True):
+            word = _WORDS.get(item.get("type", items[place].get("type"))) if type(item) is dict else None
+            text = item.get(word) if word is not None else None
+            if type(text) is str:
+                self._words(choice, f"reasoning.{place}", ReasoningPart(text=""), text)
+
+    def _may_speak(self, choice: _Choice, key: str) -> bool:
+        """Only one key's reasoning is read; where another had begun, its words are corrected at the end."""
+        if choice.speaks == len(_REASONING):
+            choice.speaks = _RANKS[key]
+        return choice.speaks == _RANKS[key]
+
+    def _tool_calls(self, choice: _Choice, key: str, value: Any) -> None:
+        items = [item for item in value if type(item) is dict] if type(value) is list else []
+        if len(items) != len(value):
+            self.emit(Other(format=NAME, value={key: value}))
+        choice.message.setdefault(key, [])
+        for i, item in enumerate(items):
+            call = choice.calls.find(item, alone=i == 0)
+            call.unsent.append(call.take(item))
+            if choice is self._first and (call.started or call.name):
+                self._call_words(call)
+
+    def _call_words(self, call: Call) -> None:
+        if not call.started:
+            call.started = True
+            self._started[call.key] = None
+            self.emit(PartStart(key=call.key, part=call.part()))
+        words, call.unsent = "".join(call.unsent), []
+        if words:
+            self.emit(PartDelta(key=call.key, text=words))
+
+    def _function_call(self, choice: _Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        grown = choice.message[key]
+        if type(value) is not dict or choice is not self._first:
+            return
+        if "function.0" not in self._started and type(grown.get("name")) is str:
+            self._started["function.0"] = None
+            self.emit(PartStart(key="function.0", part=ToolCallPart(tool_name=grown["name"])))
+        words = value.get("arguments")
+        if type(words) is str and words and "function.0" in self._started:
+            self.emit(PartDelta(key="function.0", text=words))
+
+    def _audio(self, choice: _Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is dict and type(value.get("transcript")) is str and choice.message[key].get("id"):
+            self._words(choice, "transcript.0", TextPart(text=""), value["transcript"])
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Usage and finish reason, once the answer has ended or the usage comes alone."""
+        reason = self._first.fields.get("finish_reason") if self._first is not None else None
+        if not reason:
+            return
+        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
+        (message,) = read_whole(NAME, {"choices": [choice], "usage": self._body.get("usage")})
+        told = (message.usage, message.finish_reason)
+        if told != self._told:
+            self._told = told
+            self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
+
+    def body(self) -> dict[str, Any]:
+        """The provider's answer as if it had come whole."""
+        body = settled(self._body)
+        if body.get("object") == "chat.completion.chunk":
+            body["object"] = "chat.completion"
+        body["choices"] = [self._choices[index].native() for index in sorted(self._choices)]
+        return body  # type: ignore[no-any-return]
+
+    def whole(self) -> list[Message]:
+        return read_whole(NAME, self.body()) if self._body or self._choices else []
+
+    def complete(self) -> bool:
+        return self._first is not None and bool(self._first.fields.get("finish_reason"))
+
+    def settle(self, messages: list[Message]) -> None:
+        ended: dict[str, int] = {}
+        for part in messages[0].parts if messages else []:
+            group = _group(part)
+            key = f"{group}.{ended.get(group, 0)}"
+            ended[group] = ended.get(group, 0) + 1
+            if key not in self._started:
+                self.emit(PartStart(key=key, part=part))
+            self._started.pop(key, None)
+            self.emit(PartEnd(key=key, part=part))
+        for key in self._started:
+            self.emit(PartEnd(key=key))
+
+
+_NOT_BODY = frozenset({"choices", "error", "obfuscation"})
+_NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
+_WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
+
+
+def _is_chunk(event: dict[str, Any]) -> bool:
+    kind = event.get("object")
+    return type(kind) is str and kind.startswith("chat.completion")
+
+
+def _is_plain_text(item: Any) -> bool:
+    return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces
+
+
+def _append(target: dict[str, Any], key: str, said: dict[str, Any]) -> None:
+    """The logprobs of one more piece."""
+    kept = target.get(key)
+    if type(kept) is not dict:
+        kept = target[key] = {}
+    for name, value in said.items():
+        if type(value) is list and type(kept.get(name)) is list:
+            kept[name] += value
+        elif value is not None or name not in kept:
+            kept[name] = list(value) if type(value) is list else value
+
+
+def _group(part: Any) -> str:
+    """The kind of key that a part was given out under."""
+    marks = unpack(NAME, part.extra)[1]
+    kind = type(part)
+    if kind is ReasoningPart or (kind is RawPart and "key" in marks):
+        return "reasoning"
+    if kind is ToolCallPart:
+        return "function" if marks.get("kind") == "function_call" else "call"
+    if marks.get("at") == "audio":
+        return "audio" if kind is FilePart else "transcript"
+    if marks.get("at") == "tool_calls":
+        return "call"
+    return "refusal" if kind is RefusalPart and "at" not in marks else "text"

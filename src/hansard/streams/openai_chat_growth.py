@@ -1,0 +1,142 @@
+"""How the values of a chat stream grow, piece by piece, into those of a whole answer.
+
+    strings        words are joined; what names something (role, id, type ...) is replaced, and by nothing less
+    numbers        replaced
+    objects        key by key
+    lists          items with the same index (and type) are one, others are appended
+
+`Pieces` are joined once, by `settled`. A string that no rule here knows may be words or a name that is said in every
+chunk: pieces that are all the same are taken for a name.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from hansard.model import exact_json
+from hansard.streams.accumulator import joined
+
+_NAMES = frozenset({"role", "id", "name", "type", "format", "signature", "object", "model", "tool_call_id"})
+_WORDS = frozenset(
+    {"content", "refusal", "reasoning", "reasoning_content", "text", "summary", "thinking"}
+    | {"arguments", "input", "transcript"}
+)
+
+
+class Pieces(list[str]):
+    """A string that may still grow."""
+
+    __slots__ = ()
+
+
+def merge(target: dict[str, Any], said: dict[str, Any]) -> None:
+    """What stands around the words: said again it is replaced, but nothing (null, an empty string) replaces nothing."""
+    for key, value in said.items():
+        old = target.get(key)
+        if value is None or value == "":
+            if old is None:
+                target[key] = value
+        elif type(value) is dict and type(old) is dict:
+            merge(old, value)
+        else:
+            target[key] = exact_json.copied(value)
+
+
+def grow(target: dict[str, Any], delta: dict[str, Any]) -> None:
+    """One more piece of an object."""
+    for key, value in delta.items():
+        kind, old = type(value), target.get(key)
+        if value is None:
+            target.setdefault(key, None)
+        elif kind is str:
+            if key in _NAMES:
+                if value or old is None:
+                    target[key] = value
+            elif type(old) is Pieces:
+                old.append(value)
+            else:
+                target[key] = Pieces([value])
+        elif kind is dict:
+            if type(old) is not dict:
+                old = target[key] = {}
+            grow(old, value)
+        elif kind is list:
+            if type(old) is not list:
+                old = target[key] = []
+            grow_list(old, value)
+        else:
+            target[key] = value
+
+
+def grow_list(target: list[Any], items: list[Any], *, runs: bool = False) -> list[int]:
+    """More items; the places they went to. With `runs`, an item without an index goes on with the one before it."""
+    places = []
+    before = len(target)
+    for item in items:
+        place = len(target)
+        if type(item) is dict:
+            if type(item.get("index")) is int:
+                place = _place(target, item)
+            elif runs and target and len(target) == before and _goes_on(target[-1], item):
+                place -= 1
+        if place < len(target):
+            grow(target[place], item)
+        elif type(item) is dict:
+            target.append({})
+            grow(target[place], item)
+        else:
+            target.append(item)
+        places.append(place)
+    return places
+
+
+def _place(target: list[Any], item: dict[str, Any]) -> int:
+    for place in range(len(target) - 1, -1, -1):
+        old = target[place]
+        if type(old) is dict and old.get("index") == item["index"]:
+            if _same(old, item, "type") and _same(old, item, "id"):
+                return place
+    return len(target)
+
+
+def _goes_on(old: Any, item: dict[str, Any]) -> bool:
+    """Is it more of the same thought? A signature ends one."""
+    if type(old) is not dict or old.get("signature") or "index" in old or item.get("type") not in _GROWING:
+        return False
+    return _same(old, item, "type") and _same(old, item, "id") and _same(old, item, "format")
+
+
+_GROWING = frozenset({"reasoning.text", "reasoning.summary", "thinking"})
+
+
+def _same(old: dict[str, Any], item: dict[str, Any], key: str) -> bool:
+    mine, other = old.get(key), item.get(key)
+    return mine is None or other is None or bool(mine == other)
+
+
+def settled(value: Any, key: str = "") -> Any:
+    """The value with all its pieces joined."""
+    kind = type(value)
+    if kind is Pieces:
+        if len(value) > 1 and key not in _WORDS and value.count(value[0]) == len(value):
+            return value[0]
+        return joined_base64(value) if key == "data" else joined(value)
+    if kind is dict:
+        return {name: settled(item, name) for name, item in value.items()}
+    return [settled(item) for item in value] if kind is list else value
+
+
+def joined_base64(pieces: list[str]) -> str:
+    """Sound comes in pieces that were each encoded for themselves: padding inside the text would end it there.
+
+    >>> joined_base64(["YQ==", "Yg=="])
+    'YWI='
+    """
+    if any("=" in piece for piece in pieces[:-1]):
+        try:
+            return base64.b64encode(b"".join(base64.b64decode(piece, validate=True) for piece in pieces)).decode()
+        except (binascii.Error, ValueError):
+            pass
+    return joined(pieces)
