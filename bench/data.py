@@ -24,7 +24,11 @@ def anthropic_request(messages: int = 5000, *, thinking: bool = False, scale: fl
     rng = random.Random(7)
     out: list[dict[str, Any]] = []
     for turn in range(messages // 4):
-        thought = [{"type": "thinking", "thinking": _text(rng, int(120 * scale)), "signature": "EqQB" + "s" * 300}] if thinking else []
+        thought = (
+            [{"type": "thinking", "thinking": _text(rng, int(120 * scale)), "signature": "EqQB" + "s" * 300}]
+            if thinking
+            else []
+        )
         call = {
             "type": "tool_use",
             "id": f"toolu_{turn:06d}",
@@ -32,7 +36,9 @@ def anthropic_request(messages: int = 5000, *, thinking: bool = False, scale: fl
             "input": {"query": _text(rng, 8), "limit": 5 + turn % 3, "filters": {"lang": "en", "year": 2026}},
         }
         out.append({"role": "user", "content": _text(rng, int(80 * scale))})
-        out.append({"role": "assistant", "content": [*thought, {"type": "text", "text": _text(rng, int(150 * scale))}, call]})
+        out.append(
+            {"role": "assistant", "content": [*thought, {"type": "text", "text": _text(rng, int(150 * scale))}, call]}
+        )
         result = {"type": "tool_result", "tool_use_id": call["id"], "content": _text(rng, int(500 * scale))}
         out.append({"role": "user", "content": [result]})
         out.append({"role": "assistant", "content": [{"type": "text", "text": _text(rng, int(250 * scale))}]})

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from data import anthropic_request
+from streams import live
 
 import hansard
 from hansard.model import exact_json
@@ -190,4 +191,5 @@ if __name__ == "__main__":
     print(f"hansard {hansard.__version__}, Python {sys.version.split()[0]}; CPU time, best of {ROUNDS} or fewer rounds")
     conversions()
     peers()
+    live(measure)
     start_up()

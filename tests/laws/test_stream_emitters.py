@@ -7,6 +7,7 @@ types of its own package.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,14 @@ DIFFERENT = {
     "anthropic-programmatic-tool-calling.1": {"calls"},
     "anthropic-web-fetch-tool-20260209.1": {"calls"},
     "anthropic-web-search-tool.1": {"sources"},
+    "deepseek-tool-call": {"texts", "reasoning"},
+    "github-copilot-id-rotation.1.v6": {"texts", "reasoning"},
+    "google-reasoning-gemini3": {"texts"},
+    "google-text": {"texts"},
+    "openai-image-generation-tool.1": {"calls"},
+    "openai-mcp-tool-approval.1": {"calls"},
+    "openai-phase.1": {"texts"},
+    "openai-web-search-tool.1": {"calls", "sources"},
     "spliced-message-start": {"reasoning", "calls"},
 }
 
@@ -286,10 +295,16 @@ def things_said(message: Any) -> dict[str, list[Any]]:
     return {
         "texts": [part["text"] for part in found if part["type"] == "text"],
         "reasoning": [part["text"] for part in found if part["type"] == "reasoning"],
-        "calls": [[part.get("toolName", part["type"][5:]), part["toolCallId"], part.get("input")] for part in tools],
+        "calls": [[part.get("toolName", part["type"][5:]), given_id(part), part.get("input")] for part in tools],
         "sources": [part.get("url", part.get("title")) for part in found if part["type"].startswith("source-")],
         "files": [[part["mediaType"], part["url"]] for part in found if part["type"] == "file"],
     }
+
+
+def given_id(part: Any) -> str | None:
+    """The id of a call; Gemini's have none, and everybody makes another."""
+    call_id: str = part["toolCallId"]
+    return None if re.fullmatch(r"(call|gen)-\d+", call_id) else call_id
 
 
 def test_recorded_streams_say_what_the_ai_sdks_own_packages_say(judge: Judge, corpus: Path) -> None:
@@ -303,8 +318,9 @@ def test_recorded_streams_say_what_the_ai_sdks_own_packages_say(judge: Judge, co
         given = given if given.exists() else given.with_name(f"{stem}.sse")
         theirs = json.loads(path.read_bytes())
         ours, _ = client_message(judge, decode(FOLDERS[folder], [as_sse(given)]), int(version))
-        mine, other = things_said(ours), as_javascript(things_said(theirs["uiMessage"]))
-        assert {kind for kind in mine if mine[kind] != other[kind]} == DIFFERENT.get(stem, set()), path.name
+        mine, other = things_said(ours), as_javascript(things_said(theirs.get("uiMessage")))
+        expected = DIFFERENT.get(f"{stem}.v{version}", DIFFERENT.get(stem, set()))
+        assert {kind for kind in mine if mine[kind] != other[kind]} == expected, path.name
         seen += 1
     assert seen
 
@@ -345,8 +361,8 @@ def test_recorded_streams_become_completions(corpus: Path) -> None:
     for name, path in recorded(corpus):
         deltas = decode(name, [as_sse(path)])
         raw = emit(deltas, "openai-chat")
-        if b'data: {"error"' in raw:
-            continue
+        if b'data: {"error"' in raw or path.name.startswith("interleaved"):
+            continue  # of blocks that grow at once a completion makes one text
         said = [part for one in fold(deltas) for part in one.parts]
         message = completion(raw)["choices"][0]["message"]
         assert (message["content"] or "") == "".join(part.text for part in said if type(part) is TextPart), path.name

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from hansard.model.binding import opaque
 from hansard.model.parts import Binding
 
 
@@ -80,7 +81,7 @@ def take_opaque(
 
 def put_opaque(rest: dict[str, Any], key: str, part: Any, *, item: bool = False, make: bool = False) -> bool:
     """Put back into `rest[key]` what was taken; with `make` also where no skeleton stands. Was anything put?"""
-    if key not in rest and not make:
+    if key not in rest and not (make and opaque(part)):
         return False
     metadata = rest.get(key)
     held = {

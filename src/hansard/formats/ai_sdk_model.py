@@ -17,6 +17,7 @@ Lost, and reported: ids, times, models and usage, sources, data.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from msgspec import UNSET
@@ -34,13 +35,14 @@ from hansard.formats.ai_sdk_model_approvals import (
 from hansard.formats.ai_sdk_model_parts import WRITERS, read_part
 from hansard.formats.ai_sdk_model_results import NAME, accepted
 from hansard.formats.contract import Format, Target
-from hansard.formats.residue import pack, unpack
-from hansard.model.calls import Place
+from hansard.formats.residue import left, pack, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.model.shown import answers
 
 _ROLES = ("system", "user", "assistant", "tool")
+_FIELDS = frozenset({"role", "content"})
+_NOTHING: dict[str, Any] = {}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -55,20 +57,19 @@ class _Reading:
         self.calls: list[ToolCallPart] = []
         self.unsaid: list[Any] = []  # the responses of a tool message that needed no message of its own
 
-    def message(self, record: Any, path: str) -> None:
+    def message(self, record: Any, where: str, place: int) -> None:
         if type(record) is not dict:
-            raise Unreadable("a message expected", path)
-        record = dict(record)
-        role, content = record.pop("role", None), record.pop("content", None)
+            raise Unreadable("a message expected", f"{where}[{place}]")
+        role, content = record.get("role"), record.get("content")
         if type(role) is not str:
-            raise Unreadable("no role; it is system, user, assistant or tool", f"{path}.role")
-        if not isinstance(content, str | list):
-            raise Unreadable("content is neither a string nor a list", f"{path}.content")
+            raise Unreadable("no role; it is system, user, assistant or tool", f"{where}[{place}].role")
         marks: dict[str, Any] = {} if role in _ROLES else {"role": True}
-        if isinstance(content, str):
+        if type(content) is str:
             if role != "system":
                 marks["content"] = "string"
             parts: list[Any] = [TextPart(text=content)]
+        elif type(content) is not list:
+            raise Unreadable("content is neither a string nor a list", f"{where}[{place}].content")
         elif role == "tool":
             self.tool(record, content, marks)
             return
@@ -76,31 +77,31 @@ class _Reading:
             if role == "system":
                 marks["content"] = "list"
             parts = self.parts(content, role)
-        if role == "assistant":
-            self.calls = [part for part in parts if type(part) is ToolCallPart]
-        else:
-            self.calls = []
+        self.calls = [part for part in parts if type(part) is ToolCallPart] if role == "assistant" else []
         self.unsaid = []
-        self.out.append(Message(role=role, parts=parts, extra=pack(NAME, record, marks)))
+        self.out.append(Message(role=role, parts=parts, extra=left(NAME, record, _FIELDS, marks)))
 
     def parts(self, content: list[Any], role: str) -> list[Any]:
         parts: list[Any] = []
         for block in content:
-            approval = read_request(block, parts[-1] if parts else None)
-            if approval is not None and approval["id"] not in self.asked:
-                force_setattr(parts[-1], "approval", approval)
-                self.asked[approval["id"]] = parts[-1]
-            else:
-                parts.append(read_part(block, role))
+            part = read_part(block, role)
+            if type(part) is RawPart:
+                approval = read_request(block, parts[-1] if parts else None)
+                if approval is not None and approval["id"] not in self.asked:
+                    force_setattr(parts[-1], "approval", approval)
+                    self.asked[approval["id"]] = parts[-1]
+                    continue
+            parts.append(part)
         return parts
 
     def tool(self, record: dict[str, Any], content: list[Any], marks: dict[str, Any]) -> None:
         parts: list[Any] = []
         responses: list[tuple[int, ToolCallPart]] = []
         for i, block in enumerate(content):
-            call = read_response(block, self.asked)
+            part = read_part(block, "tool")
+            call = read_response(block, self.asked) if type(part) is RawPart else None
             if call is None:
-                parts.append(read_part(block, "tool"))
+                parts.append(part)
                 continue
             approval = {**call.approval, "approved": block["approved"]}
             if "reason" in block:
@@ -112,11 +113,11 @@ class _Reading:
         places = [[i, call.approval["id"]] for i, call in responses]
         if responses and not self.usual(parts, responses):
             marks["responses"] = places
-        elif not responses and any(answered(call) for call in self.calls):
+        elif not responses and self.asked and any(answered(call) for call in self.calls):
             marks["responses"] = []
         self.unsaid, self.calls = [], []
-        if parts or record or marks or not content:
-            self.out.append(Message(role="tool", parts=parts, extra=pack(NAME, record, marks)))
+        if parts or len(record) != 2 or marks or not content:
+            self.out.append(Message(role="tool", parts=parts, extra=left(NAME, record, _FIELDS, marks)))
         else:
             self.unsaid = places
 
@@ -140,35 +141,36 @@ class _Writing:
 
     def __init__(self, messages: list[Message], profile: str | None) -> None:
         self.messages, self.profile = messages, profile
-        self.ids: dict[int, str] = {}
-        self.names: dict[int, str] = {}
         self.said: set[int] = set()
-        found = answers(messages)
-        for n, (place, call) in enumerate(self.calls(messages)):
-            self.ids[id(call)] = call.tool_call_id if type(call.tool_call_id) is str else f"call-{n + 1}"
-            if place in found and type(call.tool_name) is str:
-                self.names[id(found[place])] = call.tool_name
-            if place in found:
-                self.ids[id(found[place])] = self.ids[id(call)]
-        self.asked = {call.approval["id"]: call for _, call in reversed(self.calls(messages)) if answered(call)}
+        self.asked: dict[str, ToolCallPart] = {}
+        for message in messages:
+            for part in message.parts:
+                if type(part) is ToolCallPart and part.approval is not UNSET and answered(part):
+                    self.asked.setdefault(part.approval["id"], part)
 
-    def calls(self, messages: list[Message]) -> list[tuple[Place, ToolCallPart]]:
-        return [
-            ((i, j), part)
-            for i, message in enumerate(messages)
-            for j, part in enumerate(message.parts)
-            if type(part) is ToolCallPart
-        ]
+    @cached_property
+    def calls(self) -> dict[int, tuple[str, str]]:
+        """Id and name of every call and of its answer, for those that do not say them."""
+        found, out = answers(self.messages), {}
+        number = 0
+        for i, message in enumerate(self.messages):
+            for j, part in enumerate(message.parts):
+                if type(part) is ToolCallPart:
+                    number += 1
+                    call_id = part.tool_call_id if type(part.tool_call_id) is str else f"call-{number}"
+                    name = part.tool_name if type(part.tool_name) is str else ""
+                    out[id(part)] = out[id(found.get((i, j), part))] = (call_id, name)
+        return out
 
     def id_of(self, part: Any) -> str:
         own = part.tool_call_id
-        return own if type(own) is str else self.ids.get(id(part), "")
+        return own if type(own) is str else self.calls.get(id(part), ("", ""))[0]
 
     def name_of(self, part: Any) -> str:
-        return part.tool_name if type(part.tool_name) is str else self.names.get(id(part), "")
+        return part.tool_name if type(part.tool_name) is str else self.calls.get(id(part), ("", ""))[1]
 
     def records(self) -> list[dict[str, Any]]:
-        for message in self.messages:
+        for message in self.messages if self.asked else ():
             for place in _responses_mark(message):
                 if place[1] in self.asked:
                     self.said.add(id(self.asked[place[1]]))
@@ -177,7 +179,7 @@ class _Writing:
             record = self.record(message, i)
             if record is not None:
                 out.append(record)
-            if message.role == "assistant" and not self.results_next(i):
+            if self.asked and message.role == "assistant" and not self.results_next(i):
                 content = [self.respond(part) for part in message.parts if self.to_say(part)]
                 if content:
                     out.append({"role": "tool", "content": content})
@@ -201,7 +203,7 @@ class _Writing:
         return response
 
     def record(self, message: Message, i: int) -> dict[str, Any] | None:
-        rest, marks = unpack(NAME, message.extra)
+        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_NOTHING, _NOTHING)
         role = "system" if message.role == "developer" else message.role
         if role not in _ROLES and not marks.get("role"):
             return None
@@ -242,11 +244,11 @@ class _Writing:
             if made is None:
                 continue
             out.append(made)
-            if type(part) is ToolCallPart and self.profile != "v5":
+            if type(part) is ToolCallPart and part.approval is not UNSET and self.profile != "v5":
                 request = write_request(part, self.id_of(part))
                 if request is not None:
                     out.append(request)
-        if role == "tool" and self.profile != "v5":
+        if role == "tool" and self.asked and self.profile != "v5":
             out = self.with_responses(message, out, i)
         return out
 
@@ -297,7 +299,7 @@ def read(document: Any) -> Conversation:
         raise Unreadable("no list of messages", where)
     reading = _Reading()
     for i, record in enumerate(records):
-        reading.message(record, f"{where}[{i}]")
+        reading.message(record, where, i)
     return Conversation(messages=reading.out, extra=pack(NAME, body, marks))
 
 

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
 from hansard.formats.ai_sdk_model_results import NAME, DataForms, read_result, write_result
 from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.model.binding import opaque
 from hansard.model.parts import (
     CompactionPart,
     FilePart,
@@ -45,6 +46,8 @@ def _read_reasoning(block: dict[str, Any], role: str) -> Part:
 
 def _write_words(kind: str, item: bool) -> Any:
     def write(part: Any, writing: Writing) -> dict[str, Any]:
+        if part.extra is UNSET and not opaque(part):
+            return {"type": kind, "text": part.text}
         rest, _ = unpack(NAME, part.extra)
         put_opaque(rest, "providerOptions", part, item=item, make=True)
         return {"type": kind, "text": part.text, **rest}
@@ -99,20 +102,44 @@ def _read_call(block: dict[str, Any], role: str) -> Part:
 
 
 def _write_call(part: ToolCallPart, writing: Writing) -> dict[str, Any]:
-    rest, _ = unpack(NAME, part.extra)
-    put_opaque(rest, "providerOptions", part, item=True, make=True)
     name = part.tool_name if type(part.tool_name) is str else ""
     out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
-    return {**put(out, providerExecuted=part.provider_executed), **rest}
+    if part.provider_executed is not UNSET:
+        out["providerExecuted"] = part.provider_executed
+    if part.extra is not UNSET or part.signature is not UNSET:
+        rest, _ = unpack(NAME, part.extra)
+        put_opaque(rest, "providerOptions", part, item=True, make=True)
+        out.update(rest)
+    return out
 
 
 def _write_answer(part: Any, writing: Writing) -> dict[str, Any]:
     return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
 
 
+def _read_usual(block: dict[str, Any], kind: str, role: str) -> Part | None:
+    """What nearly all parts are: words, calls, and results that are words or data, without another field."""
+    if kind == "text" and len(block) == 2 and role != "tool":
+        text = block.get("text")
+        return TextPart(text=text) if type(text) is str else None
+    call_id, name = block.get("toolCallId"), block.get("toolName")
+    if len(block) != 4 or type(call_id) is not str or type(name) is not str:
+        return None
+    if kind == "tool-call" and role == "assistant" and "input" in block:
+        return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["input"])
+    output = block.get("output")
+    if kind == "tool-result" and role == "tool" and type(output) is dict and len(output) == 2 and "value" in output:
+        value = output["value"]
+        if output.get("type") == ("text" if type(value) is str else "json"):
+            return ToolResultPart(tool_call_id=call_id, tool_name=name, output=value, is_error=False)
+    return None
+
+
 def read_part(block: Any, role: str) -> Part:
     """A part; one that is unknown or not as its type promises is kept raw."""
     kind = block.get("type") if type(block) is dict else None
+    if type(kind) is str and (usual := _read_usual(block, kind, role)) is not None:
+        return usual
     reader = _READERS.get(role, _READERS["user"]).get(kind) if type(kind) is str else None
     if reader is None:
         return RawPart(format=NAME, value=block)

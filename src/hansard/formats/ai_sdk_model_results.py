@@ -122,8 +122,12 @@ def read_result(block: dict[str, Any], role: str) -> Part:
 
 def write_result(part: Answer, call_id: str, name: str, profile: str | None) -> dict[str, Any]:
     """A tool-result for the call of that id and name."""
-    rest, marks = unpack(NAME, part.extra)
     out: dict[str, Any] = {"type": "tool-result", "toolCallId": call_id, "toolName": name}
+    if part.extra is UNSET and type(part) is ToolResultPart and part.is_error is not True and part.status is UNSET:
+        if part.content is UNSET and part.output is not UNSET:  # nearly always
+            out["output"] = {"type": "text" if type(part.output) is str else "json", "value": part.output}
+            return out
+    rest, marks = unpack(NAME, part.extra)
     out["output"] = _write_output(part, marks, profile)
     if type(marks.get("output")) is dict:
         out["output"].update(marks["output"])

@@ -93,6 +93,7 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
 
     A first message stands behind words we do not see (an answer by itself): its prefix stays open.
     """
+    part: Any
     signed = []
     for i, message in enumerate(messages):
         if message.role == "assistant":
@@ -106,7 +107,6 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
         message = messages[i]
         owner = message.model.name if message.model is not UNSET and type(message.model.name) is str else model
         usual = Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
-        part: Any
         for part in message.parts:
             if opaque(part):
                 given = part.binding

@@ -83,7 +83,9 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         if kind in ("tool-result", "tool-error", "tool-approval-request"):
             self._made(event.get("toolCall", event))
         translate = _CHUNKS.get(kind)
-        if translate is None:
+        if translate is None and kind == "":
+            super().handle(event, kind)
+        elif translate is None:
             self.other(event)
         else:
             super().handle(translate(event), kind)

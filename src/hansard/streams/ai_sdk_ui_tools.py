@@ -59,9 +59,10 @@ class ToolDecoder(EventDecoder):
     def tell(self, slot: Slot) -> None:
         """Give out what is new of a part and, for a tool, of its result."""
         part, *more = read_block(slot.native())
-        if slot.said is None:
+        first = slot.said is None
+        if first:
             self.emit(PartStart(key=slot.key, part=part))
-        if not slot.is_open and (not more or part != slot.said):
+        if (not first and part != slot.said) or (not slot.is_open and (first or not more)):
             self.emit(PartEnd(key=slot.key, part=part))
         slot.said = part
         for result in more:
@@ -109,7 +110,7 @@ class ToolDecoder(EventDecoder):
                 self.fail(f"input for the tool call {call_id!r}, which did not begin", chunk)
             start = before.start if before is not None else {"toolCallId": call_id, "toolName": ""}
             pieces = list(before.pieces) if before is not None else []
-            self._input_start({key: value for key, value in start.items() if key != META})
+            self._input_start({key: value for key, value in start.items() if key not in (META, "providerExecuted")})
             slot = self._inputs[call_id]
             slot.pieces = pieces
         slot.pieces.append(text)

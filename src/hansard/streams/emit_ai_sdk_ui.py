@@ -15,8 +15,8 @@
 What a client is shown of a part is decided by the format `ai-sdk-ui`, so that a stream and a written message cannot
 differ: signatures, ciphers, usage, models and providers' ids stay with the server. Blocks are numbered, never named by
 a provider's id. A call whose stream was cut stays `input-streaming`: nobody is to run half a call. If the deltas are
-those of such a stream already (`own=True`), their metadata is the client's and goes out, every step was told, and what
-was open at an error stays open, as it does with the SDK.
+those of such a stream already (`own=True`), their metadata is the client's and goes out, every step was told, and an
+error was no part of the message.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class AiSdkUiEmitter(EventEmitter):
             return
         if type(slot.part) not in GROWING:
             self.close(slot)
-        elif slot.head and not self._own:
+        elif slot.head and write_part(slot.part, "assistant").get("state") == "done":
             self.inside(f"{_kind(slot.part)}-end", id=slot.id)
 
     def part(self, part: Any) -> None:

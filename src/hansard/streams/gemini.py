@@ -95,13 +95,14 @@ class GeminiDecoder(EventDecoder):
     def reader(self, begin: bytes) -> Reader:
         return ArrayReader() if begin[:1] == b"[" else super().reader(begin)
 
-    # -- what comes by the thousand --------------------------------------------------------------------------------------
+    # -- what comes by the thousand ------------------------------------------------------------------------------------
 
     def quick(self, data: bytes) -> bool:
         text = self._repeats.text(data)
-        if text is None:
+        usage = self._repeats.kept
+        if text is None or (usage and usage[:1] != b"{"):
             return self._quick(data)
-        self._usage = self._repeats.kept or self._usage
+        self._usage = usage or self._usage
         self._grow(text)
         return True
 
@@ -126,7 +127,7 @@ class GeminiDecoder(EventDecoder):
         if usage and (usage[:1] != b"{" or _USAGES[0] not in body):
             return False
         if part.functionCall is not UNSET:
-            if part.text is not UNSET or part.thought is not UNSET or slot.args is None or slot is not first.open:
+            if part.text is not UNSET or part.thought is not UNSET or slot.args is None:
                 return False
             piece, words = part.functionCall.partialArgs[0], _VALUE
             if not part.functionCall.willContinue or not slot.args.is_growing(piece.jsonPath):
@@ -171,10 +172,9 @@ class GeminiDecoder(EventDecoder):
         self._about(event)
         if not self._begun:
             self._begun = True
-            names = {"name": either(event, "modelVersion", "model_version")}
-            names["response_id"] = either(event, "responseId", "response_id")
-            given = {key: value for key, value in names.items() if type(value) is str}
-            self.emit(MessageStart(model=ModelRef(provider=PROVIDER, **given)))
+            name = either(event, "modelVersion", "model_version") or UNSET
+            made = either(event, "responseId", "response_id") or UNSET
+            self.emit(MessageStart(model=ModelRef(provider=PROVIDER, name=name, response_id=made)))
         candidates = event.get("candidates")
         for candidate in candidates if type(candidates) is list else []:
             self._candidate(candidate)
@@ -216,8 +216,11 @@ class GeminiDecoder(EventDecoder):
                 self._part(candidate, block)
         else:
             self.emit(Other(format=NAME, value=said))
+        if candidate.finish == "STOP":
+            for slot in candidate.slots:
+                self._close(candidate, slot)
 
-    # -- parts -----------------------------------------------------------------------------------------------------------
+    # -- parts ---------------------------------------------------------------------------------------------------------
 
     def _part(self, candidate: Candidate, block: Any) -> None:
         if type(block) is not dict:
@@ -259,10 +262,11 @@ class GeminiDecoder(EventDecoder):
         self._end(candidate, slot, part)
 
     def _call(self, candidate: Candidate, block: dict[str, Any], key: str) -> None:
-        held, slot = block[key], candidate.open
+        held = block[key]
         pieces, goes_on = either(held, "partialArgs", "partial_args"), either(held, "willContinue", "will_continue")
         named = bool(held.get("name"))
-        if slot is not None and (not named or (held.get("id") and held["id"] == slot.block[slot.call].get("id"))):
+        slot = candidate.going_on(held.get("id"), named)
+        if slot is not None:
             self._more(candidate, slot, block, key)
         elif goes_on is not True and type(pieces) is not list:
             if named or any(value is not None for value in held.values()) or len(block) > 1:
@@ -272,16 +276,18 @@ class GeminiDecoder(EventDecoder):
             slot = self._new(candidate, {**block, key: {}})
             slot.args, slot.call = Arguments(), key
             slot.block[key] = {name: value for name, value in held.items() if name not in _GROWING}
-            candidate.open = slot
             part: Any = read_part({**slot.block, key: {**slot.block[key], "args": {}}}, slot.snake())
             self._start(candidate, slot, replace(part, input=UNSET) if type(part) is ToolCallPart else part)
         for piece in pieces if type(pieces) is list else []:
             if slot.args is not None:
                 self._words(candidate, slot, slot.args.take(piece))
-        if goes_on is not True and slot.args is not None:
+        if goes_on is not True:
+            self._close(candidate, slot)
+
+    def _close(self, candidate: Candidate, slot: Slot) -> None:
+        if slot.args is not None:
             self._words(candidate, slot, slot.args.end())
             slot.close()
-            candidate.open = None
             self._end(candidate, slot, read_part(slot.native(), slot.snake()))
 
     def _more(self, candidate: Candidate, slot: Slot, block: dict[str, Any], key: str) -> None:

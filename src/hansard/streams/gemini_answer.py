@@ -72,8 +72,16 @@ class Candidate:
         self.content: dict[str, Any] | None = None
         self.slots: list[Slot] = []
         self.empty: dict[str, Any] | None = None  # an empty text, if nothing else was said
-        self.open: Slot | None = None  # the call that goes on
         self.finish: Any = None
+
+    def going_on(self, call_id: Any, named: bool) -> Slot | None:
+        """The open call that a piece belongs to: the one with its id, or for a piece without a name the last."""
+        for slot in reversed(self.slots):
+            if slot.args is not None:
+                known = slot.block[slot.call].get("id")
+                if known == call_id if call_id and known else not named:
+                    return slot
+        return None
 
     def about(self, said: dict[str, Any]) -> None:
         """What is said around the content."""

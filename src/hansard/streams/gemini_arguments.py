@@ -110,7 +110,7 @@ class Arguments:
         held: Any = self._data
         for i, key in enumerate(path):
             last = i + 1 == len(path)
-            kind = dict if type(key) is str else list
+            kind: Any = dict if type(key) is str else list
             if type(held) is not kind or (kind is list and key > len(held)):
                 return False
             there = key in held if kind is dict else key < len(held)

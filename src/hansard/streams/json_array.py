@@ -3,17 +3,22 @@
     [{"candidates": ...},
     {"candidates": ...}]
 
-Only brackets and the ends of strings are looked for, each byte once, however the bytes are cut.
+Only brackets and the ends of strings are looked for, each byte once, however the bytes are cut; an item that seems to
+end where a line does is tried first, because a JSON object that is whole can be no part of a longer one.
 """
 
 from __future__ import annotations
 
 import re
 
+import msgspec
+
 from hansard.streams.sse import Event
 
+_BETWEEN = re.compile(rb"\}(?:\r?\n)?,\r?\n\{|\}\r?\n,\{")  # where an item on lines of its own may end
 _TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _TO_QUOTE = re.compile(rb"(?:[^\"\\]++|\\.)*+", re.DOTALL)
+_ANY = msgspec.json.Decoder(msgspec.Raw)
 _OPEN, _ARRAY, _QUOTE = b"{[", ord("["), ord('"')
 
 
@@ -37,6 +42,7 @@ class ArrayReader:
         self._bytes += data
         held = self._bytes
         events: list[Event] = []
+        lines = True
         while True:
             if self._quoted:
                 self._at = self._end_of(_TO_QUOTE)
@@ -56,6 +62,12 @@ class ArrayReader:
                     self._inside = True
                     continue
                 if self._start < 0:
+                    between = _BETWEEN.search(held, place) if lines else None
+                    lines = between is not None
+                    if between is not None and _is_value(item := bytes(held[place : between.start() + 1])):
+                        events.append(Event(data=item))
+                        self._at = place + len(item)
+                        continue
                     self._start = place
                 self._depth += 1
             elif self._start < 0:
@@ -79,3 +91,11 @@ class ArrayReader:
         """The item that the bytes ended in."""
         rest, self._bytes = bytes(self._bytes), bytearray()
         return [Event(data=rest)] if self._start >= 0 else []
+
+
+def _is_value(data: bytes) -> bool:
+    try:
+        _ANY.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

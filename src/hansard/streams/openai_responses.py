@@ -291,7 +291,7 @@ class OpenAIResponsesDecoder(LiveItems):
 
     def _status(self, kind: str, status: str, event: dict[str, Any]) -> None:
         item = self._find(event, kind)
-        if not item.done:
+        if not item.done and "status" in item.native:
             item.place(("status",), status)
         self._other(event)
 

@@ -48,12 +48,14 @@ class LiveItems(EventDecoder):
             for i, row in enumerate(_rows(native, "content")):
                 self._open_row(item, "content", i, row)
             return
-        part = item.parts(calls)[0]
+        part, *held = item.parts(calls)
         if type(part) is ReasoningPart:
             part, item.grows = replace(part, text=""), True
         elif type(part) is ToolCallPart and growth is not None and at(native, ("operation", "type")) != "delete_file":
             part, item.grows = replace(part, input=UNSET, input_text=UNSET), True
         self._start(item, 0, part)
+        for i, result in enumerate(held):
+            self._start(item, i + 1, result)
         if type(part) is ReasoningPart:
             for field in ("summary", "content"):
                 for i, row in enumerate(_rows(native, field)):

@@ -205,6 +205,8 @@ class PydanticAIDecoder(EventDecoder):
         handler = self._handlers.get(named) if type(named) is str else None
         if handler is not None:
             handler(event)
+        elif type(event) is dict and named is None and "error" in event:
+            self.fail(f"an error in place of an event: {exact_json.encode(event['error']).decode()[:200]}", event)
         else:
             self.other(event)
 

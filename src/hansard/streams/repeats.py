@@ -41,7 +41,7 @@ class Repeats:
         if found is None:
             return
         self._head, self._middle, self._end = data[: found.start(1)], b"", data[found.end(1) :]
-        value = bytes(kept)
+        value, self.kept = bytes(kept), b""
         if value:
             before, key, rest = self._end.partition(b'"' + name.encode() + b'":')
             if key and rest.startswith(value):
@@ -55,9 +55,11 @@ class Repeats:
         try:
             if not self._middle:
                 return _TEXT.decode(data[len(head) : len(data) - len(end)]) or None
-            stop = data.find(self._middle, len(head))
-            if stop < 0:
-                return None
+            stop = data.find(b'"', len(head) + 1) + 1
+            if not data.startswith(self._middle, stop):  # an escaped quote
+                stop = data.find(self._middle, len(head))
+                if stop < 0:
+                    return None
             kept = data[stop + len(self._middle) : len(data) - len(end)]
             text = _TEXT.decode(data[len(head) : stop])
             _ANY.decode(kept)

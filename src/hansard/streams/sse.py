@@ -55,8 +55,11 @@ class SSEReader:
         if b"\r" in buffer:
             # a CR at the very end may be half of a CRLF: it waits for the next bytes
             held = b"\r" if buffer.endswith(b"\r") else b""
-            buffer = buffer[: len(buffer) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = buffer.split(b"\n")
+            buffer = buffer[: len(buffer) - len(held)]
+            lines = buffer.splitlines()  # of bytes: at LF, CRLF and CR, and nowhere else
+            rest = b"" if buffer.endswith((b"\n", b"\r")) or not lines else lines.pop()
+        else:
+            *lines, rest = buffer.split(b"\n")
         if rest or held:
             self._tail.append(rest + held)
         return self._take(lines)
