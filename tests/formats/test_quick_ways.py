@@ -18,7 +18,7 @@ from hansard.formats.gemini_files import DUMMY
 from hansard.model import exact_json, native
 from tests.strategies import conversations, plain_conversations
 
-NAMES = ("provider-message", "agent-store", "gemini")
+NAMES = ("provider-message", "agent-store", "gemini", "ai-sdk-ui", "ai-sdk-model")
 
 
 def with_a_key(value: Any) -> Any:
@@ -71,7 +71,32 @@ CALL = {"type": "tool-invocation", "toolCallId": "c1", "toolName": "t", "args": 
 ANSWERED = {**CALL, "state": "result", "result": "x"}
 SIGNED = {"functionCall": {"id": "c1", "name": "t", "args": {}}, "thoughtSignature": DUMMY}
 ASKED = {"role": "assistant", "content": "", "tool_calls": [{"name": "t", "arguments": "{}", "id": "c1"}]}
+WAITS = {"type": "tool-t", "toolCallId": "c1", "state": "input-available", "input": {}}
+DONE = {**WAITS, "state": "output-available", "output": "x"}
+RESULT = {"type": "tool-result", "toolCallId": "c1", "toolName": "t", "output": {"type": "json", "value": "x"}}
+
+
+def shown(*blocks: Any, role: str = "assistant", **more: Any) -> dict[str, Any]:
+    return {"id": "m1", "role": role, "parts": list(blocks), **more}
+
+
 NEARLY_USUAL = [
+    ("ai-sdk-ui", [shown(WAITS, DONE)]),
+    ("ai-sdk-ui", [shown(DONE, DONE, role="user")]),
+    ("ai-sdk-ui", [shown({**DONE, "providerExecuted": True})]),
+    ("ai-sdk-ui", [shown({**DONE, "providerExecuted": None})]),
+    ("ai-sdk-ui", [shown({**DONE, "input": {"__proto__": 1}})]),
+    ("ai-sdk-ui", [shown({"type": "text", "text": "a", "state": None})]),
+    ("ai-sdk-ui", [shown({"type": "step-start"}, role="user")]),
+    ("ai-sdk-ui", [shown({"type": "steering-message", "id": "s", "parts": []})]),
+    ("ai-sdk-ui", [shown(metadata=None)]),
+    ("ai-sdk-ui", [{"role": "assistant", "parts": [], "metadata": {}}]),
+    ("ai-sdk-ui", [{"role": "assistant", "parts": [], "idless": 1, "$": {"__proto__": 1}}]),
+    ("ai-sdk-model", [{"role": "tool", "content": [RESULT]}]),
+    ("ai-sdk-model", [{"role": "tool", "content": [{**RESULT, "output": {"type": "text", "value": 1}}]}]),
+    ("ai-sdk-model", [{"role": "tool", "content": [{"type": "text", "text": "a"}]}]),
+    ("ai-sdk-model", [{"role": "user", "content": [RESULT]}]),
+    ("ai-sdk-model", [{"role": "assistant", "content": [RESULT]}]),
     ("agent-store", [stored({"type": "text", "text": "a"}, format=3)]),
     ("agent-store", [stored({"type": "text", "text": "a"}, format=2.0)]),
     ("agent-store", [stored(CALL, ANSWERED)]),

@@ -64,7 +64,8 @@ def client_message(judge: Judge, deltas: list[Delta], version: int) -> tuple[Any
 
 
 def written_message(messages: list[Message], version: int) -> Any:
-    first = [replace(messages[0], id="m1"), *messages[1:]]
+    """What the format writes; whether metadata is a client's the deltas do not say."""
+    first = [replace(messages[0], id="m1", metadata=UNSET), *messages[1:]]
     return comparable(
         json.loads(formats.write(Conversation(messages=first), "ai-sdk-ui", target=f"v{version}").json)[0]
     )

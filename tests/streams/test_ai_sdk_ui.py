@@ -16,7 +16,7 @@ from hansard.model import Conversation, Message, exact_json, native
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.streams.accumulator import fold
 from hansard.streams.ai_sdk_ui import AiSdkUiDecoder
-from hansard.streams.deltas import Delta, End, Failure, MessageDelta, MessageEnd, Other, PartEnd, PartStart
+from hansard.streams.deltas import Delta, End, Failure, MessageDelta, MessageEnd, Other, PartDelta, PartEnd, PartStart
 from tests.conftest import GOLDEN
 from tests.node_judge import Judge
 
@@ -145,7 +145,9 @@ PIECES = st.sampled_from(['{"city', '": "To', 'kyo", ', '"n": [1, 2', "]}", "x",
 
 def chunk(kind: str, /, **fields: Any) -> st.SearchStrategy[Chunk]:
     return st.fixed_dictionaries({"type": st.just(kind), **fields}).map(
-        lambda made: {key: value for key, value in made.items() if value is not None or key in ("data", "output", "input")}
+        lambda made: {
+            key: value for key, value in made.items() if value is not None or key in ("data", "output", "input")
+        }
     )
 
 
@@ -343,7 +345,9 @@ def test_a_piece_for_a_text_that_never_began_is_kept_and_named() -> None:
 
 def test_preliminary_results_replace_one_another() -> None:
     call = {"type": "tool-input-available", "toolCallId": "c", "toolName": "w", "input": {}}
-    outputs = [{"type": "tool-output-available", "toolCallId": "c", "output": i, "preliminary": True} for i in (0, False)]
+    outputs = [
+        {"type": "tool-output-available", "toolCallId": "c", "output": i, "preliminary": True} for i in (0, False)
+    ]
     last = {"type": "tool-output-available", "toolCallId": "c", "output": 1}
     deltas = decode(sse([*START, call, *outputs, last, *FINISH]))
     told = [delta.part for delta in deltas if type(delta) is PartEnd and type(delta.part) is ToolResultPart]
@@ -417,7 +421,7 @@ def test_a_stream_cut_at_any_byte_is_partial_and_keeps_what_came(corpus: Path) -
         found = fold(deltas)
         if type(deltas[-1]) is End and deltas[-1].how == "cut" and found:
             assert found[-1].state == "partial"
-        grown = "".join(delta.text for delta in deltas if delta.__class__.__name__ == "PartDelta")
+        grown = "".join(delta.text for delta in deltas if type(delta) is PartDelta)
         said = exact_json.encode(native.plain(found)).decode()
         assert len(said) >= len(grown)
         assert [delta for delta in deltas if type(delta) is PartStart] or cut < 200

@@ -207,8 +207,10 @@ class AiSdkUiEmitter(EventEmitter):
             return
         if type(slot.part) not in GROWING:
             self.close(slot)
-        elif slot.head and write_part(slot.part, "assistant").get("state") == "done":
-            self.inside(f"{_kind(slot.part)}-end", id=slot.id)
+        elif slot.head:
+            native = write_part(slot.part, "assistant")
+            if native is UNSET or native.get("state") != "streaming":
+                self.inside(f"{_kind(slot.part)}-end", id=slot.id)
 
     def part(self, part: Any) -> None:
         """A part that comes whole."""

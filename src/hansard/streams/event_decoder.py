@@ -102,6 +102,7 @@ class EventDecoder:
         self._out: list[Delta] = []
         self._failures: list[Failure] = []
         self._events = 0
+        self._ending = False
         self._over = False
 
     # -- what a subclass gives -------------------------------------------------------------------------------------
@@ -152,6 +153,7 @@ class EventDecoder:
 
     def finish(self) -> list[Delta]:
         """No more bytes: the last event, the answer as a whole, and how it ended."""
+        self._ending = True
         for event in self._reader.finish() if self._reader is not None else []:
             self._take(event)
         if not self._events and self._head.strip():
@@ -210,6 +212,9 @@ class EventDecoder:
         try:
             value = exact_json.decode(data)
         except HansardError as error:
+            if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
+                self.emit(Other(format=self.name, value=data.decode("utf-8", "replace")))
+                return
             self.fail(f"event {self._events + 1} is no JSON: {error}", data[:200].decode("utf-8", "replace"))
             return
         self._events += 1

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.streams.accumulator import joined
 
@@ -162,9 +163,24 @@ def _path(text: Any) -> tuple[Any, ...]:
         elif name is not None:
             steps.append(name)
         else:
-            steps.append(re.sub(r"\\(.)", r"\1", single if single is not None else double))
+            steps.append(_name(single if single is not None else double, "'" if single is not None else '"'))
         at = found.end()
-    return tuple(steps) if steps and type(steps[0]) is str else ()
+    return tuple(steps) if steps and type(steps[0]) is str and None not in steps else ()
+
+
+def _name(quoted: str, quote: str) -> str | None:
+    """A name in quotes, with the escapes of JSON; in single quotes the double ones need none."""
+    if quote == "'":
+        quoted = re.sub(
+            r"""\\(.)|(")""", lambda found: "'" if found[0] == "\\'" else _DOUBLE.get(found[0], found[0]), quoted
+        )
+    try:
+        return exact_json.decode(f'"{quoted}"')  # type: ignore[no-any-return]
+    except HansardError:
+        return None
+
+
+_DOUBLE = {'"': '\\"'}
 
 
 def _at(data: Any, path: tuple[Any, ...]) -> Any:

@@ -216,6 +216,9 @@ class OpenAIChatDecoder(EventDecoder):
                 self._handlers[key](choice, key, delta[key])
         rest = {}
         for key, value in delta.items():
+            if type(choice.message.get(key)) is Pieces and type(value) not in _MAY_GROW:
+                self.emit(Other(format=NAME, value={key: value}))
+                continue
             handler = self._handlers.get(key)
             if handler is None or value is None:
                 rest[key] = value
@@ -244,8 +247,10 @@ class OpenAIChatDecoder(EventDecoder):
                 old = message[key] = [{"type": "text", "text": old}] if type(old) is Pieces and any(old) else []
             for item in value if type(value) is list else [{"type": "text", "text": value}]:
                 self._content_item(choice, old, item)
-        else:
+        elif old is None:
             message[key] = value
+        else:
+            self.emit(Other(format=NAME, value={key: value}))
 
     def _content_item(self, choice: _Choice, items: list[Any], item: Any) -> None:
         """Texts that follow one another are one text; every other item stands for itself."""
@@ -369,6 +374,7 @@ class OpenAIChatDecoder(EventDecoder):
             self.emit(PartEnd(key=key))
 
 
+_MAY_GROW = (str, list, type(None))
 _NOT_BODY = frozenset({"choices", "error", "obfuscation"})
 _NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
 _WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}

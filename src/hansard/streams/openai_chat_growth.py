@@ -58,6 +58,8 @@ def grow(target: dict[str, Any], delta: dict[str, Any]) -> None:
                 old.append(value)
             else:
                 target[key] = Pieces([value])
+        elif type(old) is Pieces:
+            continue  # no words: they stay
         elif kind is dict:
             if type(old) is not dict:
                 old = target[key] = {}

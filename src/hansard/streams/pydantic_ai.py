@@ -26,18 +26,14 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from hansard.formats.pydantic_releases import DIALECTS, NEWEST
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart
-from hansard.streams.accumulator import joined
 from hansard.streams.deltas import Delta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.live_objects import plain
+from hansard.streams.pydantic_ai_run import GROWS, NAME, Response, Slot, read_part, release_of
 
-NAME = "pydantic-ai"
-_DEFAULTS = DIALECTS[NEWEST].defaults
-_GROWS = {"text": "content", "thinking": "content", "tool-call": "args", "builtin-tool-call": "args"}
 _Fields = dict[str, Any]
 
 
@@ -82,62 +78,6 @@ _KINDS: dict[type, tuple[str, ...]] = {
 }
 
 
-class _Slot:
-    """A part of the response: its words as they came, and its pieces."""
-
-    __slots__ = ("block", "ended", "key", "kind", "pieces")
-
-    def __init__(self, key: str) -> None:
-        self.key, self.kind = key, ""
-        self.block: _Fields = {}
-        self.pieces: list[str] = []
-        self.ended = False
-
-    def begin(self, part: _Fields) -> str:
-        """Take a part in as it starts; gives back the first piece of what grows in it."""
-        self.block, self.kind, self.pieces, self.ended = dict(part), part.get("part_kind", ""), [], False
-        field = _GROWS.get(self.kind)
-        first = part.get(field) if field is not None else None
-        if type(first) is not str or not first:
-            return ""
-        self.block[field] = ""  # type: ignore[index]
-        self.pieces.append(first)
-        return first
-
-    def native(self) -> _Fields:
-        """The part as a history would have it."""
-        if not self.pieces:
-            return self.block
-        field = _GROWS[self.kind]
-        return {**self.block, field: (self.block.get(field) or "") + joined(self.pieces)}
-
-    def part(self) -> Any:
-        return read_part("response", self.native())
-
-
-class _Response:
-    """A response, and the parts of the request that answers it."""
-
-    __slots__ = ("final", "over", "request", "slots")
-
-    def __init__(self) -> None:
-        self.slots: dict[int, _Slot] = {}
-        self.request: list[_Fields] = []
-        self.over = self.final = False
-
-    def calls(self) -> list[Any]:
-        kept = [slot.block for _, slot in sorted(self.slots.items()) if slot.kind == "tool-call"]
-        return [block.get("tool_call_id") for block in kept]
-
-    def records(self) -> list[_Fields]:
-        """The response and, if there is any of it, the request."""
-        found = [_record("response", [slot.native() for _, slot in sorted(self.slots.items())])] if self.slots else []
-        if self.request:
-            place = {call_id: i for i, call_id in enumerate(self.calls())}
-            found.append(_record("request", sorted(self.request, key=lambda part: _order(part, place))))
-        return found
-
-
 class PydanticAIDecoder(EventDecoder):
     """One run of an agent: one response, or several with the results of tools between them."""
 
@@ -146,8 +86,8 @@ class PydanticAIDecoder(EventDecoder):
     def __init__(self, dump: Callable[[Any], Any] | None = None) -> None:
         super().__init__()
         self.dump = dump
-        self._said: list[_Response | _Fields] = []  # responses, and messages that others put in
-        self._open: dict[int, _Slot] = {}
+        self._said: list[Response | _Fields] = []  # responses, and messages that others put in
+        self._open: dict[int, Slot] = {}
         self._history: list[Any] | None = None
         self._waits = False
         self._handlers = {
@@ -174,7 +114,7 @@ class PydanticAIDecoder(EventDecoder):
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
         delta, slot = event.delta, self._open.get(event.index)
-        if slot is None or slot.kind not in _KINDS[type(delta)]:
+        if slot is None or slot.ended or slot.kind not in _KINDS[type(delta)]:
             return False
         if type(delta) is _Call:
             if delta.tool_call_id is not None and delta.tool_call_id != slot.block.get("tool_call_id"):
@@ -188,11 +128,27 @@ class PydanticAIDecoder(EventDecoder):
         """One event as plain data or as a live object; what it holds is taken as it is now."""
         if type(event) is not dict:
             try:
+                if self._is_piece(event):
+                    return self._given()
                 event = self._plain(event)
             except Exception as error:  # the object is not ours: whatever its own code raises is a failure of the event
                 self.fail(f"an event of type {type(event).__name__} cannot be made plain: {error!r}")
                 return self._given()
         return super().feed_event(event, kind)
+
+    def _is_piece(self, event: Any) -> bool:
+        """Take a live piece of text or thinking in, if it is one and says nothing else."""
+        if event.__class__.__name__ != "PartDeltaEvent":
+            return False
+        delta, slot = event.delta, self._open.get(event.index)
+        if slot is None or slot.ended or delta.part_delta_kind != slot.kind or slot.kind not in ("text", "thinking"):
+            return False
+        given = list(vars(delta).values())
+        if type(delta.content_delta) is not str or len(given) - given.count(None) != 2:
+            return False
+        self._events += 1
+        self._grow(slot, delta.content_delta)
+        return True
 
     def _plain(self, event: Any) -> Any:
         if getattr(event, "event_kind", None) == "agent_run_result":
@@ -218,8 +174,10 @@ class PydanticAIDecoder(EventDecoder):
         if self._history is not None:
             return read_whole(NAME, self._history)
         records: list[_Fields] = []
+        responses = [said for said in self._said if isinstance(said, Response)]
+        release = release_of([part for said in responses for part in [*said.parts(), *said.request]])
         for said in self._said:
-            records += said.records() if isinstance(said, _Response) else [said]
+            records += said.records(release) if isinstance(said, Response) else [said]
         messages = read_whole(NAME, records) if records else []
         if messages and any(not slot.ended for slot in self._open.values()):
             messages[-1] = replace(messages[-1], state="partial")
@@ -229,7 +187,7 @@ class PydanticAIDecoder(EventDecoder):
         if self._history is not None:
             return True
         last = self._said[-1] if self._said else None
-        if not isinstance(last, _Response) or any(not slot.ended for slot in last.slots.values()):
+        if not isinstance(last, Response) or any(not slot.ended for slot in last.slots.values()):
             return False
         answered = {part.get("tool_call_id") for part in last.request}
         if any(call_id not in answered for call_id in last.calls()):
@@ -238,14 +196,14 @@ class PydanticAIDecoder(EventDecoder):
 
     # -- the response ----------------------------------------------------------------------------------------------
 
-    def response(self) -> _Response:
+    def response(self) -> Response:
         """The present one."""
         last = self._said[-1] if self._said else None
-        return last if isinstance(last, _Response) else self._another()
+        return last if isinstance(last, Response) else self._another()
 
-    def _another(self) -> _Response:
+    def _another(self) -> Response:
         self.emit(StepStart() if self._said else MessageStart())
-        response = _Response()
+        response = Response()
         self._said.append(response)
         self._open, self._waits = response.slots, False
         return response
@@ -256,7 +214,7 @@ class PydanticAIDecoder(EventDecoder):
         known = response.slots.get(index)
         if response.over or (index == 0 and known is not None and known.ended):
             response, known = self._another(), None
-        slot = known if known is not None else _Slot(f"{len(self._said)}.{index}")
+        slot = known if known is not None else Slot(f"{len(self._said)}.{index}")
         first = slot.begin(part)
         response.slots[index] = slot
         pieces, slot.pieces = slot.pieces, []
@@ -269,7 +227,7 @@ class PydanticAIDecoder(EventDecoder):
         if first:
             self.emit(PartDelta(key=slot.key, text=first))
 
-    def _grow(self, slot: _Slot, text: str) -> None:
+    def _grow(self, slot: Slot, text: str) -> None:
         slot.pieces.append(text)
         self._out.append(PartDelta(key=slot.key, text=text))
 
@@ -293,7 +251,7 @@ class PydanticAIDecoder(EventDecoder):
         grown = delta.get("content_delta") if delta.get("content_delta") is not None else delta.get("args_delta")
         if type(grown) is dict:
             block["args"] = {**(block.get("args") or {}), **grown}
-        elif type(grown) is str and slot.kind in _GROWS and type(block.get(_GROWS[slot.kind])) is not dict:
+        elif type(grown) is str and slot.kind in GROWS and type(block.get(GROWS[slot.kind])) is not dict:
             self._grow(slot, grown)
         elif grown is not None or delta.get("part_delta_kind") not in ("text", "thinking", "tool_call"):
             self.other(event)
@@ -370,21 +328,3 @@ class PydanticAIDecoder(EventDecoder):
 
     def _session_error(self, event: _Fields) -> None:
         self.fail(event["message"], event)
-
-
-def _record(kind: str, parts: list[_Fields]) -> _Fields:
-    record = {**_DEFAULTS[kind], "parts": parts, "kind": kind}
-    if kind == "request":
-        record["timestamp"] = next((part["timestamp"] for part in parts if "timestamp" in part), None)
-    return record
-
-
-def _order(part: _Fields, place: dict[Any, int]) -> int:
-    """Results stand in the order of their calls, before all else."""
-    called = part.get("part_kind") in ("tool-return", "retry-prompt")
-    return place.get(part.get("tool_call_id"), len(place)) if called else len(place) + 1
-
-
-def read_part(kind: str, part: _Fields) -> Any:
-    """One native part as the format reads it."""
-    return read_whole(NAME, [_record(kind, [part])])[0].parts[0]
