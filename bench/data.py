@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-_WORDS = (
+_WORDS = (  # noqa: SIM905 (a paragraph is easier to read than a list)
     "the of and to in is that for it was on are with as be at by this had not but from or have an they which one you "
     "were all her she there would their we him been has when who will no more if out so what up said its about than "
     "into them can only other time new some could these two may first then do any like my now over such our man me "

@@ -335,6 +335,9 @@ def test_values_out_of_order_are_right_in_the_data() -> None:
         chunk({"functionCall": {}}, finish="STOP"),
     )
     assert calls(message) == [("f", {"a": {"x": "1", "y": "3"}, "b": "24"})]
+    arguments = Arguments()
+    pieces = [{"jsonPath": path, "stringValue": "1"} for path in ("$.a.x", "$.b", "$.a.y", "$.c")]
+    assert [arguments.take(piece) for piece in pieces] == ['{"a":{"x":"1', '"},"b":"1', "", ""]
 
 
 @pytest.mark.parametrize("path", ["", "$", "a", "$[0]", "$.a[7]", "$.a.b.c", "$..a", "$.a[999999999]", "$.a[", 7, None])

@@ -221,6 +221,23 @@ def test_a_name_that_is_said_again_is_replaced() -> None:
     assert (message.role, words(message), calls(message)) == ("assistant", ["ab"], [("call_1", "f", {"a": 1})])
 
 
+def test_nothing_does_not_replace_a_name() -> None:
+    message = said(
+        chunk(call(0, "call_1", "f", args="{", type="function")),
+        chunk(call(0, "", "", args="}", type="function")),
+        chunk(finish="tool_calls"),
+    )
+    assert calls(message) == [("call_1", "f", {})]
+
+
+def test_the_quick_way_sees_what_is_new_in_a_chunk() -> None:
+    said(chunk({"content": "a"}), chunk({"content": "b"}), chunk({"content": "c", "reasoning": None}))
+    decoder = OpenAIChatDecoder()
+    models = "A", "A", "A", "B", "A", "A"
+    decode_with(decoder, framed([{**chunk({"content": "x"}), "model": model} for model in models]))
+    assert (decoder.body()["model"], decoder.body()["choices"][0]["message"]["content"]) == ("A", "xxxxxx")
+
+
 def test_the_same_index_with_another_id_is_another_call() -> None:
     message = said(
         chunk(call(0, "call_1", "f", args="{}")), chunk(call(0, "call_2", "f", args='{"b":2}')), chunk(call(0, args=""))

@@ -72,9 +72,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if "HANSARD_DEBUG" in os.environ:
             raise
-        return _fail(
-            f"a fault of hansard's own: {error!r}; HANSARD_DEBUG=1 shows the trace, please report it"
-        )
+        return _fail(f"a fault of hansard's own: {error!r}; HANSARD_DEBUG=1 shows the trace, please report it")
 
 
 def _fail(text: str) -> int:

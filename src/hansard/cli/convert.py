@@ -16,20 +16,12 @@ from hansard.model import exact_json
 @click.command("convert")
 @click.argument("source", metavar="SRC")
 @click.option("--to", "to", required=True, metavar="FORMAT", help="The format to write.")
-@click.option(
-    "--from", "from_", metavar="FORMAT", help="The format of SRC; told from the data when left out."
-)
+@click.option("--from", "from_", metavar="FORMAT", help="The format of SRC; told from the data when left out.")
 @click.option("-o", "--output", metavar="OUT", help="Where to write; standard output when left out.")
-@click.option(
-    "--losses", "report", metavar="FILE", help="Write the losses as JSON to a file, or with - to stderr."
-)
+@click.option("--losses", "report", metavar="FILE", help="Write the losses as JSON to a file, or with - to stderr.")
 @click.option("--strict", is_flag=True, help="Exit 1 and write nothing when something would be lost.")
-@click.option(
-    "--target", metavar="PROFILE", help="A profile of the format, such as v5, v6, v7 for ai-sdk-ui."
-)
-@click.option(
-    "--model", metavar="NAME", help="The model the request is for: only its own signatures are kept."
-)
+@click.option("--target", metavar="PROFILE", help="A profile of the format, such as v5, v6, v7 for ai-sdk-ui.")
+@click.option("--model", metavar="NAME", help="The model the request is for: only its own signatures are kept.")
 @click.option("--transport", metavar="NAME", help="The provider's transport, such as vertex.")
 @click.option("--pretty", is_flag=True, help="Indent the JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print one object with data and losses.")
@@ -78,9 +70,7 @@ def _summary(losses: list[Loss], to: str, strict: bool) -> None:
     """What was lost, in a few lines: what happened most first."""
     counts = Counter(loss.kind for loss in losses)
     parts = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    verdict = (
-        "nothing written (--strict)" if strict else f"written without {'it' if len(losses) == 1 else 'them'}"
-    )
+    verdict = "nothing written (--strict)" if strict else f"written without {'it' if len(losses) == 1 else 'them'}"
     noun = "loss" if len(losses) == 1 else "losses"
     print(f"{len(losses)} {noun} towards {to} ({parts}); {verdict}; --losses - lists all", file=sys.stderr)
     if sys.stderr.isatty():

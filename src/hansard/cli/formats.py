@@ -15,10 +15,7 @@ def command(as_json: bool) -> int:
     """List the formats with their target profiles."""
     rows = [formats.get(name) for name in formats.names()]
     if as_json:
-        listed = [
-            {"name": row.name, "title": row.title, "profiles": row.profiles, "trees": row.trees}
-            for row in rows
-        ]
+        listed = [{"name": row.name, "title": row.title, "profiles": row.profiles, "trees": row.trees} for row in rows]
         save(exact_json.encode(listed) + b"\n", None)
         return 0
     if on_terminal():
@@ -27,9 +24,7 @@ def command(as_json: bool) -> int:
 
         table = Table("name", "what", "targets", "branches", box=None, pad_edge=False)
         for row in rows:
-            table.add_row(
-                f"[bold]{row.name}[/]", row.title, " ".join(row.profiles), "yes" if row.trees else ""
-            )
+            table.add_row(f"[bold]{row.name}[/]", row.title, " ".join(row.profiles), "yes" if row.trees else "")
         Console().print(table)
         return 0
     width = max(len(row.name) for row in rows)

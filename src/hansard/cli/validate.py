@@ -12,9 +12,7 @@ from hansard.model import exact_json
 
 @click.command("validate")
 @click.argument("source", metavar="SRC")
-@click.option(
-    "--from", "from_", metavar="FORMAT", help="The format of SRC; told from the data when left out."
-)
+@click.option("--from", "from_", metavar="FORMAT", help="The format of SRC; told from the data when left out.")
 @click.option("--for", "provider", metavar="PROVIDER", help="Also check the rules of this provider's format.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as a JSON array.")
 def command(source: str, from_: str | None, provider: str | None, as_json: bool) -> int:

@@ -290,13 +290,14 @@ def fits(document: Any) -> int:
     return sure
 
 
-_TELLING = frozenset(
-    "thinking redacted_thinking tool_use tool_result server_tool_use mcp_tool_use compaction fallback".split()
-)
-_NOT_BLOCKS = frozenset(  # what others put into the content of a message with a role
-    "image image_url input_audio file audio refusal input_text output_text input_image input_file reasoning "
-    "tool-call tool-result tool-invocation custom".split()
-)
+_TELLING = {
+    *("thinking", "redacted_thinking", "compaction", "fallback"),
+    *("tool_use", "tool_result", "server_tool_use", "mcp_tool_use"),
+}
+_NOT_BLOCKS = {  # what others put into the content of a message with a role
+    *("image", "image_url", "input_audio", "file", "audio", "refusal", "reasoning", "custom"),
+    *("input_text", "output_text", "input_image", "input_file", "tool-call", "tool-result", "tool-invocation"),
+}
 
 
 _SAID = frozenset({TextPart, FilePart})

@@ -129,8 +129,7 @@ def _read_shape(raw: bytes) -> tuple[str, Conversation]:
 
 def _build_messages(values: list[Any], path: str) -> list[Message]:
     return [
-        native.build(Message, versions.upgrade(value, f"{path}[{i}]"), f"{path}[{i}]")
-        for i, value in enumerate(values)
+        native.build(Message, versions.upgrade(value, f"{path}[{i}]"), f"{path}[{i}]") for i, value in enumerate(values)
     ]
 
 

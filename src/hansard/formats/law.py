@@ -23,7 +23,6 @@ from hansard.model.binding import digests
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
-
 _Matcher: TypeAlias = Callable[[str], object]
 
 

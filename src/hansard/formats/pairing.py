@@ -98,9 +98,7 @@ def _without_moved_results(
             parts.append(part)
         elif (k, j) not in placed:
             why = f"{repair.name} takes a result only for a call it knows"
-            repair.note(
-                i, f".parts[{j}]", f"the result of {part.tool_call_id!s}, whose call is not there", why
-            )
+            repair.note(i, f".parts[{j}]", f"the result of {part.tool_call_id!s}, whose call is not there", why)
     if len(parts) == len(message.parts):
         return message
     return replace(message, parts=parts) if parts else None
@@ -171,9 +169,7 @@ def legal_ids(repair: Repairs, items: list[Item]) -> list[Item]:
             new_ids[place] = legal
             shown = repr(given) if type(given) is str else "no id"
             why = f"{repair.name} wants one id of its shape for each call"
-            repair.note(
-                items[place[0]][0], f".parts[{place[1]}].toolCallId", f"{shown} becomes {legal!r}", why
-            )
+            repair.note(items[place[0]][0], f".parts[{place[1]}].toolCallId", f"{shown} becomes {legal!r}", why)
     for result, call_place in links.answers.items():
         if call_place in new_ids and not as_is(messages[result[0]], repair.name):
             new_ids[result] = new_ids[call_place]

@@ -65,7 +65,7 @@ def _usual(own: int, defaults: dict[str, Any]) -> Callable[[dict[str, Any], int]
 
     def usual(block: dict[str, Any], more: int) -> bool:
         try:
-            return len(block) == count + more and found(block) == expected  # type: ignore[no-any-return]
+            return len(block) == count + more and found(block) == expected
         except KeyError:
             return False
 

@@ -39,9 +39,7 @@ class Links:
                     if call is not None:
                         self.answers[i, j] = call
 
-    def _call_for(
-        self, result: ToolResultPart, by_id: dict[str, list[Place]], nameless: list[Place]
-    ) -> Place | None:
+    def _call_for(self, result: ToolResultPart, by_id: dict[str, list[Place]], nameless: list[Place]) -> Place | None:
         if type(result.tool_call_id) is str:
             waiting = by_id.get(result.tool_call_id)
             if not waiting:

@@ -57,14 +57,10 @@ def _compare_messages(before: list[Message], after: list[Message], found: list[D
         targets = sorted({home[0] for home in homes if home is not None})
         if not targets:
             empty = (
-                next((k for k in range(last + 1, len(after)) if not after[k].parts), None)
-                if not old.parts
-                else None
+                next((k for k in range(last + 1, len(after)) if not after[k].parts), None) if not old.parts else None
             )
             if empty is None or after[empty].role != old.role:
-                found.append(
-                    Difference(path, f"the {old.role} message {_brief_parts(old)}".strip(), "messages")
-                )
+                found.append(Difference(path, f"the {old.role} message {_brief_parts(old)}".strip(), "messages"))
                 continue
             targets = [empty]
         home_message = targets[0]
@@ -100,21 +96,15 @@ def _compare_matched(
             _compare_part(part, after[home[0]].parts[home[1]], place, found)
 
 
-def _report_added(
-    after: list[Message], came: set[tuple[int, int]], claimed: set[int], found: list[Difference]
-) -> None:
+def _report_added(after: list[Message], came: set[tuple[int, int]], claimed: set[int], found: list[Difference]) -> None:
     for k, new in enumerate(after):
         if k not in claimed and not any((k, j) in came for j in range(len(new.parts))):
-            found.append(
-                Difference(f"$.messages[{k}]", f"a {new.role} message was added {_brief_parts(new)}", "added")
-            )
+            found.append(Difference(f"$.messages[{k}]", f"a {new.role} message was added {_brief_parts(new)}", "added"))
             continue
         for j, part in enumerate(new.parts):
             if (k, j) not in came:
                 found.append(
-                    Difference(
-                        f"$.messages[{k}].parts[{j}]", f"a part was added: {_brief_part(part)}", "added"
-                    )
+                    Difference(f"$.messages[{k}].parts[{j}]", f"a part was added: {_brief_part(part)}", "added")
                 )
 
 
@@ -205,9 +195,7 @@ def _unknown(old: Node, new: Node, path: str, found: list[Difference]) -> None:
     right = new.unknown.fields if isinstance(new.unknown, Unknown) else {}
     for key in {**left, **right}:
         if not _same(left.get(key, UNSET), right.get(key, UNSET)):
-            found.append(
-                Difference(f"{path}.{key}", _change(left.get(key, UNSET), right.get(key, UNSET)), "unknown")
-            )
+            found.append(Difference(f"{path}.{key}", _change(left.get(key, UNSET), right.get(key, UNSET)), "unknown"))
     if (old.unknown is UNSET) != (new.unknown is UNSET) and not left and not right:
         found.append(Difference(path, "a part of an unknown type", "unknown"))
 

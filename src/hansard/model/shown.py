@@ -26,6 +26,7 @@ def answers(messages: list[Message]) -> dict[Place, Answer]:
     """
     found: dict[Place, Answer] = {}
     waiting: dict[tuple[Any, Any], list[Place]] = {}
+    part: Any
     for i, message in enumerate(messages):
         for j, part in enumerate(message.parts):
             kind = type(part)
@@ -73,7 +74,7 @@ def shown_input(call: ToolCallPart) -> Any:
 
 def shown_output(answer: Answer) -> Any:
     """A result as data: a text alone is that text, several parts are a list."""
-    if type(answer) is RetryPart:
+    if isinstance(answer, RetryPart):
         return answer.content if answer.content is not UNSET else None
     if answer.content is UNSET:
         return answer.output if answer.output is not UNSET else None

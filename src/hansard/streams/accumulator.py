@@ -54,7 +54,8 @@ class _Open:
         if type(self.part) is ToolCallPart:
             value, raw = read_arguments(text)
             return replace(self.part, input=value, input_text=raw)
-        return replace(self.part, text=self.part.text + text)
+        before = getattr(self.part, "text", None)
+        return replace(self.part, text=before + text) if type(before) is str else self.part
 
 
 class Accumulator:
@@ -147,8 +148,11 @@ class Accumulator:
 
 def _by_role(parts: list[Any]) -> list[Message]:
     """The parts of one step: what the model said, then what its tools answered."""
-    said: list[Any] = [part for part in parts if type(part) is not ToolResultPart or part.provider_executed is True]
-    answered: list[Any] = [part for part in parts if type(part) is ToolResultPart and part.provider_executed is not True]
+    said: list[Any] = []
+    answered: list[Any] = []
+    for part in parts:
+        result = type(part) is ToolResultPart and part.provider_executed is not True
+        (answered if result else said).append(part)
     found = [Message(role="assistant", parts=said)] if said else []
     return [*found, Message(role="tool", parts=answered)] if answered else found
 

@@ -31,7 +31,7 @@ from hansard.streams.event_decoder import EventDecoder, read_whole
 
 NAME = "anthropic"
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
-_SHOWN = {TextPart: "text", ReasoningPart: "thinking", ToolCallPart: "partial_json"}
+_SHOWN: dict[Any, str] = {TextPart: "text", ReasoningPart: "thinking", ToolCallPart: "partial_json"}
 _NEW: dict[str, dict[str, Any]] = {  # the block, if nothing opened it
     "text": {"type": "text", "text": ""},
     "thinking": {"type": "thinking", "thinking": ""},
@@ -242,6 +242,12 @@ class AnthropicDecoder(EventDecoder):
 
     def _begin(self, native: dict[str, Any], index: Any) -> _Block:
         answer = self._answer()
+        if answer.stopped:
+            self.emit(StepStart())
+            answer = _Answer({})
+            self._answers.append(answer)
+        if type(index) is not int:
+            index = len(answer.blocks)
         block = self._open[index] = _Block(native, f"{len(self._answers)}.{len(answer.blocks)}")
         answer.blocks.append(block)
         self.emit(PartStart(key=block.key, part=block.part()))
@@ -258,8 +264,8 @@ class AnthropicDecoder(EventDecoder):
         return self._open.get(index) if type(index) is int else None
 
     def _block_start(self, event: dict[str, Any]) -> None:
-        native, index = dict(event["content_block"]), event.get("index")
-        self._begin(native, index if type(index) is int else len(self._answer().blocks))
+        native = dict(event["content_block"])
+        self._begin(native, event.get("index"))
         served = native.get("to") if native.get("type") == "fallback" else None
         if type(served) is dict and type(served.get("model")) is str:
             self._answer().body["model"] = served["model"]  # as the whole answer names who gave it

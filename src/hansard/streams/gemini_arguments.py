@@ -58,12 +58,12 @@ class Arguments:
         """More of the string that grows."""
         assert self._words is not None
         self._words.append(text)
-        return self._add(exact_json.encode(text)[1:-1].decode())
+        return self._add(_escaped(text))
 
     def written(self, path: tuple[Any, ...], value: Any) -> str:
         """The text that a value adds behind what was written; nothing once they came out of order."""
         if path == self._last and self._words is not None and type(value) is str:
-            return self._add(exact_json.encode(value)[1:-1].decode()) if self._ordered else ""
+            return self._add(_escaped(value)) if self._ordered else ""
         shared = 0
         while shared < min(len(path), len(self._last)) - 1 and path[shared] == self._last[shared]:
             shared += 1
@@ -135,6 +135,13 @@ class Arguments:
         return True
 
 
+def _escaped(text: str) -> str:
+    """The text as it stands inside a JSON string."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return exact_json.encode(text)[1:-1].decode()
+
+
 _NONE = object()
 
 
@@ -171,16 +178,14 @@ def _path(text: Any) -> tuple[Any, ...]:
 def _name(quoted: str, quote: str) -> str | None:
     """A name in quotes, with the escapes of JSON; in single quotes the double ones need none."""
     if quote == "'":
-        quoted = re.sub(
-            r"""\\(.)|(")""", lambda found: "'" if found[0] == "\\'" else _DOUBLE.get(found[0], found[0]), quoted
-        )
+        quoted = re.sub(r'\\.|"', lambda found: _RESPELLED.get(found[0], found[0]), quoted)
     try:
         return exact_json.decode(f'"{quoted}"')  # type: ignore[no-any-return]
     except HansardError:
         return None
 
 
-_DOUBLE = {'"': '\\"'}
+_RESPELLED = {"\\'": "'", '"': '\\"'}
 
 
 def _at(data: Any, path: tuple[Any, ...]) -> Any:

@@ -302,7 +302,7 @@ class OpenAIResponsesDecoder(LiveItems):
         if item.done or type(text) is not str:
             self._other(event)
             return
-        slot = self._slot(item, growth, _index(event, growth.index))
+        slot = self._slot(item, growth, _index(event, growth.place))
         self._grow(slot, text)
         logprobs = event.get("logprobs")
         for entry in logprobs if type(logprobs) is list else ():
@@ -319,7 +319,7 @@ class OpenAIResponsesDecoder(LiveItems):
         if item.done or type(text) is not str:
             self._other(event)
         else:
-            self._say(self._slot(item, growth, _index(event, growth.index)), growth, text)
+            self._say(self._slot(item, growth, _index(event, growth.place)), growth, text)
 
     def _row_added(self, field: str, key: str, event: dict[str, Any]) -> None:
         item, i, row = self._row(field, key, event)

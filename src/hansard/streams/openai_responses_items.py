@@ -40,7 +40,7 @@ class Growth(NamedTuple):
     event: str
     item: str
     path: Path
-    index: str = ""
+    place: str = ""
     whole: str = ""
     row: dict[str, Any] = {}  # what the row is if nothing opened it
     wrapped: bool = False  # words inside the JSON of a call's input

@@ -116,8 +116,8 @@ class LiveItems(EventDecoder):
             item.off = item.off or item.shows != "summary"
         elif growth.wrapped:
             self._show(item, '","' if len(item.slots) > 1 else "" if item.live else item.opening(growth))
-        if growth.index != "command_index":
-            content, summary = (index if growth.index == name else -1 for name in ("content_index", "summary_index"))
+        if growth.place != "command_index":
+            content, summary = (index if growth.place == name else -1 for name in ("content_index", "summary_index"))
             event = (growth.event + ".delta", item.index, content, summary)
             self._quick[event] = slot
             item.quick.append(event)
@@ -142,7 +142,7 @@ class LiveItems(EventDecoder):
             if field != path[0]:
                 item.off = item.off or field == "content"
                 return ""
-            others = [other[1] for other in item.slots if other[0] == field]
+            others: list[Any] = [other[1] for other in item.slots if other[0] == field]
             if others:
                 item.off = item.off or max(others) > index
                 self.emit(PartDelta(key=item.keys[0], text=_GAP))
