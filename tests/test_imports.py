@@ -63,3 +63,11 @@ def test_no_format_does_input_or_output_or_reads_a_clock() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {"os", "io", "time", "datetime", "random", "uuid", "pathlib", "socket"} & set(names), path.name
+
+
+def test_no_pattern_is_possessive() -> None:
+    """Possessive quantifiers are wrong in Python before 3.11.5, which Debian ships."""
+    for path in SOURCE.rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if "re.compile" in line or line.lstrip().startswith(("rb'", 'rb"', "r'", 'r"', "| ")):
+                assert not any(mark in line for mark in ("*+", "++", "?+", "(?>")), f"{path.name}: {line}"

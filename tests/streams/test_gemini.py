@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from hansard import formats
 from hansard.formats.gemini_files import DUMMY
+from hansard.formats.residue import unpack
 from hansard.model import Message, exact_json, native
 from hansard.model.parts import DataPart, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.streams.accumulator import fold
@@ -54,7 +55,8 @@ def said(*events: Any) -> Message:
 
 
 def words(message: Message, kind: type = TextPart) -> list[str]:
-    return [part.text for part in message.parts if type(part) is kind]
+    parts: list[Any] = [part for part in message.parts if type(part) is kind]
+    return [part.text for part in parts]
 
 
 def calls(message: Message) -> list[tuple[Any, Any]]:
@@ -129,7 +131,8 @@ def streamed(data: st.DataObject, whole: dict[str, Any]) -> list[Any]:
     events: list[Any] = []
     while any(lines):
         line = data.draw(st.sampled_from([line for line in lines if line]))
-        counted = {"usageMetadata": {"totalTokenCount": len(events)}} if usage and data.draw(st.booleans()) else {}
+        counting: bool = data.draw(st.booleans())
+        counted = {"usageMetadata": {"totalTokenCount": len(events)}} if usage and counting else {}
         events.append({"candidates": [line.pop(0)], **counted, **head})
     return [*events, {**head, **usage}] if usage or not events else events
 
@@ -351,7 +354,7 @@ def test_a_path_that_leads_nowhere_is_kept_as_it_came(path: Any) -> None:
     )
     (part,) = message.parts
     assert isinstance(part, ToolCallPart)
-    assert (part.input, part.extra[NAME]["functionCall"]["partialArgs"]) == ({"a": {"b": "1"}}, [odd])
+    assert (part.input, unpack(NAME, part.extra)[0]["functionCall"]["partialArgs"]) == ({"a": {"b": "1"}}, [odd])
 
 
 def test_code_files_and_unknown_parts_are_whole() -> None:

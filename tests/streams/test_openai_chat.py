@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hansard import formats, streams
+from hansard.formats.residue import unpack
 from hansard.model import Message, native
 from hansard.model.parts import DataPart, FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from hansard.streams.accumulator import fold
@@ -50,7 +51,8 @@ def said(*events: Any) -> Message:
 
 
 def words(message: Message, kind: type = TextPart) -> list[str]:
-    return [part.text for part in message.parts if type(part) is kind]
+    parts: list[Any] = [part for part in message.parts if type(part) is kind]
+    return [part.text for part in parts]
 
 
 def calls(message: Message) -> list[tuple[Any, Any, Any]]:
@@ -345,7 +347,7 @@ def test_details_of_reasoning_are_joined_by_index_and_type() -> None:
     )
     first, second = (part for part in message.parts if isinstance(part, ReasoningPart))
     assert (first.text, first.signature, second.text, words(message)) == ("One two", "c2ln", "Three", ["x"])
-    assert first.extra[NAME]["format"] == "anthropic-claude-v1"
+    assert unpack(NAME, first.extra)[0]["format"] == "anthropic-claude-v1"
     sealed = {"type": "reasoning.encrypted", "data": "QUJD", "id": "rs_1", "index": 0}
     summary = {"type": "reasoning.summary", "summary": "Hm", "index": 0}
     message = said(chunk({"reasoning_details": [summary]}), chunk({"reasoning_details": [sealed]}))
@@ -379,7 +381,7 @@ def test_refusals_and_sound_are_read() -> None:
     )
     assert (words(message, RefusalPart), words(message)) == (["I cannot."], ["Hello"])
     (sound,) = (part for part in message.parts if isinstance(part, FilePart))
-    assert (sound.data, sound.file_id, sound.extra[NAME]["expires_at"]) == ("YWI=", "audio_1", 100)
+    assert (sound.data, sound.file_id, unpack(NAME, sound.extra)[0]["expires_at"]) == ("YWI=", "audio_1", 100)
 
 
 def test_content_may_be_a_list() -> None:
@@ -462,7 +464,7 @@ def test_other_choices_are_kept_apart() -> None:
 
 
 def test_a_finish_reason_is_an_end_and_so_is_done() -> None:
-    ends = [chunk(finish="stop")], [DONE], []
+    ends: list[list[Any]] = [[chunk(finish="stop")], [DONE], []]
     hows = [decode(NAME, framed([chunk({"content": "x"}), *end]))[-1] for end in ends]
     assert hows == [End(how="done"), End(how="done"), End(how="cut")]
 

@@ -80,7 +80,7 @@ class LineReader:
             self._held, self._depth = [], 0
 
 
-_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
 def _is_json(line: bytes) -> bool:

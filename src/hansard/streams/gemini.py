@@ -102,7 +102,8 @@ class GeminiDecoder(EventDecoder):
         usage = self._repeats.kept
         if text is None or (usage and usage[:1] != b"{"):
             return self._quick(data)
-        self._usage = usage or self._usage
+        if usage:
+            self._usage = usage
         self._grow(text)
         return True
 

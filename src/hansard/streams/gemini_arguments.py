@@ -56,9 +56,12 @@ class Arguments:
 
     def more(self, text: str) -> str:
         """More of the string that grows."""
-        assert self._words is not None
-        self._words.append(text)
-        return self._add(_escaped(text))
+        if self._words is not None:
+            self._words.append(text)
+        if '"' in text or "\\" in text or not text.isprintable():
+            text = _escaped(text)
+        self.text.append(text)
+        return text
 
     def written(self, path: tuple[Any, ...], value: Any) -> str:
         """The text that a value adds behind what was written; nothing once they came out of order."""
@@ -137,8 +140,6 @@ class Arguments:
 
 def _escaped(text: str) -> str:
     """The text as it stands inside a JSON string."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return text
     return exact_json.encode(text)[1:-1].decode()
 
 

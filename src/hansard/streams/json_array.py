@@ -16,8 +16,8 @@ import msgspec
 from hansard.streams.sse import Event
 
 _BETWEEN = re.compile(rb"\}(?:\r?\n)?,\r?\n\{|\}\r?\n,\{")  # where an item on lines of its own may end
-_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_TO_QUOTE = re.compile(rb"(?:[^\"\\]++|\\.)*+", re.DOTALL)
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]+|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
+_TO_QUOTE = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 _OPEN, _ARRAY, _QUOTE = b"{[", ord("["), ord('"')
 

@@ -19,42 +19,18 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.openai_chat_content import NAME
-from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
-from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
+from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
-from hansard.streams.openai_chat_calls import Call, Calls
+from hansard.streams.openai_chat_calls import Call
+from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, group_of
 from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge, settled
 from hansard.streams.openai_chat_quick import CallPiece, Chunk, is_known, read_chunk
 from hansard.streams.repeats import Repeats, under
 
-_REASONING = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")  # the first that speaks is read
-_RANKS = {key: rank for rank, key in enumerate(_REASONING)}
 _GROWS = {key: under(key) for key in ("content", "reasoning_content", "reasoning", "arguments")}
-
-
-# -- a choice --------------------------------------------------------------------------------------------------------
-
-
-class _Choice:
-    """One choice as far as it came."""
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.fields: dict[str, Any] = {}
-        self.message: dict[str, Any] = {}
-        self.calls = Calls()
-        self.speaks = len(_REASONING)  # the rank of the key whose reasoning is given out
-
-    def native(self) -> dict[str, Any]:
-        """The choice as a whole answer would have it."""
-        message = {"role": "assistant", **settled(self.message)}
-        if self.calls.all:
-            message["tool_calls"] = [call.native() for call in self.calls.all]
-        about = {key: value for key, value in self.fields.items() if key != "finish_reason" or value is not None}
-        return {"index": self.index, **about, "message": message}
 
 
 class OpenAIChatDecoder(EventDecoder):
@@ -65,8 +41,8 @@ class OpenAIChatDecoder(EventDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._body: dict[str, Any] = {}
-        self._choices: dict[int, _Choice] = {}
-        self._first: _Choice | None = None
+        self._choices: dict[int, Choice] = {}
+        self._first: Choice | None = None
         self._started: dict[str, None] = {}
         self._repeats = Repeats()
         self._grows: tuple[str, list[str]] = "", []
@@ -124,7 +100,7 @@ class OpenAIChatDecoder(EventDecoder):
         if not growing:
             return False
         key = "text.0" if growing == "content" else "reasoning.0"
-        if key not in self._started or (growing != "content" and first.speaks != _RANKS[growing]):
+        if key not in self._started or (growing != "content" and first.speaks != RANKS[growing]):
             return False
         message[growing].append(words)
         self._out.append(PartDelta(key=key, text=words))
@@ -132,7 +108,7 @@ class OpenAIChatDecoder(EventDecoder):
         self._repeats.learn(data, _GROWS[growing], "obfuscation", chunk.obfuscation)
         return True
 
-    def _quick_call(self, choice: _Choice, item: CallPiece, data: bytes, chunk: Chunk) -> bool:
+    def _quick_call(self, choice: Choice, item: CallPiece, data: bytes, chunk: Chunk) -> bool:
         call, function = choice.calls.by_index.get(item.index), item.function
         if call is None or not call.started or (item.id and item.id != call.id):
             return False
@@ -188,7 +164,7 @@ class OpenAIChatDecoder(EventDecoder):
         index = index if type(index) is int else 0
         choice = self._choices.get(index)
         if choice is None:
-            choice = self._choices[index] = _Choice(index)
+            choice = self._choices[index] = Choice(index)
         if index == 0 and self._first is None:
             self._first = choice
             name, made = self._body.get("model") or UNSET, self._body.get("id") or UNSET
@@ -198,7 +174,7 @@ class OpenAIChatDecoder(EventDecoder):
             delta = said.get("message")
         about = {key: value for key, value in said.items() if key not in _NOT_ABOUT}
         if type(said.get("logprobs")) is dict:
-            _append(choice.fields, "logprobs", said["logprobs"])
+            choice.more_logprobs(said["logprobs"])
             about.pop("logprobs")
         merge(choice.fields, about)
         if type(delta) is dict:
@@ -210,8 +186,8 @@ class OpenAIChatDecoder(EventDecoder):
         if said.get("finish_reason") and choice is self._first:
             self._tell()
 
-    def _delta(self, choice: _Choice, delta: dict[str, Any]) -> None:
-        for key in _REASONING:  # the one that is read decides what is given out
+    def _delta(self, choice: Choice, delta: dict[str, Any]) -> None:
+        for key in REASONING:  # the one that is read decides what is given out
             if delta.get(key):
                 self._handlers[key](choice, key, delta[key])
         rest = {}
@@ -222,13 +198,13 @@ class OpenAIChatDecoder(EventDecoder):
             handler = self._handlers.get(key)
             if handler is None or value is None:
                 rest[key] = value
-            elif key not in _RANKS or not value:
+            elif key not in RANKS or not value:
                 handler(choice, key, value)
         grow(choice.message, rest)
 
     # -- what grows ----------------------------------------------------------------------------------------------------
 
-    def _words(self, choice: _Choice, key: str, part: Any, text: str) -> None:
+    def _words(self, choice: Choice, key: str, part: Any, text: str) -> None:
         """Words of an open part, if the choice is the message."""
         if choice is self._first and text:
             if key not in self._started:
@@ -236,7 +212,7 @@ class OpenAIChatDecoder(EventDecoder):
                 self.emit(PartStart(key=key, part=part))
             self.emit(PartDelta(key=key, text=text))
 
-    def _content(self, choice: _Choice, key: str, value: Any) -> None:
+    def _content(self, choice: Choice, key: str, value: Any) -> None:
         message = choice.message
         old = message.get(key)
         if type(value) is str and type(old) is not list:
@@ -252,7 +228,7 @@ class OpenAIChatDecoder(EventDecoder):
         else:
             self.emit(Other(format=NAME, value={key: value}))
 
-    def _content_item(self, choice: _Choice, items: list[Any], item: Any) -> None:
+    def _content_item(self, choice: Choice, items: list[Any], item: Any) -> None:
         """Texts that follow one another are one text; every other item stands for itself."""
         text = item.get("text") if type(item) is dict else None
         if type(text) is not str or item.get("type") != "text":
@@ -263,17 +239,17 @@ class OpenAIChatDecoder(EventDecoder):
         items[-1]["text"].append(text)
         self._words(choice, f"text.{len(items) - 1}", TextPart(text=""), text)
 
-    def _refusal(self, choice: _Choice, key: str, value: Any) -> None:
+    def _refusal(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         if type(value) is str:
             self._words(choice, "refusal.0", RefusalPart(text=""), value)
 
-    def _reasoning(self, choice: _Choice, key: str, value: Any) -> None:
+    def _reasoning(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         if type(value) is str and value and self._may_speak(choice, key):
             self._words(choice, "reasoning.0", ReasoningPart(text=""), value)
 
-    def _reasoning_list(self, choice: _Choice, key: str, value: Any) -> None:
+    def _reasoning_list(self, choice: Choice, key: str, value: Any) -> None:
         if type(value) is not list:
             grow(choice.message, {key: value})
             return
@@ -289,13 +265,13 @@ class OpenAIChatDecoder(EventDecoder):
             if type(text) is str:
                 self._words(choice, f"reasoning.{place}", ReasoningPart(text=""), text)
 
-    def _may_speak(self, choice: _Choice, key: str) -> bool:
+    def _may_speak(self, choice: Choice, key: str) -> bool:
         """Only one key's reasoning is read; where another had begun, its words are corrected at the end."""
-        if choice.speaks == len(_REASONING):
-            choice.speaks = _RANKS[key]
-        return choice.speaks == _RANKS[key]
+        if choice.speaks == len(REASONING):
+            choice.speaks = RANKS[key]
+        return choice.speaks == RANKS[key]
 
-    def _tool_calls(self, choice: _Choice, key: str, value: Any) -> None:
+    def _tool_calls(self, choice: Choice, key: str, value: Any) -> None:
         items = [item for item in value if type(item) is dict] if type(value) is list else []
         if len(items) != len(value):
             self.emit(Other(format=NAME, value={key: value}))
@@ -315,7 +291,7 @@ class OpenAIChatDecoder(EventDecoder):
         if words:
             self.emit(PartDelta(key=call.key, text=words))
 
-    def _function_call(self, choice: _Choice, key: str, value: Any) -> None:
+    def _function_call(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         grown = choice.message[key]
         if type(value) is not dict or choice is not self._first:
@@ -327,7 +303,7 @@ class OpenAIChatDecoder(EventDecoder):
         if type(words) is str and words and "function.0" in self._started:
             self.emit(PartDelta(key="function.0", text=words))
 
-    def _audio(self, choice: _Choice, key: str, value: Any) -> None:
+    def _audio(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         if type(value) is dict and type(value.get("transcript")) is str and choice.message[key].get("id"):
             self._words(choice, "transcript.0", TextPart(text=""), value["transcript"])
@@ -363,7 +339,7 @@ class OpenAIChatDecoder(EventDecoder):
     def settle(self, messages: list[Message]) -> None:
         ended: dict[str, int] = {}
         for part in messages[0].parts if messages else []:
-            group = _group(part)
+            group = group_of(part)
             key = f"{group}.{ended.get(group, 0)}"
             ended[group] = ended.get(group, 0) + 1
             if key not in self._started:
@@ -387,30 +363,3 @@ def _is_chunk(event: dict[str, Any]) -> bool:
 
 def _is_plain_text(item: Any) -> bool:
     return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces
-
-
-def _append(target: dict[str, Any], key: str, said: dict[str, Any]) -> None:
-    """The logprobs of one more piece."""
-    kept = target.get(key)
-    if type(kept) is not dict:
-        kept = target[key] = {}
-    for name, value in said.items():
-        if type(value) is list and type(kept.get(name)) is list:
-            kept[name] += value
-        elif value is not None or name not in kept:
-            kept[name] = list(value) if type(value) is list else value
-
-
-def _group(part: Any) -> str:
-    """The kind of key that a part was given out under."""
-    marks = unpack(NAME, part.extra)[1]
-    kind = type(part)
-    if kind is ReasoningPart or (kind is RawPart and "key" in marks):
-        return "reasoning"
-    if kind is ToolCallPart:
-        return "function" if marks.get("kind") == "function_call" else "call"
-    if marks.get("at") == "audio":
-        return "audio" if kind is FilePart else "transcript"
-    if marks.get("at") == "tool_calls":
-        return "call"
-    return "refusal" if kind is RefusalPart and "at" not in marks else "text"

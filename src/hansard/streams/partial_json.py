@@ -16,7 +16,7 @@ from hansard.model import exact_json
 
 _TOKEN = re.compile(
     r"""\s+ | (?P<mark>[{}\[\],:])
-    | "(?P<text>(?:[^"\\]|\\(?:[^u]|u[0-9a-fA-F]{4}))*+)(?P<end>"?)
+    | "(?P<text>[^"\\]*(?:\\(?:[^u]|u[0-9a-fA-F]{4})[^"\\]*)*)(?P<end>"?)
     | (?P<number>-?[0-9][-+0-9.eE]*) | (?P<word>[tfn][a-z]*) | .""",
     re.VERBOSE | re.DOTALL,
 )

@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TEXT = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 
@@ -49,19 +49,20 @@ class Repeats:
 
     def text(self, data: bytes) -> str | None:
         """The new piece, if it is the same event again with other words; `kept` is the value that may differ."""
-        head, end = self._head, self._end
+        head, end, middle = self._head, self._end, self._middle
         if head is None or not data.startswith(head) or not data.endswith(end):
             return None
+        start, stop = len(head), len(data) - len(end)
         try:
-            if not self._middle:
-                return _TEXT.decode(data[len(head) : len(data) - len(end)]) or None
-            stop = data.find(b'"', len(head) + 1) + 1
-            if not data.startswith(self._middle, stop):  # an escaped quote
-                stop = data.find(self._middle, len(head))
-                if stop < 0:
+            if not middle:
+                return _TEXT.decode(data[start:stop]) or None
+            quote = data.find(b'"', start + 1) + 1
+            if not data.startswith(middle, quote):  # an escaped quote
+                quote = data.find(middle, start)
+                if quote < 0:
                     return None
-            kept = data[stop + len(self._middle) : len(data) - len(end)]
-            text = _TEXT.decode(data[len(head) : stop])
+            text = _TEXT.decode(data[start:quote])
+            kept = data[quote + len(middle) : stop]
             _ANY.decode(kept)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
