@@ -112,4 +112,6 @@ def test_telling_a_format_never_fails(name: str, value: Any) -> None:
     for record in (value, odd, said, {"role": "user", "content": value}, {"parts": value}, {"tool_calls": [value]}):
         for key in ("messages", "contents", "input", "candidates", "choices", "turns"):
             for shape in (record, [record], {key: [record]}, {key: record}):
-                assert formats.get(name).fits(shape) in (0, 1, 2, 3)
+                sure = formats.get(name).fits(shape)
+                assert sure in (0, 1, 2, 3)
+                assert not sure or formats._may_fit(name, shape)

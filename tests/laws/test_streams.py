@@ -59,6 +59,7 @@ def test_any_cut_of_the_bytes_gives_the_same_message(corpus: Path) -> None:
         once = decode(name, [raw])
         whole = plain(fold(once))
         assert plain(fold(decode(name, [raw[i : i + 7] for i in range(0, len(raw), 7)]))) == whole
+        assert plain(fold(decode(name, [raw[i : i + 1] for i in range(len(raw))]))) == whole, "every boundary"
         assert plain(fold(decode(name, [path.read_bytes()]))) == whole, "as lines"
 
 
@@ -127,3 +128,10 @@ def test_broken_streams_never_raise(name: str, raw: bytes) -> None:
     deltas = decode(name, [raw])
     assert deltas
     fold(deltas)
+
+
+def test_one_huge_event_is_read_in_pieces() -> None:
+    start = exact_json.encode(SMALL[1]).replace(b'"text":""', b'"text":"' + b"x" * 50_000_000 + b'"')
+    raw = b"data: " + exact_json.encode(SMALL[0]) + b"\n\ndata: " + start + b"\n\n"
+    (message,) = fold(decode("anthropic", [raw[i : i + 65536] for i in range(0, len(raw), 65536)]))
+    assert len(message.parts[0].text) == 50_000_000  # type: ignore[union-attr]

@@ -1,4 +1,7 @@
-"""Files in and out: `-` is the standard stream, errors name the file, a file is written whole or not at all."""
+"""Files in and out: `-` is the standard stream, errors name the file, a file is written whole or not at all.
+
+No pathlib: a small conversion would spend a twentieth of its time on importing it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from hansard.errors import HansardError
 
@@ -25,26 +27,26 @@ def load(source: str) -> bytes:
     """The bytes of a file, or of standard input."""
     if source == "-":
         return sys.stdin.buffer.read()
-    path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(source):
         raise HansardError(f"{source}: is a folder; name a file in it")
-    return path.read_bytes()
+    with open(source, "rb") as file:
+        return file.read()
 
 
 def save(data: bytes, target: str | None) -> None:
     """Write to a file, whole or not at all, or to standard output."""
-    if target in (None, "-"):
+    if target is None or target == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    path = Path(str(target))
-    if path.is_dir():
+    if os.path.isdir(target):
         raise HansardError(f"{target}: is a folder; name a file in it")
-    if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
-        path.write_bytes(data)
+    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device is written to, never replaced
+        with open(target, "wb") as device:
+            device.write(data)
         return
-    path = path.resolve()  # a link stays a link
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    path = os.path.realpath(target)  # a link stays a link
+    beside = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}")
     with open(beside, "xb") as file:
         try:
             file.write(data)
@@ -52,7 +54,7 @@ def save(data: bytes, target: str | None) -> None:
             os.fsync(file.fileno())
             os.replace(beside, path)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            os.unlink(beside)
             raise
 
 

@@ -37,6 +37,20 @@ _MODULES = {
     "ai-sdk-model": "ai_sdk_model",
 }
 
+# An object without any of these keys is not of that format: its modules need not be imported to know.
+_KEYS: dict[str, frozenset[str]] = {
+    "thread-protocol": frozenset({"turns"}),
+    "sage": frozenset({"uuid", "messageId"}),
+    "openai-responses": frozenset({"input", "output"}),
+    "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata"}),
+    "pydantic-ai": frozenset(),
+}
+
+
+def _may_fit(name: str, document: Any) -> bool:
+    keys = _KEYS.get(name)
+    return keys is None or type(document) is not dict or not keys.isdisjoint(document)
+
 
 def names() -> list[str]:
     """The names of all formats, our own first."""
@@ -70,7 +84,7 @@ def detect(document: Any) -> str:
     >>> detect({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
     'gemini'
     """
-    sure = {name: get(name).fits(document) for name in _MODULES}
+    sure = {name: get(name).fits(document) if _may_fit(name, document) else 0 for name in _MODULES}
     if max(sure.values()) < 3:  # looking for plug-ins takes time: only when our own leave a doubt
         sure |= {name: get(name).fits(document) for name in _plugins()}
     best = max(sure.values())
