@@ -17,6 +17,7 @@ from hansard.model.conversation import Conversation, Message
 
 if TYPE_CHECKING:
     from hansard.formats.law import Law
+    from hansard.formats.session_file import SessionFile
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -56,6 +57,7 @@ class Format(Struct, frozen=True, kw_only=True):
     `text` formats are given bytes and give bytes (files of lines); the others parsed JSON. A `verbatim` one gives
     back every byte.
     `trees` formats carry every branch; the others are given the active path.
+    `session` reads files as they grow (`session_file`).
     `law` holds a provider's rules; `own_provider` is whose signatures a document of this format holds.
     """
 
@@ -71,6 +73,7 @@ class Format(Struct, frozen=True, kw_only=True):
     binds: bool = False
     own_provider: str | None = None
     law: Law | None = None
+    session: SessionFile | None = None
     why: dict[str, str] = {}
 
 

@@ -1,0 +1,178 @@
+"""Bytes of a session file in, records out: any cut of the bytes gives the same records.
+
+Lines end at a line feed and nowhere else. Several objects glued on one line are each a record; a torn one is bad and
+the next whole one on its line is found. Nothing raises: what cannot be read comes out as `Bad`, in its place. A line
+longer than the limit is not held.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hansard.errors import Unreadable
+from hansard.model import exact_json
+
+LONGEST_LINE = 64 * 1024 * 1024
+_LONGEST_MENDED = 4 * 1024 * 1024  # a torn line is tried from many places: not a huge one
+_TRIES = 256
+_BOM = b"\xef\xbb\xbf"
+_SPACE = " \t\r\n\ufeff"
+_DECODER = msgspec.json.Decoder(float_hook=exact_json.exact_float)
+_GLUED = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+class Record(NamedTuple):
+    """What one record says, its bytes and its place; `glued` when it follows another one on the same line."""
+
+    value: Any
+    raw: bytes
+    byte: int
+    line: int
+    glued: bool = False
+
+
+class Bad(NamedTuple):
+    """A stretch of a file that is no record."""
+
+    what: str
+    byte: int
+    line: int
+
+
+def decode_record(raw: bytes) -> Any:
+    """The value of a record. Of a key that is given twice the last one counts, as it does for the agents."""
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _decode_slowly(raw)
+    except RecursionError:
+        raise Unreadable("nested too deeply") from None
+
+
+def _decode_slowly(raw: bytes) -> Any:
+    """The same for half surrogate pairs and huge numbers."""
+    try:
+        return json.loads(
+            raw.decode("utf-8", "surrogatepass"), parse_float=exact_json.exact_float, parse_constant=_refused
+        )
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start} of the line") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"not JSON: {error.msg} at character {error.pos}") from None
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not JSON: {error}") from None
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+class Scanner:
+    """Cuts bytes into records; holds no more than the line that has not ended."""
+
+    def __init__(
+        self,
+        decode: Callable[[bytes], Any] = decode_record,
+        whole: Callable[[Any], bool] = lambda value: True,
+        longest: int = LONGEST_LINE,
+    ) -> None:
+        self._decode, self._whole, self._longest = decode, whole, longest
+        self._held: list[bytes] = []
+        self._size = 0  # of the line that has not ended, held or not
+        self._line, self._byte = 1, 0
+
+    def feed(self, data: bytes) -> Iterator[Record | Bad]:
+        """The records that end in these bytes. Take them all before feeding more."""
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            yield from self._ended(data[start:end])
+            self._byte += 1
+            self._line += 1
+            start = end + 1
+        if start < len(data):
+            self._hold(data[start:])
+
+    def finish(self) -> Iterator[Record | Bad]:
+        """The record on a last line that has no end."""
+        if self._size:
+            yield from self._ended(b"")
+
+    def _hold(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._longest:
+            self._held.clear()
+        else:
+            self._held.append(piece)
+
+    def _ended(self, last: bytes) -> Iterator[Record | Bad]:
+        if self._size:
+            self._hold(last)
+            last = b"".join(self._held)
+            self._held.clear()
+            size, self._size = self._size, 0
+        else:
+            size = len(last)
+        byte, line = self._byte, self._line
+        self._byte += size
+        if size > self._longest:
+            yield Bad(f"a line of {size} bytes; the longest that is read has {self._longest}", byte, line)
+            return
+        if not byte and last.startswith(_BOM):
+            last, byte = last[3:], 3
+        try:
+            yield Record(self._decode(last), last, byte, line)
+        except Unreadable as error:
+            if last.strip():
+                yield from self._mended(last, byte, line, error.problem)
+
+    def _mended(self, raw: bytes, byte: int, line: int, problem: str) -> Iterator[Record | Bad]:
+        """The records glued on one line, and what is torn between them."""
+        if len(raw) > _LONGEST_MENDED or b"{" not in raw[1:]:
+            yield Bad(problem, byte, line)
+            return
+        text = raw.decode("utf-8", "surrogateescape")
+        at, glued = _skip(text, 0), False
+        while at < len(text):
+            end = _end_of(text, at)
+            piece = text[at : end if end is not None else len(text)].encode("utf-8", "surrogateescape")
+            place = byte + len(text[:at].encode("utf-8", "surrogateescape"))
+            try:
+                yield Record(self._decode(piece), piece, place, line, glued)
+            except Unreadable as error:
+                yield Bad(error.problem, place, line)
+                end = None
+            at = _skip(text, end) if end is not None else self._next(text, at + 1)
+            glued = True
+
+    def _next(self, text: str, at: int) -> int:
+        """Where the next whole record begins behind a torn one."""
+        for _ in range(_TRIES):
+            at = text.find("{", at)
+            if at < 0:
+                break
+            end = _end_of(text, at)
+            if end is not None:
+                try:
+                    if self._whole(self._decode(text[at:end].encode("utf-8", "surrogateescape"))):
+                        return at
+                except Unreadable:
+                    pass
+            at += 1
+        return len(text)
+
+
+def _end_of(text: str, at: int) -> int | None:
+    try:
+        return _GLUED.raw_decode(text, at)[1]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
