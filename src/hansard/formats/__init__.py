@@ -42,7 +42,7 @@ _KEYS: dict[str, frozenset[str]] = {
     "thread-protocol": frozenset({"turns"}),
     "sage": frozenset({"uuid", "messageId"}),
     "openai-responses": frozenset({"input", "output"}),
-    "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata"}),
+    "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata", "modelVersion"}),
     "pydantic-ai": frozenset(),
 }
 

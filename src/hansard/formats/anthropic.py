@@ -8,7 +8,7 @@
     tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
     tool-result                       tool_result; provider-executed: every other *_tool_result
     file                              image, document (base64, url, file, text)
-    raw(anthropic)                    any other block, word for word
+    raw(anthropic)                    any other block, word for word; alone in an event: a record of an unknown role
 
 Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
 times, agents, other providers' reasoning.
@@ -26,7 +26,7 @@ from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import FilePart, Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 PROVIDER = "anthropic"
 _FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
@@ -48,10 +48,13 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
         if role == "user" and type(content) is str:
             out.append(Message(role="user", parts=[TextPart(text=content)]))
             return
-    if role not in _ROLES:
+    if type(role) is not str or role in _ROLES_OF_OTHERS:
         raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
+    if role not in _ROLES:
+        out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
+        return
     rest: dict[str, Any] = {}
-    if len(record) > 2:
+    if len(record) > 2 or "content" not in record:
         rest = {key: value for key, value in record.items() if key not in ("role", "content")}
     marks: dict[str, Any] = {}
     if type(content) is str:
@@ -62,6 +65,8 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
         parts = [read_block(block, names) for block in content]
         if role != "assistant" and _plain_text(parts) is not None:
             marks["content"] = "list"
+    elif role == "system" and "content" not in record:  # one of the beta may only change settings
+        parts, marks["content"] = [], "none"
     else:
         raise Unreadable("content is neither a string nor a list", f"$.messages[{i}].content")
     if role == "system" and all(message.role == "system" for message in out):
@@ -76,6 +81,7 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
 
 
 _ROLES = ("user", "assistant", "system")
+_ROLES_OF_OTHERS = ("tool", "function", "developer", "model")  # a sign that the document is not Anthropic's
 
 
 def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
@@ -113,25 +119,34 @@ def _write_message(message: Message) -> dict[str, Any]:
         content: Any = text
     else:
         content = [write_block(part) for part in message.parts]
+        if not content and marks.get("content") == "none":
+            return {"role": role, **rest}
     return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
 
 
 def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
+    asked: dict[str, Any] | None = None  # the user's record that the next message may be a part of
     for message in messages:
         if message.extra is UNSET and message.role == "assistant":  # the usual answer
             out.append({"role": "assistant", "content": [write_block(part) for part in message.parts]})
+            asked = None
+            continue
+        if message.role == "event":
+            out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
+            asked = None
             continue
         record = _write_message(message)
-        if message.extra is not UNSET and out and record["role"] == "user" == out[-1]["role"] and _joined(message):
-            before = out[-1]["content"]
-            content = record["content"]
-            out[-1]["content"] = (before if type(before) is list else [{"type": "text", "text": before}]) + (
-                content if type(content) is list else [{"type": "text", "text": content}]
-            )
+        if asked is not None and record["role"] == "user" and message.extra is not UNSET and _joined(message):
+            asked["content"] = _blocks(asked["content"]) + _blocks(record["content"])
         else:
             out.append(record)
+            asked = record if record["role"] == "user" else None
     return out
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if type(content) is str else content
 
 
 def _joined(message: Message) -> bool:
@@ -229,9 +244,12 @@ def read(document: Any) -> Conversation:
     if type(document) is not dict:
         raise Unreadable("an object or a list expected")
     body = dict(document)
-    if type(body.get("content")) is list and body.get("role") == "assistant" and "messages" not in body:
-        del body["role"]
-        return _read_response(body)
+    if type(body.get("content")) is list and "messages" not in body:
+        if body.get("role") == "assistant":
+            del body["role"]
+            return _read_response(body)
+        if body.get("type") == "message" and type(body.get("role")) is str:  # a role nobody knows stays as it is
+            return _read_response(body)
     records = body.pop("messages", None)
     if type(records) is not list:
         raise Unreadable("no list of messages", "$.messages")
@@ -273,13 +291,16 @@ def fits(document: Any) -> int:
     records = document.get("messages") if type(document) is dict else document
     if type(records) is not list or not records or not all(type(record) is dict for record in records):
         return 0
-    if any(record.get("role") not in ("user", "assistant", "system") or "content" not in record for record in records):
+    if any(
+        record.get("role") not in _ROLES or ("content" not in record and record["role"] != "system")
+        for record in records
+    ):
         return 0
     if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
         return 0
     sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
     for record in records:
-        for block in record["content"] if type(record["content"]) is list else ():
+        for block in record["content"] if type(record.get("content")) is list else ():
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is not str:
                 continue

@@ -10,7 +10,7 @@
     tool-result                       functionResponse (files in its `parts`); provider-executed:
                                       codeExecutionResult, toolResponse
     file                              inlineData, fileData; videoMetadata and the like are residue
-    raw(gemini)                       any other part, word for word
+    raw(gemini)                       any other part, word for word; alone in an event: a content of an unknown role
     model, usage, finish reason       of a response; further candidates and grounding are residue
 
 Keys are camelCase, or snake_case as the SDK has them. Settings around the contents (tools, generationConfig ...)
@@ -33,9 +33,10 @@ from hansard.formats.gemini_tools import NAME_PATTERN, is_client_call, is_name
 from hansard.formats.law import Law
 from hansard.formats.residue import MARKS, pack, unpack
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import FilePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 _ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user", "system": "system"}
+_ROLES_OF_OTHERS = ("assistant", "developer")  # a sign that the document is not Gemini's
 _NATIVE = {"user": "user", "tool": "user", "assistant": "model"}
 _REQUEST = Keys("systemInstruction")
 
@@ -63,13 +64,16 @@ def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
     if type(record) is str:
         out.append(Message(role="user", parts=[TextPart(text=record)], extra=pack(NAME, {}, {"content": "string"})))
         return
-    if type(record) is not dict or not ("parts" in record or "role" in record):
+    if type(record) is not dict or (record and not ("parts" in record or "role" in record)):
         raise Unreadable("a content with role and parts expected", path)
-    record = dict(record)
     native = record.get("role")
-    role = "user" if native is None else _ROLES.get(native) if type(native) is str else None
-    if role is None:
+    if type(native) is str and native not in _ROLES and native not in _ROLES_OF_OTHERS:
+        out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
+        return
+    if native is not None and (type(native) is not str or native not in _ROLES):
         raise Unreadable(f"no role {native!r}; it is user or model", f"{path}.role")
+    role = "user" if native is None else _ROLES[native]
+    record = dict(record)
     parts, marks = take_content(record, _NATIVE.get(role, UNSET), snake, path)
     if role == "system":
         marks["at"] = "contents"
@@ -121,6 +125,9 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
             message = _named(message, turn)
         elif role == "assistant":
             turn = message.parts
+        elif role == "event":
+            out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
+            continue
         if message.extra is UNSET and not role == before == "assistant":  # nearly all are so, and none is joined
             parts = write_parts(message.parts, snake, role == "assistant")
             written = bool(parts) or not message.parts
@@ -224,10 +231,16 @@ def _write_system(messages: list[Message], snake: bool) -> Any:
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
+_OF_RESPONSES = frozenset(
+    {
+        *("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"),
+        *("modelVersion", "model_version", "responseId", "response_id"),
+    }
+)
+
+
 def _is_response(body: dict[str, Any]) -> bool:
-    return "contents" not in body and any(
-        key in body for key in ("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata")
-    )
+    return "contents" not in body and not _OF_RESPONSES.isdisjoint(body)
 
 
 def _spelling(body: dict[str, Any], keys: Keys) -> bool:
@@ -295,6 +308,9 @@ def write(conversation: Conversation, target: Target) -> Any:
     return spelled(out, _REQUEST, snake, marks)
 
 
+_TELLING = frozenset({"promptFeedback", "usageMetadata", "modelVersion"})
+
+
 def fits(document: Any) -> int:
     """Only Gemini has `contents` of `parts` without types, a role `model`, and candidates."""
     if type(document) is dict and "contents" not in document:
@@ -302,7 +318,7 @@ def fits(document: Any) -> int:
         candidate = first[0] if type(first) is list and first else None
         if type(candidate) is dict and any(key in candidate for key in ("content", "finishReason", "finish_reason")):
             return 3
-        return 2 if "promptFeedback" in document or "usageMetadata" in document else 0
+        return 0 if _TELLING.isdisjoint(document) else 2
     contents = document.get("contents") if type(document) is dict else document
     if type(contents) is str and type(document) is dict:
         return 1
@@ -314,15 +330,12 @@ def fits(document: Any) -> int:
     for record in contents:
         if type(record) is str and type(document) is dict:
             continue
-        if (
-            type(record) is not dict
-            or not ("parts" in record or "role" in record)
-            or "kind" in record
-            or "content" in record
-        ):
+        if type(record) is not dict or "kind" in record or "content" in record:
             return 0
         role, parts = record.get("role"), record.get("parts")
-        if (role is not None and (type(role) is not str or role not in _ROLES)) or type(parts or []) is not list:
+        if (record and not ("parts" in record or "role" in record)) or type(parts or []) is not list:
+            return 0
+        if role is not None and (type(role) is not str or (role not in _ROLES and type(document) is not dict)):
             return 0
         if any(type(part) is dict and ("type" in part or "part_kind" in part) for part in parts or ()):
             return 0

@@ -236,6 +236,9 @@ def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
+_ELSEWHERE = frozenset({"prompt", "previous_response_id", "conversation", "instructions"})  # a request without input
+
+
 def read(document: Any) -> Conversation:
     """A request body, a list of items, or a response body."""
     if type(document) is list:
@@ -256,6 +259,8 @@ def read(document: Any) -> Conversation:
         messages.append(Message(role="user", parts=[TextPart(text=given)]))
     elif type(given) is list:
         messages += _read_items(given, "$.input")
+    elif given is None and "input" not in document and not _ELSEWHERE.isdisjoint(document):
+        marks["input"] = "none"
     else:
         raise Unreadable("input is neither a string nor a list of items", "$.input")
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
@@ -281,6 +286,8 @@ def write(conversation: Conversation, target: Target) -> Any:
     if marks.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:
         if items[0]["role"] == "user" and type(items[0]["content"]) is str:
             return {**out, "input": items[0]["content"]}
+    if marks.get("input") == "none" and not items:
+        return out
     return {**out, "input": items}
 
 
