@@ -27,7 +27,7 @@ check: .venv/.stamp-all  ## linter, formatting and types
 test: setup check  ## everything that must hold; ARGS="-k name" picks tests
 	@.venv/bin/python -m pytest $(ARGS)
 
-bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .venv-bench)
+bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
 clean:  ## remove everything that was installed or built

@@ -187,9 +187,22 @@ def _child(command: list[str], environment: dict[str, str]) -> float:
     return best
 
 
-if __name__ == "__main__":
+SECTIONS: dict[str, Callable[[], None]] = {
+    "conversions": conversions,
+    "peers": peers,
+    "streams": lambda: live(measure),
+    "start": start_up,
+}
+
+
+def main(chosen: list[str]) -> None:
+    """Measure the chosen sections, or all of them."""
+    if unknown := set(chosen) - set(SECTIONS):
+        sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     print(f"hansard {hansard.__version__}, Python {sys.version.split()[0]}; CPU time, best of {ROUNDS} or fewer rounds")
-    conversions()
-    peers()
-    live(measure)
-    start_up()
+    for name in chosen or SECTIONS:
+        SECTIONS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
