@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import AmbiguousFormat, CannotWrite, UnknownFormat, Unreadable
 from hansard.formats.collector import quiet_collector
-from hansard.formats.contract import Format, Loss, Target, Written
+from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.binding import bind
 from hansard.model.conversation import Conversation
 from hansard.model.tree import active_path
+
+if TYPE_CHECKING:
+    from hansard.formats.law import Outline
 
 _MODULES = {
     "hansard": "hansard",
@@ -129,15 +132,49 @@ def read(data: Any, format: str | None = None) -> Conversation:
     >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
     'hi'
     """
+    return _read_any(data, format)[0]
+
+
+def _read_any(data: Any, format: str | None) -> tuple[Conversation, Outline | None]:
+    """The conversation, and its outline when the reading needed one."""
     with quiet_collector():
-        document, halves = _parse(data, format)
-        chosen = get(format or detect(document))
-        if chosen.text and not isinstance(document, bytes):
-            document = _bytes(data) if isinstance(data, _TEXTS) else exact_json.encode(document)
-        return _read(chosen, document, halves)
+        chosen, documents, halves = _documents(data, format)
+        if len(documents) != 1:
+            way_out = "read them with hansard.read_all; `hansard convert` writes them all"
+            raise Unreadable(f"{len(documents)} conversations in one document", "$", way_out)
+        return _read(chosen, documents[0], halves)
 
 
-def _read(chosen: Format, document: Any, halves: bool) -> Conversation:
+def read_all(data: Any, format: str | None = None) -> list[Conversation]:
+    """Every conversation of a document: of an export or a training file there may be many, of others there is one.
+
+    >>> said = [{"conversations": [{"from": "human", "value": word}]} for word in ("hi", "bye")]
+    >>> [conversation.messages[0].parts[0].text for conversation in read_all(said)]
+    ['hi', 'bye']
+    """
+    with quiet_collector():
+        chosen, documents, halves = _documents(data, format)
+        found: list[Conversation] = []
+        for i, document in enumerate(documents):
+            try:
+                found.append(_read(chosen, document, halves))
+            except Unreadable as error:
+                if len(documents) == 1:
+                    raise
+                raise Unreadable(error.problem, f"$[{i}]{error.path[1:]}", error.way_out) from None
+        return found
+
+
+def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:
+    """The format, the documents of one conversation each, and whether a string may hold half a surrogate pair."""
+    document, halves = _parse(data, format)
+    chosen = get(format or detect(document))
+    if chosen.text and not isinstance(document, bytes):
+        document = _bytes(data) if isinstance(data, _TEXTS) else exact_json.encode(document)
+    return chosen, [document] if chosen.split is None else chosen.split(document), halves
+
+
+def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Outline | None]:
     try:
         conversation = chosen.read(document)
     except RecursionError:
@@ -151,16 +188,16 @@ def _read(chosen: Format, document: Any, halves: bool) -> Conversation:
     if chosen.law is None:
         if chosen.binds:
             bind(messages, chosen.own_provider, _model_of(chosen, conversation))
-        return conversation
-    from hansard.formats.law import mark_unlawful, signed_if_plain
+        return conversation, None
+    from hansard.formats.law import is_plain, mark_unlawful, outline
 
-    signed = signed_if_plain(messages, chosen.law)
-    if signed != []:
+    seen = outline(messages)
+    if seen is None or seen.signed:
         bind(messages, chosen.own_provider, _model_of(chosen, conversation))
-    if signed is None or halves:
+    if halves or not is_plain(seen, chosen.law):
         answer = unpack(chosen.name, conversation.extra)[1].get("shape") == "response"
         mark_unlawful(messages, chosen.law, chosen.name, halves=halves, answer=answer)
-    return conversation
+    return conversation, seen
 
 
 def _model_of(chosen: Format, conversation: Conversation) -> str | None:
@@ -177,6 +214,10 @@ def write(conversation: Conversation, format: str, *, target: Target | str | Non
     >>> write(hello, "anthropic").data, write(hello, "anthropic").losses
     ({'messages': [{'role': 'user', 'content': 'hi'}]}, [])
     """
+    return _write_any(conversation, format, target, None)
+
+
+def _write_any(conversation: Conversation, format: str, target: Target | str | None, seen: Outline | None) -> Written:
     chosen = get(format)
     aim = Target(profile=target) if isinstance(target, str) else target or Target()
     if aim.profile is not None and aim.profile not in chosen.profiles:
@@ -186,12 +227,14 @@ def write(conversation: Conversation, format: str, *, target: Target | str | Non
     if not chosen.trees:
         path = active_path(conversation)
         if len(path) != len(conversation.messages):
-            shown = replace(conversation, messages=[conversation.messages[i] for i in path])
+            shown, seen = replace(conversation, messages=[conversation.messages[i] for i in path]), None
     with quiet_collector():
-        return _write(chosen, aim, conversation, shown, path)
+        return _write(chosen, aim, conversation, shown, path, seen)
 
 
-def _write(chosen: Format, aim: Target, source: Conversation, shown: Conversation, path: list[int]) -> Written:
+def _write(
+    chosen: Format, aim: Target, source: Conversation, shown: Conversation, path: list[int], seen: Outline | None
+) -> Written:
     notes: list[Loss] = []
     if chosen.law is None:
         data = chosen.write(shown, aim)
@@ -201,7 +244,7 @@ def _write(chosen: Format, aim: Target, source: Conversation, shown: Conversatio
 
     if aim.model is None:
         aim = replace(aim, model=_model_of(chosen, source))
-    messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path)
+    messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data)
     if text is None and (whole := without_halves(shown.messages, chosen.name, notes, path)) is not shown.messages:
@@ -210,14 +253,32 @@ def _write(chosen: Format, aim: Target, source: Conversation, shown: Conversatio
     return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)
 
 
+def write_all(
+    conversations: list[Conversation], format: str, *, target: Target | str | None = None
+) -> Written | WrittenAll:
+    """Many conversations as one document of a format that holds many; one alone as `write` would."""
+    each = [write(conversation, format, target=target) for conversation in conversations]
+    if len(each) == 1:
+        return each[0]
+    many = [name for name in names() if get(name).join is not None]
+    chosen = get(format)
+    if chosen.join is None:
+        way_out = f"write to {', '.join(many)}, or (`hansard convert`) to a folder with -o"
+        raise CannotWrite(f"a {format} document holds one conversation, there are {len(each)}; {way_out}")
+    return WrittenAll(each, chosen)
+
+
 def convert(data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None) -> Written:
     """Read one format, write another."""
     with quiet_collector():
-        return write(read(data, from_), to, target=target)
+        conversation, seen = _read_any(data, from_)
+        return _write_any(conversation, to, target, seen)
 
 
 def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
     from hansard.formats.losses import proven_losses
 
+    if written.format.kept is not None:
+        return proven_losses(written, written.format.kept(written.source), notes)
     document = written.data if written.format.text else exact_json.copied(written.data)
-    return proven_losses(written, _read(written.format, document, halves=True), notes)
+    return proven_losses(written, _read(written.format, document, halves=True)[0], notes)

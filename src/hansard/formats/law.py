@@ -31,6 +31,7 @@ class Law(Struct, frozen=True, kw_only=True):
 
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
     the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
+    `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
     `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
     `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
     `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
@@ -51,6 +52,7 @@ class Law(Struct, frozen=True, kw_only=True):
     unbound: Callable[[Part], Part | None] | None = None
     empty_text: bool = False
     media: frozenset[str] | None = None
+    linked: frozenset[str] | None = None
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
     first_user: bool = False
@@ -97,79 +99,104 @@ def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
     return out
 
 
-def signed_if_plain(messages: list[Message], law: Law) -> list[int] | None:
-    """The quick look that is enough for almost every conversation: is there nothing to repair, but perhaps signatures?
+class Outline(Struct, frozen=True, kw_only=True, gc=False):
+    """What a law asks about a plain conversation: one whose calls are each answered in the very next message.
 
-    The indices of messages with opaque reasoning, whose binding is still to be looked at; None means: look closer.
+    `kinds` are the kinds of part that each role says, `signed` the messages with opaque reasoning.
     """
-    is_id, is_name = law.matchers()
-    allowed_by_role = {role: law.parts[role] for role, same in law.roles.items() if role == same}
+
+    kinds: dict[str, set[type]]
+    ids: set[str]
+    names: set[str]
+    object_input: bool
+    begins: str | None
+    mid_system: bool
+    ends_in_thought: bool
+    signed: list[int]
+
+
+def outline(messages: list[Message]) -> Outline | None:
+    """The quick look that is enough for almost every conversation and every law; None means: look closer."""
+    kinds: dict[str, set[type]] = {}
+    ids: set[str] = set()
     names: set[str] = set()
-    called: set[str] = set()
-    waiting: list[str] = []
+    waiting: list[Any] = []
     signed: list[int] = []
-    begun = False
+    begins: str | None = None
+    object_input, mid_system, ends_in_thought = True, False, False
     part: Any
     for i, message in enumerate(messages):
         role, parts = message.role, message.parts
-        if role not in allowed_by_role or not parts:
+        if not parts:
             return None
         if role == "system":
-            if begun and law.mid_system != "any":
-                return None
-        elif not begun:
-            begun = True
-            if law.first_user and role != "user":
-                return None
-        allowed = allowed_by_role[role]
-        calls: list[str] = []
+            mid_system = mid_system or begins is not None
+        elif begins is None:
+            begins = role
+        seen = kinds.get(role)
+        if seen is None:
+            seen = kinds[role] = set()
+        calls: list[Any] = []
         for part in parts:
             kind = type(part)
-            if kind not in allowed:
-                return None
+            seen.add(kind)
             if kind is TextPart:
                 if not part.text or part.signature is not UNSET:
                     return None
             elif kind is ToolCallPart:
-                if not _plain_call(part, law, called, names, is_id, is_name):
+                call_id = part.tool_call_id
+                if type(call_id) is not str or call_id in ids or type(part.tool_name) is not str:
                     return None
-                calls.append(part.tool_call_id)
+                if part.provider_executed is not UNSET or part.signature is not UNSET:
+                    return None
+                ids.add(call_id)
+                names.add(part.tool_name)
+                calls.append(call_id)
+                if type(part.input) is not dict or part.input_text is not UNSET:
+                    object_input = False
             elif kind is ToolResultPart:
-                if part.tool_call_id not in waiting or role != "tool" or not _plain_result(part):
+                if role != "tool" or part.tool_call_id not in waiting:
+                    return None
+                if part.provider_executed is not UNSET or part.content is not UNSET or part.signature is not UNSET:
                     return None
                 waiting.remove(part.tool_call_id)
             elif kind is ReasoningPart:
                 if part.signature is UNSET and part.encrypted is UNSET:
                     return None
-                if law.leading_reasoning and part is parts[-1]:
-                    return None
                 signed.append(i)
+                ends_in_thought = ends_in_thought or part is parts[-1]
             else:
                 return None
         if waiting:
             return None
         waiting = calls
-    return signed
+    return Outline(
+        kinds=kinds,
+        ids=ids,
+        names=names,
+        object_input=object_input,
+        begins=begins,
+        mid_system=mid_system,
+        ends_in_thought=ends_in_thought,
+        signed=signed,
+    )
 
 
-def _plain_call(
-    part: ToolCallPart, law: Law, called: set[str], names: set[str], is_id: _Matcher, is_name: _Matcher
-) -> bool:
-    call_id, name = part.tool_call_id, part.tool_name
-    if type(call_id) is not str or type(name) is not str or call_id in called or not is_id(call_id):
+def is_plain(seen: Outline | None, law: Law) -> bool:
+    """Is there nothing for the law to repair, but perhaps signatures, whose binding is still to be looked at?"""
+    if seen is None or (seen.ends_in_thought and law.leading_reasoning):
         return False
-    if name not in names:
-        if not is_name(name):
+    if seen.mid_system and law.mid_system != "any":
+        return False
+    if law.first_user and seen.begins is not None and seen.begins != "user":
+        return False
+    if law.object_input and not seen.object_input:
+        return False
+    for role, kinds in seen.kinds.items():
+        if law.roles.get(role) != role or not kinds <= law.parts[role]:
             return False
-        names.add(name)
-    called.add(call_id)
-    if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
-        return False
-    return part.provider_executed is UNSET and part.signature is UNSET
-
-
-def _plain_result(part: ToolResultPart) -> bool:
-    return part.provider_executed is UNSET and part.content is UNSET and part.signature is UNSET
+    is_id, is_name = law.matchers()
+    return all(map(is_id, seen.ids)) and all(map(is_name, seen.names))
 
 
 def _bound(messages: list[Message], signed: list[int], law: Law, target: Target) -> bool:
@@ -189,11 +216,20 @@ def _bound(messages: list[Message], signed: list[int], law: Law, target: Target)
 
 
 def lawful(
-    messages: list[Message], law: Law, target: Target, name: str, notes: list[Loss], indices: list[int]
+    messages: list[Message],
+    law: Law,
+    target: Target,
+    name: str,
+    notes: list[Loss],
+    indices: list[int],
+    seen: Outline | None = None,
 ) -> list[Message]:
-    """The messages as the provider takes them; a note for each repair, by the index in the source."""
-    signed = signed_if_plain(messages, law)
-    if signed is not None and (not signed or _bound(messages, signed, law, target)):
+    """The messages as the provider takes them; a note for each repair, by the index in the source.
+
+    `seen` is their outline, when somebody has it already.
+    """
+    seen = seen or outline(messages)
+    if seen is not None and is_plain(seen, law) and (not seen.signed or _bound(messages, seen.signed, law, target)):
         return messages
     repair = Repair(law, target, name, messages)
     items = _apply(repair)
@@ -211,6 +247,7 @@ def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool,
     for _ in range(len(messages) + 1):
         repair = Repair(law, Target(), name, messages)
         repair.first_user = law.first_user and not answer
+        repair.open_end = answer  # a request stays as it was when something is said behind it
         _apply(repair)
         touched = {note[0] for note in repair.notes if not as_is(messages[note[0]], name)}
         if not touched:
