@@ -12,7 +12,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.arguments import read_arguments
-from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import (
@@ -28,14 +27,7 @@ from hansard.streams.deltas import (
     StepReset,
     StepStart,
 )
-
-
-def joined(pieces: list[str]) -> str:
-    """The pieces as one text; halves of a surrogate pair that came in two pieces meet again."""
-    text = "".join(pieces)
-    if exact_json.is_unicode(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+from hansard.streams.pieces import LIMIT, compact, joined
 
 
 class _Open:
@@ -70,7 +62,6 @@ class Accumulator:
         self._open: dict[str, _Open] = {}
         self._whole: list[Message] | None = None
         self._handlers: dict[type, Any] = {
-            PartDelta: self._on_delta,
             PartStart: self._on_start,
             PartEnd: self._on_end,
             MessageStart: self._on_message_start,
@@ -84,6 +75,14 @@ class Accumulator:
 
     def fold(self, delta: Delta) -> None:
         """Take one delta in."""
+        if type(delta) is PartDelta:  # most of them
+            slot = self._open.get(delta.key)
+            if slot is not None:
+                pieces = slot.pieces
+                pieces.append(delta.text)
+                if len(pieces) > LIMIT:
+                    compact(pieces)
+            return
         handler = self._handlers.get(type(delta))
         if handler is not None:
             handler(delta)
@@ -107,11 +106,6 @@ class Accumulator:
             found[0] = replace(first, id=start.id, model=start.model, metadata=start.metadata)
             found[last] = replace(found[last], **self._changes)
         return [replace(message, state=state) if state == "partial" else message for message in found]
-
-    def _on_delta(self, delta: PartDelta) -> None:
-        slot = self._open.get(delta.key)
-        if slot is not None:
-            slot.pieces.append(delta.text)
 
     def _on_start(self, delta: PartStart) -> None:
         slot = self._open[delta.key] = _Open(delta.part)

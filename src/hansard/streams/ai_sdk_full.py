@@ -59,6 +59,7 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
 
     name = NAME
     pieces = (_PIECES, _QUICK)
+    words = {_Text: "text", _Reasoning: "text", _Input: "delta"}
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ is a failure, and the piece is kept. `[DONE]` is no end: what comes behind it st
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -59,6 +59,7 @@ class AiSdkUiDecoder(ToolDecoder):
 
     name = NAME
     pieces: tuple[tuple[type, type, type], msgspec.json.Decoder[Any]] = (_PIECES, _QUICK)
+    words: ClassVar[dict[type, str]] = {_Text: "delta", _Reasoning: "delta", _Input: "inputTextDelta"}
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,6 +93,7 @@ class AiSdkUiDecoder(ToolDecoder):
             return False
         slot.pieces.append(chunk.delta)
         self._out.append(PartDelta(key=slot.key, text=chunk.delta))
+        self.grew(data, self.words[type(chunk)], slot.key, slot.pieces)
         return True
 
     def handle(self, event: Any, kind: str) -> None:

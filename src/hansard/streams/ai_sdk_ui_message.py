@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.streams.accumulator import joined
 from hansard.streams.event_decoder import read_whole
 from hansard.streams.partial_json import partial
+from hansard.streams.pieces import joined
 
 NAME = "ai-sdk-ui"
 STEP = "step-start"

@@ -25,9 +25,10 @@ from hansard.formats.arguments import read_arguments
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
-from hansard.streams.accumulator import joined
 from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
+from hansard.streams.pieces import joined
+from hansard.streams.repeats import NUMBER
 
 NAME = "anthropic"
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -126,6 +127,7 @@ class AnthropicDecoder(EventDecoder):
     """One answer, or several one after the other."""
 
     name = NAME
+    varying = {"estimated_tokens": NUMBER}
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,6 +157,7 @@ class AnthropicDecoder(EventDecoder):
         if text:
             block.pieces.append(text)
             self._out.append(PartDelta(key=block.key, text=text))
+            self.grew(data, block.shows, block.key, block.pieces)
         return True
 
     def handle(self, event: Any, kind: str) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from hansard import formats
@@ -17,18 +18,27 @@ from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import DataPart
-from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other
+from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
+from hansard.streams.pieces import LIMIT, compact
+from hansard.streams.repeats import Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
 
 _DONE = b"[DONE]"
+_MUCH = 1 << 16  # bytes that are cut into events at a time
+_TEXT = msgspec.json.Decoder(str).decode
 _BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, HansardError)
 
 
 class Reader(Protocol):
-    """Cuts bytes into events."""
+    """Cuts bytes into events. It `rests` when all that it was given is events that it gave out."""
+
+    rests: bool
+    ends: re.Pattern[bytes]  # finds where an event ends
 
     def feed(self, data: bytes) -> list[Event]: ...
     def finish(self) -> list[Event]: ...
+    def framed(self, source: bytes, kind: str) -> bytes | None:
+        """The pattern of an event with what is around it, from that of its data."""
 
 
 class LineReader:
@@ -37,7 +47,10 @@ class LineReader:
     A value that is spread over lines (as error bodies are) is one event; a line that is whole again ends a broken one.
     """
 
+    ends = re.compile(rb"\n")
+
     def __init__(self) -> None:
+        self.rests = False
         self._tail: list[bytes] = []
         self._held: list[bytes] = []
         self._depth = 0
@@ -46,10 +59,16 @@ class LineReader:
         """The lines that end in these bytes."""
         if b"\n" not in data:
             self._tail.append(data)
+            self.rests = False
             return []
         *lines, rest = b"".join([*self._tail, data]).split(b"\n")
         self._tail = [rest] if rest else []
-        return self._take(lines)
+        events = self._take(lines)
+        self.rests = not self._tail and not self._held
+        return events
+
+    def framed(self, source: bytes, kind: str) -> bytes | None:
+        return source + rb"\r?\n"
 
     def finish(self) -> list[Event]:
         """The last line, which nothing ended."""
@@ -95,9 +114,13 @@ class EventDecoder:
     """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
 
     name = ""
+    varying: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
 
     def __init__(self) -> None:
         self._reader: Reader | None = None
+        self._kind = ""
+        self._learning = Learning()
+        self._repeat: Repeat | None = None
         self._head = b""
         self._out: list[Delta] = []
         self._failures: list[Failure] = []
@@ -141,13 +164,34 @@ class EventDecoder:
                 return []
             self._reader = self.reader(begin)
             data, self._head = self._head, self._head[:200]
-        for event in self._reader.feed(data):
-            self._take(event)
+        reader, repeat = self._reader, self._repeat
+        if repeat is not None and reader.rests:
+            end = self._repeated(repeat, repeat.frame, data)
+            if end == len(data):
+                out, self._out = self._out, []
+                return out
+            data = data[end:]
+        self._read(reader, data)
         return self._given()
+
+    def _read(self, reader: Reader, data: bytes) -> None:
+        """Let the reader cut the bytes, but for events that are again those before."""
+        start, size = 0, len(data)
+        while start < size:
+            stop = min(size, start + _MUCH)
+            if self._repeat is not None:  # one event, then see
+                found = reader.ends.search(data, start, stop)
+                stop = found.end() if found is not None else stop
+            for event in reader.feed(data[start:stop] if start or stop < size else data):
+                self._take(event)
+            start = stop
+            if self._repeat is not None and reader.rests:
+                start = self._repeated(self._repeat, self._repeat.frame, data, start)
 
     def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
         """One event that somebody else parsed (an SDK's object as plain data)."""
         self._events += 1
+        self._repeat = None
         self._guarded(self.handle, event, kind)
         return self._given()
 
@@ -193,6 +237,41 @@ class EventDecoder:
         self.emit(MessageEnd(messages=messages))
         self.emit(End(how=how))
 
+    def grew(
+        self, data: bytes, field: str, key: str, pieces: list[str], take: Callable[[str, Any], bool] | None = None
+    ) -> None:
+        """A common event gave a piece, the string under `field`: if that goes on, the next are read by their bytes."""
+        if len(pieces) > LIMIT:
+            compact(pieces)
+        if self._learning.enough(key) and self._reader is not None:
+            source = pattern(data, field, self.varying)
+            framed = self._reader.framed(source, self._kind) if source is not None else None
+            if source is not None and framed is not None:
+                self._repeat = Repeat(source, framed, key, pieces, take)
+
+    def _repeated(self, repeat: Repeat, match: Any, data: bytes, end: int = 0) -> int:
+        """Take in the events at the beginning that are like those before; where they end."""
+        at, key, pieces, take = repeat.at, repeat.key, repeat.pieces, repeat.take
+        out, size = self._out, len(data)
+        while end < size and (found := match(data, end)) is not None:
+            try:
+                text = _TEXT(found[at])
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                break
+            if take is not None:
+                if not take(text, found):
+                    break
+            elif text:
+                pieces.append(text)
+                out.append(PartDelta(key=key, text=text))
+            else:
+                break
+            self._events += 1
+            end = found.end()
+        if len(pieces) > LIMIT:
+            compact(pieces)
+        return end
+
     def _given(self) -> list[Delta]:
         out, self._out = self._out, []
         return out
@@ -202,13 +281,20 @@ class EventDecoder:
         if self._over:  # nothing can be added after the end
             self.emit(Other(format=self.name, value=data.decode("utf-8", "replace")))
             return
+        repeat = self._repeat
+        if repeat is not None:
+            if self._repeated(repeat, repeat.payload, data):
+                return
+            self._repeat = None  # what comes now may change how such events are read
         if data == _DONE:
             self._events += 1
             self.on_done()
             return
+        self._kind = event.event
         if self.quick(data):
             self._events += 1
             return
+        self._learning.forget()
         try:
             value = exact_json.decode(data)
         except HansardError as error:

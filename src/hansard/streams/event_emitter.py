@@ -21,7 +21,6 @@ from hansard.formats.arguments import read_arguments
 from hansard.model import exact_json
 from hansard.model.conversation import Usage
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
-from hansard.streams.accumulator import joined
 from hansard.streams.deltas import (
     Delta,
     End,
@@ -35,6 +34,7 @@ from hansard.streams.deltas import (
     StepReset,
     StepStart,
 )
+from hansard.streams.pieces import joined
 
 CUT = "the stream ended before the answer did"
 DONE = b"data: [DONE]\n\n"

@@ -30,12 +30,12 @@ from hansard.streams.event_decoder import EventDecoder, Reader, read_whole
 from hansard.streams.gemini_answer import Candidate, Slot, either
 from hansard.streams.gemini_arguments import Arguments
 from hansard.streams.json_array import ArrayReader
-from hansard.streams.repeats import Repeats, under
+from hansard.streams.repeats import OBJECT
 
 _CALLS = ("functionCall", "function_call")
 _USAGES = ("usageMetadata", "usage_metadata")
 _RESPONSE = ("candidates", "promptFeedback", "prompt_feedback", *_USAGES)
-_TEXT, _VALUE = under("text"), under("stringValue")
+_ANY = msgspec.json.Decoder(msgspec.Raw)
 
 
 class _QuickPiece(Struct, forbid_unknown_fields=True, gc=False):
@@ -80,6 +80,7 @@ class GeminiDecoder(EventDecoder):
     """One answer."""
 
     name = NAME
+    varying = {_USAGES[0]: OBJECT}
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +89,6 @@ class GeminiDecoder(EventDecoder):
         self._candidates: dict[int, Candidate] = {}
         self._first: Candidate | None = None
         self._growing: Slot | None = None
-        self._repeats = Repeats()
         self._begun = False
         self._told: Any = None
 
@@ -98,16 +98,6 @@ class GeminiDecoder(EventDecoder):
     # -- what comes by the thousand ------------------------------------------------------------------------------------
 
     def quick(self, data: bytes) -> bool:
-        text = self._repeats.text(data)
-        usage = self._repeats.kept
-        if text is None or (usage and usage[:1] != b"{"):
-            return self._quick(data)
-        if usage:
-            self._usage = usage
-        self._grow(text)
-        return True
-
-    def _quick(self, data: bytes) -> bool:
         first, body = self._first, self._body
         if first is None or not first.slots or first.content is None or first.finish:
             return False
@@ -130,19 +120,32 @@ class GeminiDecoder(EventDecoder):
         if part.functionCall is not UNSET:
             if part.text is not UNSET or part.thought is not UNSET or slot.args is None:
                 return False
-            piece, words = part.functionCall.partialArgs[0], _VALUE
+            piece, field = part.functionCall.partialArgs[0], "stringValue"
             if not part.functionCall.willContinue or not slot.args.is_growing(piece.jsonPath):
                 return False
             text = piece.stringValue
         else:
             if not part.text or slot.pieces is None or slot.block.get("thought", UNSET) != part.thought:
                 return False
-            text, words = part.text, _TEXT
+            text, field = part.text, "text"
         self._usage, self._growing = usage or self._usage, slot
         if text:
             self._grow(text)
-            self._repeats.learn(data, words, _USAGES[0], chunk.usageMetadata)
+            self.grew(data, field, slot.key, slot.pieces or [], self._again)
         return True
+
+    def _again(self, text: str, found: Any) -> bool:
+        """One more piece of what grows; the usage beside it is the last one so far."""
+        if found.re.groups > 1:
+            usage = found[_USAGES[0]]
+            try:
+                _ANY.decode(usage)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                return False
+            self._usage = usage
+        if text:
+            self._grow(text)
+        return bool(text)
 
     def _grow(self, text: str) -> None:
         slot = self._growing
@@ -157,7 +160,6 @@ class GeminiDecoder(EventDecoder):
     # -- events --------------------------------------------------------------------------------------------------------
 
     def handle(self, event: Any, kind: str) -> None:
-        self._repeats.forget()
         if type(event) is list and event and all(type(item) is dict for item in event):
             for item in event:
                 self.handle(item, kind)

@@ -11,8 +11,8 @@ from typing import Any
 
 from hansard.formats.gemini_keys import is_snake
 from hansard.model import exact_json
-from hansard.streams.accumulator import joined
 from hansard.streams.gemini_arguments import Arguments
+from hansard.streams.pieces import joined
 
 _MERGED = frozenset(
     {"groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from hansard.errors import HansardError
 from hansard.model import exact_json
-from hansard.streams.accumulator import joined
+from hansard.streams.pieces import joined
 
 _STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _KINDS = (

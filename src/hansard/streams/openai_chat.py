@@ -27,16 +27,15 @@ from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.openai_chat_calls import Call
 from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, group_of
 from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge, settled
-from hansard.streams.openai_chat_quick import CallPiece, Chunk, is_known, read_chunk
-from hansard.streams.repeats import Repeats, under
-
-_GROWS = {key: under(key) for key in ("content", "reasoning_content", "reasoning", "arguments")}
+from hansard.streams.openai_chat_quick import CallPiece, is_known, read_chunk
+from hansard.streams.repeats import STRING
 
 
 class OpenAIChatDecoder(EventDecoder):
     """One answer."""
 
     name = NAME
+    varying = {"obfuscation": STRING}
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,8 +43,6 @@ class OpenAIChatDecoder(EventDecoder):
         self._choices: dict[int, Choice] = {}
         self._first: Choice | None = None
         self._started: dict[str, None] = {}
-        self._repeats = Repeats()
-        self._grows: tuple[str, list[str]] = "", []
         self._told: Any = None
         self._handlers = {
             "content": self._content,
@@ -60,15 +57,6 @@ class OpenAIChatDecoder(EventDecoder):
         }
 
     def quick(self, data: bytes) -> bool:
-        text = self._repeats.text(data)
-        if text is None:
-            return self._quick(data)
-        key, pieces = self._grows
-        pieces.append(text)
-        self._out.append(PartDelta(key=key, text=text))
-        return True
-
-    def _quick(self, data: bytes) -> bool:
         chunk, first = read_chunk(data), self._first
         if chunk is None or first is None:
             return False
@@ -96,7 +84,7 @@ class OpenAIChatDecoder(EventDecoder):
             elif text:
                 growing, words = key, text
         if delta.tool_calls is not UNSET:
-            return not growing and self._quick_call(first, delta.tool_calls[0], data, chunk)
+            return not growing and self._quick_call(first, delta.tool_calls[0], data)
         if not growing:
             return False
         key = "text.0" if growing == "content" else "reasoning.0"
@@ -104,11 +92,10 @@ class OpenAIChatDecoder(EventDecoder):
             return False
         message[growing].append(words)
         self._out.append(PartDelta(key=key, text=words))
-        self._grows = key, message[growing]
-        self._repeats.learn(data, _GROWS[growing], "obfuscation", chunk.obfuscation)
+        self.grew(data, growing, key, message[growing])
         return True
 
-    def _quick_call(self, choice: Choice, item: CallPiece, data: bytes, chunk: Chunk) -> bool:
+    def _quick_call(self, choice: Choice, item: CallPiece, data: bytes) -> bool:
         call, function = choice.calls.by_index.get(item.index), item.function
         if call is None or not call.started or (item.id and item.id != call.id):
             return False
@@ -122,14 +109,12 @@ class OpenAIChatDecoder(EventDecoder):
         call.pieces.append(function.arguments)
         if function.arguments:
             self._out.append(PartDelta(key=call.key, text=function.arguments))
-            self._grows = call.key, call.pieces
-            self._repeats.learn(data, _GROWS["arguments"], "obfuscation", chunk.obfuscation)
+            self.grew(data, "arguments", call.key, call.pieces)
         return True
 
     # -- events --------------------------------------------------------------------------------------------------------
 
     def handle(self, event: Any, kind: str) -> None:
-        self._repeats.forget()
         if type(event) is not dict:
             self.emit(Other(format=NAME, value=event))
             return

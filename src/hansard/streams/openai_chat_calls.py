@@ -17,8 +17,8 @@ from msgspec import UNSET
 from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.model.parts import ToolCallPart
-from hansard.streams.accumulator import joined
 from hansard.streams.openai_chat_growth import Pieces, grow, settled
+from hansard.streams.pieces import joined
 
 
 class Call:

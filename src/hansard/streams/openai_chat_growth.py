@@ -16,7 +16,7 @@ import binascii
 from typing import Any
 
 from hansard.model import exact_json
-from hansard.streams.accumulator import joined
+from hansard.streams.pieces import joined
 
 _NAMES = frozenset({"role", "id", "name", "type", "format", "signature", "object", "model", "tool_call_id"})
 _WORDS = frozenset(
@@ -124,6 +124,8 @@ def settled(value: Any, key: str = "") -> Any:
     if kind is Pieces:
         if len(value) > 1 and key not in _WORDS and value.count(value[0]) == len(value):
             return value[0]
+        if key not in _WORDS:
+            value = list(value)  # they are asked again whether they are all the same
         return joined_base64(value) if key == "data" else joined(value)
     if kind is dict:
         return {name: settled(item, name) for name, item in value.items()}

@@ -28,6 +28,7 @@ from hansard.model.conversation import Message, ModelRef
 from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, StepStart
 from hansard.streams.openai_responses_items import GROWTHS, NEW, PRINTED, ROWS, Answer, Growth, Item, Path, at, plain
 from hansard.streams.openai_responses_live import LiveItems
+from hansard.streams.repeats import NUMBER, STRING
 
 _STATUS = {
     "code_interpreter_call": ("in_progress", "interpreting", "completed"),
@@ -73,6 +74,7 @@ class OpenAIResponsesDecoder(LiveItems):
     """One response, or several one after the other."""
 
     name = NAME
+    varying = {"sequence_number": NUMBER, "obfuscation": STRING}
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,6 +120,7 @@ class OpenAIResponsesDecoder(LiveItems):
         else:
             slot.pieces.append(event.delta)
             self._out.append(PartDelta(key=slot.key, text=event.delta))
+            self.grew(data, "delta", slot.key, slot.pieces)
         return True
 
     def handle(self, event: Any, kind: str) -> None:

@@ -27,8 +27,8 @@ from hansard.formats.openai_responses_tools import Calls, read_answer, read_func
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
-from hansard.streams.accumulator import joined
 from hansard.streams.event_decoder import read_whole
+from hansard.streams.pieces import joined
 
 Path: TypeAlias = tuple[str | float, ...]
 HERE = -1  # stands in a path for the index that the event gives

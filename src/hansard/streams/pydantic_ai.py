@@ -76,6 +76,7 @@ _KINDS: dict[type, tuple[str, ...]] = {
     _Thinking: ("thinking",),
     _Call: ("tool-call", "builtin-tool-call"),
 }
+_FIELDS: dict[type, str] = {_Text: "content_delta", _Thinking: "content_delta", _Call: "args_delta"}
 
 
 class PydanticAIDecoder(EventDecoder):
@@ -122,6 +123,7 @@ class PydanticAIDecoder(EventDecoder):
             if type(slot.block.get("args")) is dict:
                 return False
         self._grow(slot, delta.content_delta)
+        self.grew(data, _FIELDS[type(delta)], slot.key, slot.pieces)
         return True
 
     def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hansard.formats.pydantic_releases import DIALECTS, NEWEST
-from hansard.streams.accumulator import joined
 from hansard.streams.event_decoder import read_whole
+from hansard.streams.pieces import joined
 
 NAME = "pydantic-ai"
 GROWS = {"text": "content", "thinking": "content", "tool-call": "args", "builtin-tool-call": "args"}

@@ -1,70 +1,93 @@
 """Events that are the same but for one string: they are read by their bytes.
 
-Most chunks of a stream say what the chunk before them said about the answer, and then one more piece of it. Where
-everything around the piece is, byte for byte, that of an event which was read already, only the piece is new. Behind it
-there may be one value that differs too (a usage that counts on, padding): it is only kept. A quote inside a JSON string
-is written `\\"`, so what is compared can be no part of a string.
+Most events of a stream say what the event before them said, and then one more piece of the answer. When that happened
+often enough, a pattern is made of the event's own bytes: all of it as it stands, but for the piece, for values that are
+known to differ and mean nothing (a sequence number, padding), and for room before closing brackets. What the pattern
+matches would have been read the same way, and only the piece is new. A quote inside a JSON string is written `\\"`, so
+that no string can pass for the bytes around it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
-import msgspec
-
-_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TEXT = msgspec.json.Decoder(str)
-_ANY = msgspec.json.Decoder(msgspec.Raw)
-
-
-def under(key: str) -> re.Pattern[bytes]:
-    """Finds the string under a key."""
-    return re.compile(b'"' + key.encode() + rb'":\s*(' + _STRING + b")")
+STRING = rb'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*){0,999}"'
+NUMBER = rb"(?:0|[1-9][0-9]*)"
+OBJECT = rb"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}"
+_CLOSING = re.compile(rb"[\]} ]+\Z")
+_ENOUGH = 16
 
 
-class Repeats:
-    """`learn` an event that was read, ask `text` for those that are like it, `forget` when something else came."""
+class Repeat:
+    """What was learned: `frame` matches an event with what is around it; the piece is the group `at`.
 
-    __slots__ = ("_end", "_head", "_middle", "kept")
+    `pieces` and `key` say where the piece goes; `take` does that instead, where more is to be done.
+    """
+
+    __slots__ = ("_payload", "_source", "at", "frame", "key", "pieces", "take")
+
+    def __init__(
+        self, source: bytes, framed: bytes, key: str, pieces: list[str], take: Callable[[str, Any], bool] | None
+    ) -> None:
+        self.key, self.pieces, self.take = key, pieces, take
+        compiled = re.compile(framed)
+        self.frame, self.at = compiled.match, compiled.groupindex["text"]
+        self._source = source
+        self._payload: Any = None
+
+    def payload(self, data: bytes, start: int = 0) -> Any:
+        """Match an event without what is around it."""
+        if self._payload is None:
+            self._payload = re.compile(self._source).fullmatch
+        return self._payload(data, start)
+
+
+class Learning:
+    """Counts events that grow the same text in a row."""
+
+    __slots__ = ("_count", "_key")
 
     def __init__(self) -> None:
-        self._head: bytes | None = None
-        self._middle, self._end = b"", b""
-        self.kept = b""
+        self._count, self._key = 0, ""
+
+    def enough(self, key: str) -> bool:
+        """Is it time to make a pattern?"""
+        if key != self._key:
+            self._key, self._count = key, 0
+        self._count += 1
+        return self._count == _ENOUGH
 
     def forget(self) -> None:
-        self._head = None
+        self._key = ""
 
-    def learn(self, data: bytes, growing: re.Pattern[bytes], name: str, kept: msgspec.Raw) -> None:
-        """`growing` finds the string; the value under `name` behind it, which is `kept` here, may differ."""
-        found = growing.search(data)
-        if found is None:
-            return
-        self._head, self._middle, self._end = data[: found.start(1)], b"", data[found.end(1) :]
-        value, self.kept = bytes(kept), b""
-        if value:
-            before, key, rest = self._end.partition(b'"' + name.encode() + b'":')
-            if key and rest.startswith(value):
-                self._middle, self._end = before + key, rest[len(value) :]
 
-    def text(self, data: bytes) -> str | None:
-        """The new piece, if it is the same event again with other words; `kept` is the value that may differ."""
-        head, end, middle = self._head, self._end, self._middle
-        if head is None or not data.startswith(head) or not data.endswith(end):
+def pattern(data: bytes, field: str, varying: dict[str, bytes]) -> bytes | None:
+    """The pattern of an event whose piece is the string under `field`; `varying` are keys and the look of their values.
+
+    >>> found = re.fullmatch(pattern(b'{"n":1,"delta":"a"}', "delta", {"n": NUMBER}), b'{"n":23,"delta":"b" }')
+    >>> found["text"], found["n"]
+    (b'"b"', b'23')
+    """
+    spans: list[tuple[int, int, bytes]] = []
+    for key, look in {**varying, field: STRING}.items():
+        name = key.encode()
+        found = list(re.finditer(b'"' + name + rb'": ?(' + look + rb")(?=[,\]} ])", data))
+        if len(found) == 1:
+            group = b"text" if key == field else name
+            spans.append((*found[0].span(1), b"(?P<" + group + b">" + look + b")"))
+        elif found or key == field:
             return None
-        start, stop = len(head), len(data) - len(end)
-        try:
-            if not middle:
-                return _TEXT.decode(data[start:stop]) or None
-            quote = data.find(b'"', start + 1) + 1
-            if not data.startswith(middle, quote):  # an escaped quote
-                quote = data.find(middle, start)
-                if quote < 0:
-                    return None
-            text = _TEXT.decode(data[start:quote])
-            kept = data[quote + len(middle) : stop]
-            _ANY.decode(kept)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+    source, end = b"", 0
+    for start, stop, look in sorted(spans):
+        if start < end:
             return None
-        self.kept = kept
-        return text or None
+        source += re.escape(data[end:start]) + look
+        end = stop
+    closing = _CLOSING.search(data, end)
+    last = closing.start() if closing is not None else len(data)
+    source += re.escape(data[end:last])
+    for bracket in data[last:].replace(b" ", b""):
+        source += b" *" + re.escape(bytes([bracket]))
+    return source

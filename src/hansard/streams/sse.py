@@ -7,6 +7,8 @@ of is given out by `finish`, because a cut stream must not lose what was receive
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 _BOM = b"\xef\xbb\xbf"
@@ -29,7 +31,10 @@ class SSEReader:
     ([b'a\\nb'], [])
     """
 
+    ends = re.compile(rb"\n\r?\n")
+
     def __init__(self) -> None:
+        self.rests = False
         self._tail: list[bytes] = []  # pieces of a line that has not ended: joined once, however many there are
         self._begun = False
         self._data: list[bytes] = []
@@ -42,6 +47,7 @@ class SSEReader:
         """The events that end in these bytes."""
         if self._begun and b"\n" not in data and b"\r" not in data and not self._held():
             self._tail.append(data)
+            self.rests = False
             return []
         buffer = b"".join([*self._tail, data])
         self._tail = []
@@ -62,7 +68,13 @@ class SSEReader:
             *lines, rest = buffer.split(b"\n")
         if rest or held:
             self._tail.append(rest + held)
-        return self._take(lines)
+        events = self._take(lines)
+        self.rests = not (self._tail or self._data or self._event or self._id is not None or self._retry is not None)
+        return events
+
+    def framed(self, source: bytes, kind: str) -> bytes | None:
+        """The pattern of an event with the lines around its data."""
+        return b"(?:event: ?" + re.escape(kind.encode()) + rb"\r?\n)?data: ?" + source + rb"\r?\n\r?\n"
 
     def _held(self) -> bool:
         return bool(self._tail) and self._tail[-1].endswith(b"\r")
