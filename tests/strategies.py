@@ -70,9 +70,10 @@ bindings = st.builds(
 )
 signed: dict[str, Any] = {"signature": maybe(st.sampled_from(["sig==", "EqQB"])), "binding": maybe(bindings)}
 common: dict[str, Any] = {"id": maybe(short), "extra": extras}
+_MEDIA = ["image/png", "image/bmp", "image/*", "application/pdf", "text/plain", "text/csv", "audio/wav", "audio/*", ""]
 files = st.builds(
     FilePart,
-    media_type=maybe(st.sampled_from(["image/png", "application/pdf", "text/plain", "audio/wav", ""])),
+    media_type=maybe(st.sampled_from(_MEDIA)),
     url=maybe(st.sampled_from(["https://example.org/a.png", "data:image/png;base64,aGk="])),
     data=maybe(st.sampled_from(["aGk=", ""])),
     file_id=maybe(short),

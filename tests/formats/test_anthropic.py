@@ -10,6 +10,7 @@ from hansard.errors import Unreadable
 from hansard.model import (
     Conversation,
     FilePart,
+    Message,
     RawPart,
     ReasoningPart,
     TextPart,
@@ -99,3 +100,27 @@ def test_what_is_no_document_is_refused_with_its_place(document: object, path: s
         formats.read(exact_json.encode(document), "anthropic")
     assert refused.value.path == path
     assert refused.value.way_out
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        (FilePart(media_type="image/bmp", data="aGk="), None),
+        (FilePart(media_type="image/*", data="aGk="), None),
+        (FilePart(media_type="text/plain", url="https://example.org/a.txt"), None),
+        (
+            FilePart(media_type="image/bmp", url="https://example.org/a"),
+            {"type": "url", "url": "https://example.org/a"},
+        ),
+        (
+            FilePart(media_type="image/*", url="data:image/png;base64,aGk="),
+            {"type": "base64", "media_type": "image/png", "data": "aGk="},
+        ),
+    ],
+)
+def test_only_files_that_anthropic_takes_are_written(file: FilePart, source: object) -> None:
+    asked = Message(role="user", parts=[TextPart(text="see"), file])
+    written = formats.write(Conversation(messages=[asked]), "anthropic")
+    blocks = written.data["messages"][0]["content"]
+    assert blocks == "see" if source is None else blocks[1]["source"] == source
+    assert source is not None or [loss.path for loss in written.losses] == ["$.messages[0].parts[1]"]

@@ -333,12 +333,10 @@ def test_two_answers_without_calls_stay_two() -> None:
 
 def test_a_data_address_is_written_as_data() -> None:
     image = FilePart(media_type="image/*", url="data:image/png;base64,aGk=")
-    document = written(said("user", image))
-    assert document["contents"][0]["parts"] == [{"inlineData": {"data": "aGk="}}]
-    named = replace(image, media_type="image/png")
-    assert written(said("user", named))["contents"][0]["parts"] == [
-        {"inlineData": {"data": "aGk=", "mimeType": "image/png"}}
-    ]
+    for file in (image, replace(image, media_type="image/png"), replace(image, media_type=UNSET)):
+        assert written(said("user", file))["contents"][0]["parts"] == [
+            {"inlineData": {"data": "aGk=", "mimeType": "image/png"}}
+        ]
 
 
 def test_a_typical_anthropic_conversation_loses_only_what_gemini_cannot_say() -> None:

@@ -260,7 +260,7 @@ def test_what_the_server_ran_stays_with_the_assistant() -> None:
 
 def test_few_own_messages_need_to_be_written_as_they_are() -> None:
     for path in (GOLDEN / NAME).glob("*.json"):
-        if path.stem in ("unknown_things", "control_items"):
+        if path.stem in ("unknown_things", "control_items", "ends_in_a_thought", "half_a_character_in_arguments"):
             continue
         for message in formats.read(path.read_bytes(), NAME).messages:
             assert "asIs" not in str(message.extra), (path.stem, message.role)

@@ -86,3 +86,7 @@ def test_same_tells_numbers_apart() -> None:
     assert not exact_json.same([1], [True])
     assert not exact_json.same({"a": None}, {})
     assert exact_json.same({"a": 1, "b": 2}, {"b": 2, "a": 1})
+
+
+def test_half_a_pair_is_escaped_wherever_it_stands() -> None:
+    assert exact_json.encode(({"\ud83d": ("\ud83d",)}, ["\ude00"])) == b'[{"\\ud83d":["\\ud83d"]},["\\ude00"]]'

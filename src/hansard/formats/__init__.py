@@ -247,9 +247,11 @@ def _write(
     messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data)
-    if text is None and (whole := without_halves(shown.messages, chosen.name, notes, path)) is not shown.messages:
-        messages = lawful(whole, chosen.law, aim, chosen.name, [], path)
-        data = chosen.write(replace(shown, messages=messages), aim)
+    if text is None or exact_json.quotes_halves(text):
+        whole = without_halves(shown.messages, chosen.name, notes, path)
+        if whole is not shown.messages:
+            messages = lawful(whole, chosen.law, aim, chosen.name, [], path)
+            data, text = chosen.write(replace(shown, messages=messages), aim), None
     return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)
 
 

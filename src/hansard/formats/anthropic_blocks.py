@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.data_url import by_value
 from hansard.formats.residue import Unfit, left, put, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.parts import Binding, FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -162,6 +163,8 @@ def _read_file(block: dict[str, Any], names: dict[str, str]) -> Part:
         fields = {"data": take_str(held, "data"), "media_type": take_str(held, "media_type")}
     elif how == "url":
         fields = {"url": take_str(held, "url")}
+        if fields["url"].startswith("data:"):
+            marks["url"] = "data"
     elif how == "file":
         fields = {"file_id": take_str(held, "file_id"), "binding": _OURS}
     elif how == "text" and kind == "document":
@@ -196,6 +199,8 @@ def _from_text(text: str) -> str:
 
 def _write_file(part: FilePart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
+    if "url" not in marks:
+        part = by_value(part)
     media = part.media_type if type(part.media_type) is str else ""
     kind = marks.get("type") or ("document" if media and not media.startswith("image/") else "image")
     source: dict[str, Any]

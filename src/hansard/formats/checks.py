@@ -17,6 +17,7 @@ from msgspec import UNSET
 from hansard import formats
 from hansard.errors import UnknownFormat
 from hansard.formats.law import Law
+from hansard.formats.repair import media_fits
 from hansard.formats.residue import unpack
 from hansard.model import native
 from hansard.model.binding import digests, opaque
@@ -303,14 +304,9 @@ def _file(case: Case, i: int, where: str, part: FilePart) -> Iterator[Finding]:
         return
     if part.url is UNSET and part.data is UNSET:
         yield case.said(i, where, "a file of which neither data nor address is known", "leave it out")
-    media = part.media_type if type(part.media_type) is str else ""
-    taken = case.law.media
-    if taken is None or case.own(part) or media in taken:
-        return
-    if not any(kind.endswith("/") and media.startswith(kind) for kind in taken):
-        yield case.said(
-            i, f"{where}.mimeType", f"no files of type {media or 'unknown'}", "give it as text, or leave it out"
-        )
+    if not case.own(part) and not media_fits(case.law, part):
+        media = part.media_type if type(part.media_type) is str else "unknown"
+        yield case.said(i, f"{where}.mimeType", f"no files of type {media}", "give it as text, or leave it out")
 
 
 def check_cache_control(case: Case) -> Iterator[Finding]:

@@ -367,6 +367,7 @@ LAW = Law(
     object_input=True,
     own_reasoning=True,
     media=frozenset({"image/", "audio/", "video/", "application/pdf", "text/"}),
+    linked=frozenset({"image/", "audio/", "video/", "application/pdf", "text/", ""}),
     result_parts=_SAID,
     mid_system="never",
     first_user=True,

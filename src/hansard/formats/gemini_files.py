@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from hansard.formats.data_url import by_value
 from hansard.formats.gemini_keys import INNER, NAME, PART, camel, put_nulls, spelled, take_nulls
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.parts import FilePart, Part, RawPart
@@ -138,11 +139,9 @@ def _read_file(
 
 def write_file(part: FilePart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     """By value, or by address; the one kind of address that is a value is written as one."""
+    if "uri" not in marks:
+        part = by_value(part)
     data, url, media = part.data, part.url, part.media_type
-    if data is UNSET and type(url) is str and url.startswith("data:") and "uri" not in marks:
-        header, comma, words = url[5:].partition(",")
-        if comma and header.endswith(";base64"):
-            data, media = words, media or header.removesuffix(";base64").partition(";")[0] or UNSET
     key, held = "inlineData", {"data": data}
     if data is UNSET:
         key, held = "fileData", {"fileUri": part.file_id if url is UNSET else url}

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.contract import Target
+from hansard.formats.data_url import by_value
 from hansard.model.binding import digests, opaque
 from hansard.model.conversation import Message
 from hansard.model.parts import (
@@ -28,6 +29,21 @@ if TYPE_CHECKING:
     from hansard.formats.law import Law
 
 
+def media_fits(law: Law, part: FilePart) -> bool:
+    """Does the provider take files of this type, given so?"""
+    if type(part.file_id) is str or law.media is None:
+        return True  # the provider's own: it has the file already
+    part = by_value(part)
+    linked = part.data is UNSET
+    kinds = law.media if law.linked is None or not linked else law.linked
+    media = part.media_type if type(part.media_type) is str else ""
+    if media in kinds:
+        return True
+    if media.endswith("/*") and not linked:
+        return False
+    return any(kind.endswith("/") and media.startswith(kind) for kind in kinds)
+
+
 class Repair:
     """One pass over the messages of one conversation."""
 
@@ -36,6 +52,7 @@ class Repair:
         self.allowed = law.parts
         self.wants_ids = law.ids
         self.first_user = law.first_user and len(messages) > 1  # an answer by itself needs no question
+        self.open_end = True  # the answer may still be under way
         self.is_id, self.is_name = law.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
         self.ids: dict[str, str] | None = None
@@ -105,7 +122,7 @@ class Repair:
 
     def ends_in_thought(self, i: int, parts: list[Any]) -> bool:
         """Does a thought, which this provider wants followed by what was thought of, stand last?"""
-        last = i == len(self.messages) - 1
+        last = self.open_end and i == len(self.messages) - 1
         return self.law.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
 
     def inner_fits(self, part: Any) -> bool:
@@ -119,13 +136,7 @@ class Repair:
                 return False
         elif part.url is UNSET and part.data is UNSET:
             return False
-        return self.law.media is None or self.own(part) or self.media_fits(part)
-
-    def media_fits(self, part: FilePart) -> bool:
-        if type(part.file_id) is str:
-            return True  # the provider's own: it has the file already
-        media = part.media_type if type(part.media_type) is str else ""
-        return any(media == kind or (kind.endswith("/") and media.startswith(kind)) for kind in self.law.media or ())
+        return self.own(part) or media_fits(self.law, part)
 
     def own(self, part: Part) -> bool:
         """Was the part read from this very format?"""
@@ -274,7 +285,7 @@ class Repair:
                 return None
             self.note(i, f"{where}.fileId", f"{part.file_id!r}", "a file id belongs to the provider that gave it")
             part = replace(part, file_id=UNSET)
-        if self.law.media is not None and not self.own(part) and not self.media_fits(part):
+        if not self.own(part) and not media_fits(self.law, part):
             self.note(i, where, f"a file of type {part.media_type!s}", f"{self.name} takes no such files")
             return None
         return part

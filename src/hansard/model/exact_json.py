@@ -52,10 +52,15 @@ def decode(data: bytes | str) -> Any:
 
 
 def decode_noting(data: bytes | str) -> tuple[Any, bool]:
-    """The same, and whether some string in it may hold half a surrogate pair."""
+    """The same, and whether some string in it, or the JSON in a string, may hold half a surrogate pair."""
     raw = _raw(data)
     value = _decoded(_DECODER, raw)
-    return (_decode_slowly(raw), True) if value is UNSET else (value, False)
+    return (_decode_slowly(raw), True) if value is UNSET else (value, quotes_halves(raw))
+
+
+def quotes_halves(raw: bytes) -> bool:
+    """May a string hold JSON text (such as arguments of a call) that has half a surrogate pair in it?"""
+    return b"\\\\ud" in raw or b"\\\\uD" in raw
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], data: bytes | str) -> T | None:
@@ -204,7 +209,7 @@ def _integer(literal: str) -> int | Decimal:
 def _escaped(value: Any) -> Any:
     if type(value) is str:
         return value if is_unicode(value) else msgspec.Raw(json.dumps(value).encode())
-    if type(value) is list:
+    if type(value) is list or type(value) is tuple:
         return [_escaped(item) for item in value]
     if type(value) is dict:
         if all(map(is_unicode, value)):
