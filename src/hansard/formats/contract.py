@@ -11,7 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from hansard.errors import Unreadable
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
 
@@ -57,6 +59,10 @@ class Format(Struct, frozen=True, kw_only=True):
     `text` formats are given bytes and give bytes (files of lines); the others parsed JSON. A `verbatim` one gives
     back every byte.
     `trees` formats carry every branch; the others are given the active path.
+    A document of some formats holds many conversations: `split` cuts it into documents of one, `join` puts such
+    documents together again; `read` and `write` only ever see one conversation.
+    A format that is only written says with `kept` what its document shows of a conversation, and writes nothing else.
+    `usual` decodes the text of a usual document to typed records that `read` knows too; None when it is not usual.
     `session` reads files as they grow (`session_file`).
     `law` holds a provider's rules; `own_provider` is whose signatures a document of this format holds.
     """
@@ -72,7 +78,12 @@ class Format(Struct, frozen=True, kw_only=True):
     trees: bool = False
     binds: bool = False
     own_provider: str | None = None
+    split: Callable[[Any], list[Any]] | None = None
+    join: Callable[[list[Any]], Any] | None = None
+    kept: Callable[[Conversation], Conversation] | None = None
+    suffix: str = "json"
     law: Law | None = None
+    usual: Callable[[bytes], Any] | None = None
     session: SessionFile | None = None
     why: dict[str, str] = {}
 
@@ -108,4 +119,37 @@ class Written:
         return f"<Written {self.format.name}, {len(self.source.messages)} messages>"
 
 
-__all__ = ["Format", "Loss", "Message", "Target", "Written"]
+class WrittenAll:
+    """Many conversations in one document: the same `data`, `json` and `losses`, whose paths begin with `$[i]`."""
+
+    def __init__(self, each: list[Written], format: Format, data: Any) -> None:
+        self.each, self.format, self.data = each, format, data
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """What the document does not say of its conversations, each read back from the whole."""
+        if self.format.split is not None:
+            for written, document in zip(self.each, self.format.split(self.data), strict=True):
+                written.data = document
+        found = enumerate(self.each)
+        return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
+
+    @cached_property
+    def json(self) -> bytes:
+        """The document as bytes."""
+        return self.data if isinstance(self.data, bytes) else exact_json.encode(self.data)
+
+    def __repr__(self) -> str:
+        return f"<WrittenAll {self.format.name}, {len(self.each)} conversations>"
+
+
+def only_written(name: str) -> Reader:
+    """The reader of a format that is only written: it says so."""
+
+    def refuse(document: Any) -> Conversation:
+        raise Unreadable(f"{name} is only written, never read", "$", "read the document it was made from")
+
+    return refuse
+
+
+__all__ = ["Format", "Loss", "Message", "Target", "Written", "WrittenAll"]
