@@ -157,7 +157,7 @@ def read_all(data: Any, format: str | None = None) -> list[Conversation]:
         found: list[Conversation] = []
         for i, document in enumerate(documents):
             try:
-                found.append(_read(chosen, document, halves))
+                found.append(_read(chosen, document, halves)[0])
             except Unreadable as error:
                 if len(documents) == 1:
                     raise
@@ -180,6 +180,10 @@ def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Ou
     except RecursionError:
         raise Unreadable("nested too deeply to be a conversation") from None
     except Unreadable as error:
+    if format is not None and isinstance(data, _TEXTS) and (usual := get(format).usual) is not None:
+        data = _bytes(data)
+        if (typed := usual(data)) is not None:
+            return get(format), [typed], False
         if error.way_out:
             raise
         way_out = f"is it really {chosen.name}? `hansard formats` lists the others"
@@ -188,6 +192,7 @@ def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Ou
     if chosen.law is None:
         if chosen.binds:
             bind(messages, chosen.own_provider, _model_of(chosen, conversation))
+    met = exact_json.Halves.count
         return conversation, None
     from hansard.formats.law import is_plain, mark_unlawful, outline
 
@@ -207,6 +212,7 @@ def _model_of(chosen: Format, conversation: Conversation) -> str | None:
 
 
 def write(conversation: Conversation, format: str, *, target: Target | str | None = None) -> Written:
+    halves = halves or exact_json.Halves.count != met
     """The conversation as a document of another format, with the list of what it could not carry.
 
     >>> from hansard.model import Message, TextPart
@@ -247,7 +253,7 @@ def _write(
     messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data)
-    if text is None or exact_json.quotes_halves(text):
+    if text is None or exact_json.Halves.count != met:
         whole = without_halves(shown.messages, chosen.name, notes, path)
         if whole is not shown.messages:
             messages = lawful(whole, chosen.law, aim, chosen.name, [], path)
@@ -258,6 +264,7 @@ def _write(
 def write_all(
     conversations: list[Conversation], format: str, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
+    met = exact_json.Halves.count
     """Many conversations as one document of a format that holds many; one alone as `write` would."""
     each = [write(conversation, format, target=target) for conversation in conversations]
     if len(each) == 1:

@@ -25,6 +25,7 @@ from hansard.formats.anthropic_blocks import NAME, NOTHING, read_block, write_bl
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.usual import Record, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -256,11 +257,27 @@ def read(document: Any) -> Conversation:
     messages: list[Message] = []
     if type(body.get("system")) in (str, list):
         messages.append(_read_system(body.pop("system")))
+    marks = {"shape": "list"} if shape == "list" else {}
     names: dict[str, str] = {}
+    if records and isinstance(records[0], Record):
+        from hansard.formats.anthropic_usual import read_said
+
+        for i, record in enumerate(records):
+            if (said := read_said(record, names)) is not None:
+                messages.append(said)
+            else:
+                _read_message(plain(record), i, names, messages)
+        return Conversation(messages=messages, extra=pack(NAME, body, marks))
     for i, record in enumerate(records):
         _read_message(record, i, names, messages)
-    marks = {"shape": "list"} if shape == "list" else {}
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def usual(raw: bytes) -> Any:
+    """A request or a list of messages as typed records."""
+    from hansard.formats.anthropic_usual import decode
+
+    return decode(raw)
 
 
 def write(conversation: Conversation, target: Target) -> Any:
@@ -356,4 +373,5 @@ FORMAT = Format(
     binds=True,
     own_provider=PROVIDER,
     law=LAW,
+    usual=usual,
 )

@@ -28,6 +28,7 @@ from hansard.formats.law import Law
 from hansard.formats.openai_chat_content import NAME, PARTS, PROVIDER, SOUND_FORMATS
 from hansard.formats.openai_chat_messages import ROLES, read_assistant, read_message, write_assistant, write_message
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.usual import Record, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -148,10 +149,24 @@ def read(document: Any) -> Conversation:
         raise Unreadable("no list of messages", "$.messages")
     messages: list[Message] = []
     names: dict[str, str] = {}
+    if records and isinstance(records[0], Record):
+        from hansard.formats.openai_chat_usual import read_said
+
+        for i, record in enumerate(records):
+            if not read_said(record, names, messages):
+                read_message(plain(record), place, i, names, messages)
+        return Conversation(messages=messages, extra=pack(NAME, body, marks))
     place = "$[{}]" if marks else "$.messages[{}]"
     for i, record in enumerate(records):
         read_message(record, place, i, names, messages)
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+def usual(raw: bytes) -> Any:
+    """A request or a list of messages as typed records."""
+    from hansard.formats.openai_chat_usual import decode
+
+    return decode(raw)
+
 
 
 def write(conversation: Conversation, target: Target) -> Any:
@@ -249,6 +264,7 @@ LAW = Law(
         "developer": frozenset({TextPart}),
         "user": frozenset({TextPart, FilePart}),
         "assistant": frozenset({TextPart, RefusalPart, ToolCallPart}),
+    usual=usual,
         "tool": frozenset({ToolResultPart}),
     },
     id_pattern=r".{1,64}",

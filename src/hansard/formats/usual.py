@@ -1,0 +1,44 @@
+"""The usual document, decoded straight to typed records.
+
+A format lists the fields it knows as `Record`s. A text that holds no others is decoded to them in one go, without a
+dict for each object; the reader maps the usual records itself and takes any other as `plain` values again. A text with
+one unknown field anywhere is decoded to plain values as a whole, so what is read is the same either way.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from hansard.model import exact_json
+
+
+class Record(Struct, forbid_unknown_fields=True, gc=False):
+    """An object whose keys are all known; an absent one is UNSET."""
+
+
+def plain(record: Record) -> dict[str, Any]:
+    """The record as the dict it would have been."""
+    return msgspec.to_builtins(record, builtin_types=(Decimal,))  # type: ignore[no-any-return]
+
+
+def fields(record: Record) -> dict[str, Any]:
+    """The fields that are set, their values as they are."""
+    found = ((name, getattr(record, name)) for name in record.__struct_fields__)
+    return {name: value for name, value in found if value is not UNSET}
+
+
+def decode(raw: bytes, record: Any, body: type[Record]) -> Any:
+    """A list of records or a body around them; None when the text has to be decoded to plain values."""
+    listed = raw[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
+    found = exact_json.decode_as(_decoder(list[record] if listed else body), raw)
+    return fields(found) if isinstance(found, Record) else found
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind, float_hook=exact_json.exact_float)
