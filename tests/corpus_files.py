@@ -36,6 +36,8 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
             found += [path.read_bytes() for path in sorted((corpus / "provider-streams" / folder).glob("*.json"))]
     if name == "pydantic-ai":
         found += [path.read_bytes() for path in sorted((corpus / "pydantic-ai").rglob("*.json"))]
+    if name in _SESSIONS:
+        found += [path.read_bytes() for path in sorted((corpus / "sessions" / name).rglob("*.json*"))]
     if name in _AI_SDK:
         whole: dict[bytes, None] = {}
         for path in sorted((corpus / "ai-sdk").rglob("*.json")):
@@ -45,6 +47,7 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
     return found
 
 
+_SESSIONS = ("codex", "gemini-cli")
 _AI_SDK = {"ai-sdk-ui": "parts", "ai-sdk-model": "content"}
 
 

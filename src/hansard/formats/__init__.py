@@ -30,6 +30,7 @@ _MODULES = {
     "agent-store": "agent_store",
     "thread-protocol": "thread_protocol",
     "sage": "sage",
+    "codex": "codex",
     "provider-message": "provider_message",
     "openai-chat": "openai_chat",
     "openai-responses": "openai_responses",
@@ -44,6 +45,7 @@ _MODULES = {
 _KEYS: dict[str, frozenset[str]] = {
     "thread-protocol": frozenset({"turns"}),
     "sage": frozenset({"uuid", "messageId"}),
+    "codex": frozenset({"payload", "instructions"}),
     "openai-responses": frozenset({"input", "output"}),
     "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata", "modelVersion"}),
     "pydantic-ai": frozenset(),

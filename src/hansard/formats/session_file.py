@@ -105,7 +105,7 @@ class SessionFile(Struct, frozen=True, kw_only=True):
 
     `records(conversation, already)` gives the records that say what `conversation` says and `already` does not;
     with None for `already`, all of them. `whole` tells a record from an object inside one, where a torn line has to
-    be searched for the next record.
+    be searched for the next record. `scanner` and `join` are for files that are not plain lines.
     """
 
     name: str
@@ -113,10 +113,12 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     records: Callable[[Conversation, Conversation | None], Iterable[Any]]
     whole: Callable[[Any], bool]
     decode: Callable[[bytes], Any] = decode_record
+    scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
+    join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
 
     def open(self) -> Reading:
         """A reading of one file."""
-        return Reading(self.name, Scanner(self.decode, self.whole), self.reader())
+        return Reading(self.name, self.scanner(self.decode, self.whole), self.reader())
 
     def read(self, document: bytes) -> Conversation:
         """The conversation in a file, with the text of the file where that is not what we would write."""
@@ -134,7 +136,7 @@ class SessionFile(Struct, frozen=True, kw_only=True):
         if text is not None:
             already = self.read(text)
             if is_prefix(already.messages, conversation.messages):
-                return joined(text, map(_line, self.records(conversation, already)))
+                return (self.join or joined)(text, map(_line, self.records(conversation, already)))
         return b"".join(map(_line, self.records(conversation, None)))
 
 

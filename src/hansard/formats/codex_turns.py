@@ -1,0 +1,147 @@
+"""Turns, times and token counts of a Codex rollout: what its reader and its writer must see alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.model.conversation import Conversation, Message, Usage
+from hansard.model.parts import TextPart
+from hansard.model.tree import active_path, parents
+
+EPOCH = "1970-01-01T00:00:00.000Z"  # every record has a time: this one says that none is known
+
+# A message of the user's that begins so was put there by Codex: no turn begins with it.
+_CONTEXT = (
+    "# AGENTS.md instructions",
+    "<user_instructions>",
+    "<environment_context>",
+    "<skill>",
+    "<user_shell_command>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<hook_prompt",
+)
+
+
+def is_turn(parts: list[Any]) -> bool:
+    """Does a turn begin with a message of the user's that has these parts?"""
+    return not any(type(part) is TextPart and part.text.lstrip().startswith(_CONTEXT) for part in parts)
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------
+
+_COUNTS = {
+    "input_tokens": "input_tokens",
+    "cached_input_tokens": "cache_read_tokens",
+    "output_tokens": "output_tokens",
+    "reasoning_output_tokens": "reasoning_tokens",
+    "total_tokens": "total_tokens",
+}
+_CACHE_WRITE = "cache_write_input_tokens"
+
+
+class Totals:
+    """The running total of a session: every change of it is one response, told again and again."""
+
+    def __init__(self) -> None:
+        self._total: Any = None
+        self._waiting: dict[str, Any] = {}
+
+    def count(self, info: Any) -> bool:
+        """Take note of what a token count says; true when it says something new."""
+        if type(info) is not dict:
+            return False
+        total, last = info.get("total_token_usage"), info.get("last_token_usage")
+        seen = total if type(total) is dict else last
+        if type(last) is not dict or seen == self._total:
+            return False
+        self._total = seen
+        for key, name in (*_COUNTS.items(), (_CACHE_WRITE, "cache_write_tokens")):
+            if type(last.get(key)) is int:
+                self._waiting[name] = self._waiting.get(name, 0) + last[key]
+        return True
+
+    def waiting(self, before: Usage | UnsetType = UNSET) -> Usage | UnsetType:
+        """What was counted and belongs to no message yet, with what its message has already."""
+        counts, self._waiting = self._waiting, {}
+        if before is not UNSET:
+            for name in (*_COUNTS.values(), "cache_write_tokens"):
+                if type(had := getattr(before, name)) is int:
+                    counts[name] = counts.get(name, 0) + had
+        return Usage(**counts) if counts else UNSET
+
+
+def write_usage(usage: Usage, total: dict[str, int]) -> dict[str, Any]:
+    """The token count of one response; `total` is that of the session so far, and grows."""
+    last = {key: _int(getattr(usage, name)) for key, name in _COUNTS.items()}
+    if usage.total_tokens is UNSET:
+        last["total_tokens"] = last["input_tokens"] + last["output_tokens"]
+    if type(usage.cache_write_tokens) is int:
+        last[_CACHE_WRITE] = usage.cache_write_tokens
+    for key, count in last.items():
+        total[key] = total.get(key, 0) + count
+    info = {"total_token_usage": dict(total), "last_token_usage": last, "model_context_window": None}
+    return {"type": "token_count", "info": info, "rate_limits": None}
+
+
+def _int(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+# -- the tree as a list with rollbacks -----------------------------------------------------------------------------
+
+
+class Path:
+    """The messages that are said so far, less those rolled back."""
+
+    def __init__(self) -> None:
+        self.indices: list[int] = []
+        self.turns: list[int] = []  # places in `indices` where a turn begins
+
+    def back_to(self, parent: int | None) -> int | None:
+        """How many turns to drop so that `parent` is the last message; None when that cannot be said."""
+        place = 0 if parent is None else self.indices.index(parent) + 1 if parent in self.indices else -1
+        if place == len(self.indices):
+            return 0
+        if place not in self.turns:
+            return None
+        number = len(self.turns) - self.turns.index(place)
+        del self.indices[place:], self.turns[-number:]
+        return number
+
+    def add(self, i: int, message: Message) -> None:
+        if message.role == "user" and is_turn(message.parts) and not compacts(message):
+            self.turns.append(len(self.indices))
+        self.indices.append(i)
+
+
+def compacts(message: Message) -> bool:
+    """Is the message nothing but what stands in for those before it?"""
+    return len(message.parts) == 1 and message.parts[0].__struct_config__.tag == "compaction"
+
+
+def steps(conversation: Conversation) -> list[tuple[int, int | None]]:
+    """What to write: `(turns to drop first, message)`; at the end perhaps `(turns, None)`.
+
+    Every branch if rollbacks can say it, else the active path alone.
+    """
+    messages = conversation.messages
+    active = active_path(conversation)
+    if active == list(range(len(messages))):
+        return [(0, i) for i in active]
+    links, wanted = parents(messages), set(active)
+    path, found = Path(), []
+    for i, message in enumerate(messages):
+        number = path.back_to(links[i])
+        if number is None:
+            if i in wanted:
+                return [(0, i) for i in active]
+            continue
+        found.append((number, i))
+        path.add(i, message)
+    last = path.back_to(active[-1]) if active else 0
+    if last is None or path.indices != active:
+        return [(0, i) for i in active]
+    return [*found, (last, None)] if last else list(found)
