@@ -18,7 +18,7 @@ from hansard._version import __version__
 
 if TYPE_CHECKING:
     from hansard.errors import HansardError
-    from hansard.formats import convert, detect, read, write
+    from hansard.formats import convert, detect, read, read_all, write, write_all
     from hansard.formats.checks import validate
     from hansard.formats.contract import Format, Loss, Target, Written
     from hansard.model import Conversation, Message, Part, Run
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from hansard.model.rejoin import rejoin
     from hansard.model.schema import json_schema
     from hansard.model.views import to_model_messages
+    from hansard.store import open
+    from hansard.store.ledger import Ledger
 
 _HOMES = {
     "HansardError": "hansard.errors",
     "convert": "hansard.formats",
     "detect": "hansard.formats",
     "read": "hansard.formats",
+    "read_all": "hansard.formats",
     "write": "hansard.formats",
+    "write_all": "hansard.formats",
     "validate": "hansard.formats.checks",
     "Format": "hansard.formats.contract",
     "Loss": "hansard.formats.contract",
@@ -48,6 +52,8 @@ _HOMES = {
     "rejoin": "hansard.model.rejoin",
     "json_schema": "hansard.model.schema",
     "to_model_messages": "hansard.model.views",
+    "open": "hansard.store",
+    "Ledger": "hansard.store.ledger",
 }
 
 
@@ -69,6 +75,7 @@ __all__ = [
     "Conversation",
     "Format",
     "HansardError",
+    "Ledger",
     "Loss",
     "Message",
     "Part",
@@ -80,10 +87,13 @@ __all__ = [
     "convert",
     "detect",
     "json_schema",
+    "open",
     "pending_calls",
     "read",
+    "read_all",
     "rejoin",
     "to_model_messages",
     "validate",
     "write",
+    "write_all",
 ]

@@ -25,3 +25,27 @@ class AmbiguousFormat(UnknownFormat):
 
 class CannotWrite(HansardError):
     """A conversation or target that a format cannot be asked for (an unknown profile, say)."""
+
+
+class NotFound(HansardError):
+    """A thread, message, run or branch that is not in the ledger (or belongs to somebody else)."""
+
+
+class Conflict(HansardError):
+    """Somebody else was there first. `expected` and `found` are the two heads, where it is about the head."""
+
+    def __init__(self, text: str, *, expected: str | None = None, found: str | None = None) -> None:
+        self.expected, self.found = expected, found
+        super().__init__(text)
+
+
+class StorageError(HansardError):
+    """The disk or the database server said no; what was acknowledged before is safe, and trying again is too."""
+
+
+class SchemaTooNew(StorageError):
+    """A ledger that a newer hansard wrote; nothing was changed."""
+
+
+class ForkedHandle(StorageError):
+    """A ledger that was opened before a fork and used after it."""

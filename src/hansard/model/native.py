@@ -91,6 +91,14 @@ def try_decode(kind: Any, data: bytes | str) -> Any:
     return exact_json.decode_as(_decoder(kind), data)
 
 
+def decode_own(kind: type[N], data: bytes) -> N:
+    """Native JSON that we wrote ourselves, so that no key in it is given twice."""
+    try:
+        return typing.cast(N, _decoder(kind).decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode(kind, data)
+
+
 def decode(kind: type[N], data: bytes | str) -> N:
     """Native JSON text as one canonical value."""
     value = try_decode(kind, data)

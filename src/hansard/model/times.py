@@ -33,3 +33,26 @@ def parse_time(text: Any) -> datetime | None:
 def is_time(text: Any) -> bool:
     """Is it a date and time of ISO 8601?"""
     return parse_time(text) is not None
+
+
+def milliseconds(text: Any) -> int | None:
+    """The same as milliseconds since 1970, None when it is no time.
+
+    >>> milliseconds("1970-01-01T00:00:01Z")
+    1000
+    """
+    time = parse_time(text)
+    try:
+        return None if time is None else round(time.timestamp() * 1000)
+    except OverflowError:
+        return None
+
+
+def spelled(moment: int) -> str:
+    """Milliseconds since 1970 as ISO 8601.
+
+    >>> spelled(1000)
+    '1970-01-01T00:00:01.000Z'
+    """
+    time = datetime.fromtimestamp(moment // 1000, UTC)
+    return f"{time:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z"

@@ -1,0 +1,122 @@
+"""What a body looks like on disk: native JSON, its long strings cut out into blobs, the rest compressed.
+
+A body's bytes come back exactly as they were: long JSON strings are cut out of the text as they stand and put back
+at the same places, so nothing in a message can be mistaken for a mark of ours. The first byte tells the layout:
+
+    0  the bytes themselves
+    1  zstd, with the dictionary below
+    2  count, then (offset, sha256) of each string that was cut out, then what is left as layout 0 or 1
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+import threading
+from collections.abc import Iterable, Mapping
+
+import zstandard
+
+from hansard.errors import StorageError
+from hansard.store.dictionary import DICTIONARY
+
+PLAIN, ZSTD, CUT = b"\x00", b"\x01", b"\x02"
+LONG = 4096
+_SMALL = 96
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_ENTRY = struct.Struct("<I32s")
+_COUNT = struct.Struct("<H")
+_MOST = 0xFFFF
+_DICTIONARY = zstandard.ZstdCompressionDict(DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+class _Zstd(threading.local):
+    """Compressors are not to be shared by threads."""
+
+    def __init__(self) -> None:
+        self.pack = zstandard.ZstdCompressor(level=3, dict_data=_DICTIONARY, write_content_size=True).compress
+        self.unpack = zstandard.ZstdDecompressor(dict_data=_DICTIONARY).decompress
+
+
+_zstd = _Zstd()
+
+
+def squeezed(data: bytes) -> bytes:
+    """Layout 0 or 1, whichever is smaller."""
+    if len(data) >= _SMALL:
+        small = _zstd.pack(data)
+        if len(small) < len(data):
+            return ZSTD + small
+    return PLAIN + data
+
+
+def opened(data: bytes) -> bytes:
+    """The bytes of layout 0 or 1."""
+    kind = data[:1]
+    if kind == ZSTD:
+        try:
+            return _zstd.unpack(data[1:])
+        except zstandard.ZstdError as error:
+            raise StorageError(f"a stored body cannot be opened: {error}; run `hansard verify`") from None
+    if kind == PLAIN:
+        return data[1:]
+    raise StorageError(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
+
+
+def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+    """A body as it is stored, and the long strings it refers to by their hash."""
+    if len(body) <= LONG:
+        return squeezed(body), {}
+    blobs: dict[bytes, bytes] = {}
+    cuts: list[bytes] = []
+    rest: list[bytes] = []
+    at = 0
+    for found in _STRING.finditer(body):
+        start, end = found.span()
+        if end - start >= LONG and len(cuts) < _MOST:
+            text = body[start:end]
+            name = hashlib.sha256(text).digest()
+            blobs[name] = text
+            cuts.append(_ENTRY.pack(start, name))
+            rest.append(body[at:start])
+            at = end
+    if not cuts:
+        return squeezed(body), {}
+    rest.append(body[at:])
+    return CUT + _COUNT.pack(len(cuts)) + b"".join(cuts) + squeezed(b"".join(rest)), blobs
+
+
+def cuts(data: bytes) -> list[bytes]:
+    """The hashes of the strings that were cut out of a stored body."""
+    if data[:1] != CUT:
+        return []
+    (count,) = _COUNT.unpack_from(data, 1)
+    return [_ENTRY.unpack_from(data, 3 + i * _ENTRY.size)[1] for i in range(count)]
+
+
+def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
+    """The body again, its strings put back."""
+    if data[:1] != CUT:
+        return opened(data)
+    (count,) = _COUNT.unpack_from(data, 1)
+    at = 3 + count * _ENTRY.size
+    rest = opened(data[at:])
+    pieces: list[bytes] = []
+    taken = length = 0
+    for i in range(count):
+        start, name = _ENTRY.unpack_from(data, 3 + i * _ENTRY.size)
+        text = blobs.get(name)
+        if text is None:
+            raise StorageError(f"the blob {name.hex()} is missing; run `hansard verify` and restore a backup")
+        gap = start - length
+        pieces += (rest[taken : taken + gap], text)
+        taken += gap
+        length = start + len(text)
+    pieces.append(rest[taken:])
+    return b"".join(pieces)
+
+
+def needed(rows: Iterable[bytes]) -> set[bytes]:
+    """The hashes of all strings that were cut out of these bodies."""
+    return {name for data in rows if data[:1] == CUT for name in cuts(data)}

@@ -1,0 +1,71 @@
+"""The two chains over a branch: one proves that nothing was changed, one tells that the same was said.
+
+hash   over ids and bodies as stored: sha256(hash of the parent + sha256(id, body))
+said   over roles and parts, without ids, times and residue: finds a history that is sent again
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.model import native
+from hansard.model.binding import said as words_of
+from hansard.model.conversation import Message
+from hansard.model.times import milliseconds
+from hansard.store import bodies
+from hansard.store.driver import safe
+from hansard.store.rows import Place
+
+
+class Prepared:
+    """A message ready to be stored: everything that does not depend on its place."""
+
+    __slots__ = ("agent", "blobs", "body", "created_at", "id", "message", "proof", "role", "said", "stored")
+
+    def __init__(self, message: Message, key: str) -> None:
+        self.message, self.id = message, safe(key) or ""
+        self.body = native.encode(message)
+        self.stored, self.blobs = bodies.stored(self.body)
+        self.role = safe(message.role)
+        self.agent = safe(message.agent_id) if type(message.agent_id) is str else None
+        self.created_at = milliseconds(message.created_at) if type(message.created_at) is str else None
+        self.proof = proof(self.id, self.body)
+        self.said = said(message)
+
+    def behind(self, place: Place) -> tuple[bytes, bytes]:
+        """The two chains up to and including this message, behind a place."""
+        return link(place.hash, self.proof), link(place.said, self.said)[:16]
+
+
+def proof(key: str, body: bytes) -> bytes:
+    """What the chain of hashes holds of a message itself."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass") + b"\x00" + body).digest()
+
+
+def link(before: bytes, own: bytes) -> bytes:
+    return hashlib.sha256(before + own).digest()
+
+
+def said(message: Message) -> bytes:
+    """What was said, whoever asks: the same words give the same digest in every format."""
+    words = [message.role]
+    words += [words_of(part) for part in message.parts]
+    return hashlib.sha256("".join(words).encode("utf-8", "surrogatepass")).digest()
+
+
+def authored(message: Message, key: str, now: str) -> Message:
+    """A message that is said now: it gets an id and a time where it has none."""
+    if message.id is UNSET:
+        message = replace(message, id=key)
+    if message.created_at is UNSET:
+        message = replace(message, created_at=now)
+    return message
+
+
+def clock() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

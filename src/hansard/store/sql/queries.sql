@@ -1,0 +1,181 @@
+-- Statements by name, for both databases. `:tenant` is given to every statement; `{x}` stands for the text named x.
+
+-- name: thread_columns
+thread, id, title, resource, parent_thread, head_seg, head_depth, head_hash, head_said, next_seg, next_run,
+       version, messages, created_at, updated_at, usage, body, forgotten_at
+
+-- name: run_columns
+run, id, status, agent, fork_seg, fork_depth, base_seg, base_depth, seg, depth, tip_hash, tip_said, staged, pending,
+  chunks, fence, lease_until, superseded_by, body
+
+-- name: add_tenant
+insert into tenant (name) values (:name) on conflict do nothing
+
+-- name: add_thread
+insert into thread (tenant, id, title, resource, parent_thread, created_at, updated_at, body)
+values (:tenant, :id, :title, :resource, :parent_thread, :now, :now, :body)
+on conflict do nothing
+
+-- name: thread
+select {thread_columns}
+from thread where tenant = :tenant and id = :id
+
+-- name: thread_by_number
+select {thread_columns}
+from thread where tenant = :tenant and thread = :thread
+
+-- name: threads_newest
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and (updated_at, thread) < (:updated_at, :thread)
+order by updated_at desc, thread desc limit :limit
+
+-- name: threads_oldest
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and (updated_at, thread) > (:updated_at, :thread)
+order by updated_at, thread limit :limit
+
+-- name: threads_newest_of
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and resource = :resource
+  and (updated_at, thread) < (:updated_at, :thread)
+order by updated_at desc, thread desc limit :limit
+
+-- name: threads_oldest_of
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and resource = :resource
+  and (updated_at, thread) > (:updated_at, :thread)
+order by updated_at, thread limit :limit
+
+-- name: children_of_thread
+select id from thread where tenant = :tenant and parent_thread = :id and forgotten_at is null order by thread
+
+-- name: change_thread
+update thread set title = :title, resource = :resource, body = :body, version = version + 1, updated_at = :now
+where tenant = :tenant and thread = :thread
+
+-- name: set_thread
+update thread set head_seg = :head_seg, head_depth = :head_depth, head_hash = :head_hash, head_said = :head_said,
+  next_seg = :next_seg, next_run = :next_run, messages = :messages, usage = :usage, updated_at = :now,
+  version = version + 1
+where tenant = :tenant and thread = :thread
+
+-- name: add_segment
+insert into segment (tenant, thread, seg, parent_seg, fork_depth, name)
+values (:tenant, :thread, :seg, :parent_seg, :fork_depth, :name)
+
+-- name: segments
+select seg, parent_seg, fork_depth, name from segment where tenant = :tenant and thread = :thread order by seg
+
+-- name: lineage
+with recursive up (seg, high) as (
+  select cast(:seg as integer), cast(:depth as integer)
+  union all
+  select s.parent_seg, case when s.fork_depth < up.high then s.fork_depth else up.high end
+  from up join segment s on s.tenant = :tenant and s.thread = :thread and s.seg = up.seg
+)
+select seg, high from up
+
+-- name: tips
+select seg, max(depth) from message where tenant = :tenant and thread = :thread group by seg
+
+-- name: tip
+select max(depth) from message where tenant = :tenant and thread = :thread and seg = :seg
+
+-- name: add_message
+insert into message (tenant, thread, seg, depth, id, run, role, agent, created_at, hash, said, body)
+values (:tenant, :thread, :seg, :depth, :id, :run, :role, :agent, :created_at, :hash, :said, :body)
+on conflict do nothing
+
+-- name: place
+select seg, depth, hash, said, run, body, n from message where tenant = :tenant and thread = :thread and id = :id
+
+-- name: at_place
+select id, hash, said, run, body from message
+where tenant = :tenant and thread = :thread and seg = :seg and depth = :depth
+
+-- name: id_at_place
+select id from message where tenant = :tenant and thread = :thread and seg = :seg and depth = :depth
+
+-- name: range_up
+select id, body, depth, run, n from message
+where tenant = :tenant and thread = :thread and seg = :seg and depth > :low and depth <= :high
+order by depth limit :limit
+
+-- name: range_down
+select id, body, depth, run, n from message
+where tenant = :tenant and thread = :thread and seg = :seg and depth > :low and depth <= :high
+order by depth desc limit :limit
+
+-- name: said_range
+select depth, id, said from message
+where tenant = :tenant and thread = :thread and seg = :seg and depth > :low and depth <= :high order by depth
+
+-- name: chain_range
+select depth, id, hash, said, body, run from message
+where tenant = :tenant and thread = :thread and seg = :seg and depth > :low order by depth limit :limit
+
+-- name: all_messages
+select n, id, seg, depth, run, body from message where tenant = :tenant and thread = :thread order by n
+
+-- name: outline
+select n, id, seg, depth, run, role, agent, created_at from message
+where tenant = :tenant and thread = :thread order by n
+
+-- name: add_blob
+insert into blob (tenant, hash, size, data) values (:tenant, :hash, :size, :data) on conflict do nothing
+
+-- name: use_blob
+insert into blob_use (tenant, hash, thread) values (:tenant, :hash, :thread) on conflict do nothing
+
+-- name: blob
+select data from blob where tenant = :tenant and hash = :hash
+
+-- name: add_run
+insert into run (tenant, thread, run, id, status, agent, fork_seg, fork_depth, base_seg, base_depth, seg, depth,
+  tip_hash, tip_said, lease_until, body)
+values (:tenant, :thread, :run, :id, :status, :agent, :fork_seg, :fork_depth, :base_seg, :base_depth, :seg, :depth,
+  :tip_hash, :tip_said, :lease_until, :body)
+
+-- name: run
+select {run_columns} from run where tenant = :tenant and thread = :thread and id = :id
+
+-- name: run_by_number
+select {run_columns} from run where tenant = :tenant and thread = :thread and run = :run
+
+-- name: runs_pending
+select {run_columns} from run where tenant = :tenant and thread = :thread and pending > 0 order by run
+
+-- name: runs
+select {run_columns}
+from run where tenant = :tenant and thread = :thread order by run
+
+-- name: set_run
+update run set status = :status, seg = :seg, depth = :depth, tip_hash = :tip_hash, tip_said = :tip_said,
+  staged = :staged, pending = :pending, fence = :fence, lease_until = :lease_until, superseded_by = :superseded_by, body = :body
+where tenant = :tenant and thread = :thread and run = :run
+
+-- name: committed_at
+select {run_columns}
+from run
+where tenant = :tenant and thread = :thread and fork_seg = :fork_seg and fork_depth = :fork_depth
+  and status = 'committed'
+
+-- name: run_messages
+select id, body, depth, run, n from message
+where tenant = :tenant and thread = :thread and run = :run order by n
+
+-- name: add_feed
+insert into feed (tenant, thread, seg, low, high) values (:tenant, :thread, :seg, :low, :high)
+
+-- name: add_snapshot
+insert into snapshot (tenant, thread, n, message, body) values (:tenant, :thread, :n, :message, :body)
+
+-- name: snapshots
+select n, message, body from snapshot where tenant = :tenant and thread = :thread order by n
+
+-- name: places
+select id, seg, depth, hash, said from message where tenant = :tenant and thread = :thread order by n

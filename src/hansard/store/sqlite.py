@@ -1,0 +1,412 @@
+"""SQLite through apsw: one writer at a time in a process, readers beside it, writers that wait share one commit.
+
+Whoever holds the lock runs the jobs of everybody who waits, in one transaction, each behind a savepoint of its own.
+A single caller pays for no other thread. WAL and synchronous=FULL: when `write` returns, the words are on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import apsw
+
+from hansard.errors import ForkedHandle, HansardError, StorageError
+from hansard.store.driver import Job, Row, statements
+from hansard.store.migrations import missing
+
+T = TypeVar("T")
+APPLICATION_ID = 0x48616E73  # "Hans"
+_OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
+_BATCH = 512
+_WAIT = 30_000
+_opened: dict[tuple[int, int], int] = {}  # how often this library has a file open, by device and inode
+_opened_lock = threading.Lock()
+
+
+class _Tx:
+    """One transaction on one connection."""
+
+    __slots__ = ("_connection", "_statements", "_tenant")
+
+    def __init__(self, connection: apsw.Connection, tenant: int) -> None:
+        self._connection, self._tenant = connection, tenant
+        self._statements = statements("sqlite")
+
+    def all(self, name: str, /, **values: Any) -> list[Row]:
+        values["tenant"] = self._tenant
+        return self._connection.execute(self._statements[name], values).fetchall()
+
+    def one(self, name: str, /, **values: Any) -> Row | None:
+        values["tenant"] = self._tenant
+        return self._connection.execute(self._statements[name], values).fetchone()
+
+    def run(self, name: str, /, **values: Any) -> int:
+        values["tenant"] = self._tenant
+        self._connection.execute(self._statements[name], values)
+        return self._connection.changes()
+
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> None:
+        tenant = self._tenant
+        self._connection.executemany(self._statements[name], [{**row, "tenant": tenant} for row in rows])
+
+
+class _Waiting:
+    """A job in the queue, and what came of it."""
+
+    __slots__ = ("done", "error", "future", "job", "result")
+
+    def __init__(self, job: Job[Any], future: Future[Any] | None = None) -> None:
+        self.job, self.future = job, future
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    def settle(self) -> None:
+        self.done = True
+        if self.future is None:
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+    def answer(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class SqliteDriver:
+    """A file, or with `:memory:` none."""
+
+    dialect = "sqlite"
+    single = False
+
+    def __init__(self, path: str, *, tenant: str = "", durability: str = "full") -> None:
+        if apsw.SQLITE_VERSION_NUMBER < _OLDEST:
+            raise StorageError(f"SQLite {apsw.sqlite_lib_version()} can corrupt a WAL; pip install 'apsw>=3.51.3'")
+        if durability not in ("full", "relaxed"):
+            raise StorageError(f"no durability {durability!r}; there are full and relaxed")
+        self.path = path if path == ":memory:" else os.path.abspath(path)
+        self.memory = path == ":memory:"
+        self._synchronous = "full" if durability == "full" else "normal"
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._queue: deque[_Waiting] = deque()
+        self._readers: list[apsw.Connection] = []
+        self._executor: ThreadPoolExecutor | None = None
+        self._draining = False
+        self._closed = False
+        self._inode: tuple[int, int] | None = None
+        self.tenant = 0
+        try:
+            if not self.memory:
+                self._create()
+            self._writer = self._connect()
+            self._migrate()
+            self.tenant = self._tenant(tenant)
+        except apsw.Error as error:
+            self._release()
+            raise _translated(error, self.path) from None
+
+    # -- jobs ------------------------------------------------------------------------------------------------------
+
+    def write(self, job: Job[T]) -> T:
+        """Run a job and wait until it is durable, together with everybody who waits."""
+        waiting = _Waiting(job)
+        self._queue.append(waiting)
+        with self._lock:
+            if not waiting.done:
+                self._drain()
+        while not waiting.done:  # only when more waited than one transaction takes
+            with self._lock:
+                if not waiting.done:
+                    self._drain()
+        return waiting.answer()  # type: ignore[no-any-return]
+
+    def submit(self, job: Job[T]) -> Future[T]:
+        """Run a job on a thread of ours; jobs that come meanwhile share its commit."""
+        future: Future[T] = Future()
+        self._queue.append(_Waiting(job, future))
+        if not self._draining:
+            self._draining = True
+            self._threads().submit(self._drain_all)
+        return future
+
+    def read(self, job: Job[T]) -> T:
+        """Run a job on one snapshot of the file."""
+        self._check()
+        if self.memory:
+            with self._lock:
+                return self._translating(lambda: job(_Tx(self._writer, self.tenant)))
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            connection = self._translating(self._connect)
+        try:
+            return self._translating(lambda: self._snapshot(connection, job))
+        finally:
+            if self._closed:
+                connection.close()
+            else:
+                self._readers.append(connection)
+
+    def statement(self, name: str, /, **values: Any) -> Row | None:
+        return self.write(lambda tx: tx.one(name, **values))
+
+    def _snapshot(self, connection: apsw.Connection, job: Job[T]) -> T:
+        connection.execute("begin")
+        try:
+            return job(_Tx(connection, self.tenant))
+        finally:
+            if connection.in_transaction:
+                connection.execute("rollback")
+
+    def _drain_all(self) -> None:
+        while True:
+            with self._lock:
+                self._drain()
+            self._draining = False
+            if not self._queue or self._draining:  # somebody may have seen the flag just before it fell
+                return
+            self._draining = True
+
+    def _drain(self) -> None:
+        batch: list[_Waiting] = []
+        while self._queue and len(batch) < _BATCH:
+            batch.append(self._queue.popleft())
+        if not batch:
+            return
+        try:
+            self._together(batch)
+        except BaseException as error:
+            for waiting in batch:
+                if not waiting.done:
+                    waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
+                    waiting.settle()
+            if not isinstance(error, Exception):
+                raise
+
+    def _together(self, batch: list[_Waiting]) -> None:
+        """One transaction for all of them; a job that fails undoes only itself."""
+        self._check()
+        connection = self._writer
+        tx = _Tx(connection, self.tenant)
+        try:
+            connection.execute("begin immediate")
+            for waiting in batch:
+                if len(batch) > 1:
+                    connection.execute("savepoint job")
+                try:
+                    waiting.result = waiting.job(tx)
+                except Exception as error:
+                    waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
+                    if not connection.in_transaction:  # SQLite gave the whole transaction up (disk full)
+                        break
+                    connection.execute("rollback to job" if len(batch) > 1 else "rollback")
+                if len(batch) > 1:
+                    connection.execute("release job")
+            if connection.in_transaction:
+                connection.execute("commit")
+            elif len(batch) > 1:
+                self._one_by_one(batch)
+                return
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            raise
+        for waiting in batch:
+            waiting.settle()
+
+    def _one_by_one(self, batch: list[_Waiting]) -> None:
+        """The fault of one is not to be the others': each in a transaction of its own."""
+        for waiting in batch:
+            waiting.result = waiting.error = None
+            try:
+                self._together([waiting])
+            except Exception as error:
+                waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
+                waiting.settle()
+
+    def _translating(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except apsw.Error as error:
+            raise _translated(error, self.path) from None
+
+    # -- the file --------------------------------------------------------------------------------------------------
+
+    def _create(self) -> None:
+        """The file with a mode of its own, and the guard against a second SQLite library in this process."""
+        folder = os.path.dirname(self.path)
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            found = os.stat(self.path)
+        except OSError as error:
+            raise StorageError(f"{self.path}: {error.strerror}; name a file that can be written") from None
+        key = (found.st_dev, found.st_ino)
+        with _opened_lock:
+            if not _opened.get(key) and _is_open_here(key):
+                raise StorageError(
+                    f"{self.path}: another SQLite library has this file open in this process, which loses writes; "
+                    "close it, or let another process use it"
+                )
+            _opened[key] = _opened.get(key, 0) + 1
+            self._inode = key
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(self.path)
+        connection.set_busy_timeout(_WAIT)
+        for _ in range(100):
+            try:
+                connection.execute("pragma journal_mode = wal")
+                break
+            except apsw.BusyError:  # somebody else is making the file just now
+                threading.Event().wait(0.05)
+        connection.execute(f"pragma synchronous = {self._synchronous}")
+        connection.execute("pragma temp_store = memory")
+        connection.execute("pragma cache_size = -16000")
+        connection.execute("pragma journal_size_limit = 67108864")
+        level: Any = connection.pragma("synchronous")
+        if level < (2 if self._synchronous == "full" else 1):
+            raise StorageError(f"{self.path}: SQLite does not sync as it was told to; this ledger would not be durable")
+        return connection
+
+    def _migrate(self) -> None:
+        connection = self._writer
+        ((mark,),) = connection.execute("pragma application_id").fetchall()
+        ((tables,),) = connection.execute("select count(*) from sqlite_schema").fetchall()
+        if tables and mark != APPLICATION_ID:
+            raise StorageError(f"{self.path}: is a SQLite file, but not a ledger; name another one")
+        known = "select count(*) from sqlite_schema where name = 'schema_migration'"
+
+        def applied() -> list[tuple[int, str]]:
+            if not connection.execute(known).fetchall()[0][0]:
+                return []
+            rows: list[Any] = connection.execute("select number, checksum from schema_migration").fetchall()
+            return rows
+
+        if not missing("sqlite", applied(), self.path):
+            return
+        connection.execute("begin immediate")
+        try:
+            connection.execute(f"pragma application_id = {APPLICATION_ID}")
+            connection.execute(
+                "create table if not exists schema_migration (number integer primary key, checksum text not null)"
+            )
+            for migration in missing("sqlite", applied(), self.path):
+                connection.execute(migration.text)
+                connection.execute("insert into schema_migration values (?, ?)", (migration.number, migration.checksum))
+            connection.execute("commit")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            raise
+
+    def _tenant(self, name: str) -> int:
+        found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
+        if not found:
+            self.write(lambda tx: tx.run("add_tenant", name=name))
+            found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
+        return int(str(found[0][0]))
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedHandle(f"{self.path}: opened before a fork; open it again in the child, a shared handle loses")
+        if self._closed:
+            raise StorageError(f"{self.path}: this ledger is closed; open it again")
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="hansard-writer")
+        return self._executor
+
+    def backup(self, target: str, progress: Callable[[int, int], None] | None = None) -> None:
+        """A consistent copy of the live file, through SQLite's own way of making one."""
+        self._check()
+        destination = apsw.Connection(target)
+        source = self._writer if self.memory else self._connect()
+        try:
+            with destination.backup("main", source, "main") as copy:
+                while not copy.done:
+                    copy.step(2048)
+                    if progress is not None:
+                        progress(copy.page_count - copy.remaining, copy.page_count)
+            destination.execute("pragma journal_mode = delete")
+        except apsw.Error as error:
+            raise _translated(error, target) from None
+        finally:
+            destination.close()
+            if not self.memory:
+                source.close()
+
+    def problems(self) -> list[str]:
+        """What SQLite's own check finds wrong with the file."""
+        rows = self.read(lambda tx: tx.all("integrity"))
+        return [str(text) for (text,) in rows if text != "ok"]
+
+    def size(self) -> int:
+        if self.memory:
+            return int(self.read(lambda tx: tx.all("memory_size"))[0][0])
+        return sum(os.path.getsize(p) for p in (self.path, self.path + "-wal") if os.path.exists(p))
+
+    def close(self) -> None:
+        """Close all connections; a handle that came through a fork is only forgotten."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        if self._executor is not None:
+            self._executor.shutdown(wait=True)
+        with self._lock:
+            self._drain()
+            self._closed = True
+            while self._readers:
+                self._readers.pop().close()
+            self._writer.close()
+        self._release()
+
+    def _release(self) -> None:
+        with _opened_lock:
+            if self._inode is not None:
+                _opened[self._inode] -= 1
+                self._inode = None
+
+
+def _is_open_here(key: tuple[int, int]) -> bool:
+    """Has this process the file open? Only Linux can tell."""
+    try:
+        numbers = os.listdir("/proc/self/fd")
+    except OSError:
+        return False
+    for number in numbers:
+        try:
+            found = os.stat(f"/proc/self/fd/{number}")
+        except OSError:
+            continue
+        if (found.st_dev, found.st_ino) == key:
+            return True
+    return False
+
+
+def _translated(error: BaseException, path: str) -> BaseException:
+    """An error of SQLite as one of ours; others as they are."""
+    if isinstance(error, apsw.NotADBError):
+        return StorageError(f"{path}: is not a SQLite file; name another one")
+    if isinstance(error, apsw.FullError):
+        return StorageError(
+            f"{path}: the disk is full; nothing of this call was written; free some space and try again"
+        )
+    if isinstance(error, apsw.BusyError):
+        return StorageError(f"{path}: somebody else has been writing for {_WAIT // 1000} s; try again")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
+        return StorageError(f"{path}: cannot be written ({error}); check its permissions and its folder's")
+    if isinstance(error, apsw.CorruptError):
+        return StorageError(f"{path}: the file is damaged ({error}); run `hansard verify`, restore a backup")
+    if isinstance(error, apsw.Error):
+        return StorageError(f"{path}: {type(error).__name__}: {error}; what was acknowledged is safe, try again")
+    return error

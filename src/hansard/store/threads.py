@@ -1,0 +1,160 @@
+"""Threads: what they are called, who takes part, where their head is; listing them a page at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from hansard.errors import Conflict, HansardError, NotFound
+from hansard.model import native
+from hansard.model.conversation import Agent, Conversation
+from hansard.model.times import spelled
+from hansard.store import tree
+from hansard.store.driver import Tx, safe, unsafe
+from hansard.store.rows import ROOT, Place, ThreadRow, described, find_place, find_thread, id_at, seconds
+from hansard.store.values import Page, Thread
+from hansard.store.writing import spelled_usage
+
+_FAR = 1 << 60
+
+
+def create(tx: Tx, value: Conversation, now: int) -> Thread:
+    """A new thread that says of itself what `value` says; the same again if it is there and says the same."""
+    row = start(tx, value, now)
+    return shown(tx, row)
+
+
+def start(tx: Tx, value: Conversation, now: int) -> ThreadRow:
+    assert isinstance(value.id, str)
+    body = native.encode(replace(value, messages=[]))
+    changed = tx.run(
+        "add_thread",
+        id=safe(value.id),
+        title=safe(value.title) if isinstance(value.title, str) else None,
+        resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
+        parent_thread=safe(value.parent_thread_id) if isinstance(value.parent_thread_id, str) else None,
+        now=seconds(now),
+        body=body,
+    )
+    row = find_thread(tx, value.id, lock=True)
+    if changed != 1 and row.body != body:
+        raise Conflict(f"there is another thread {value.id!r}; give this one a new id, or update_thread that one")
+    return row
+
+
+def shown(tx: Tx, row: ThreadRow) -> Thread:
+    """A row as people see it."""
+    value = described(row)
+    return Thread(
+        id=unsafe(row.id) or "",
+        version=row.version,
+        messages=row.messages,
+        created_at=spelled(row.created_at),
+        updated_at=spelled(row.updated_at),
+        head=unsafe(id_at(tx, row, row.head)),
+        title=unsafe(row.title),
+        resource_id=unsafe(row.resource),
+        parent_thread_id=unsafe(row.parent_thread),
+        agents=value.agents if isinstance(value.agents, dict) else {},
+        metadata=value.metadata if isinstance(value.metadata, dict) else {},
+        usage=spelled_usage(row.usage),
+    )
+
+
+def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[Thread]:
+    """Threads by their last change; `after` is the `next` of the page before."""
+    updated, number = _cursor(after) if after is not None else ((_FAR, _FAR) if newest else (-_FAR, -_FAR))
+    name = ("threads_newest" if newest else "threads_oldest") + ("_of" if resource is not None else "")
+    values: dict[str, Any] = {"updated_at": updated, "thread": number, "limit": limit + 1}
+    if resource is not None:
+        values["resource"] = safe(resource)
+    rows = [ThreadRow(*row) for row in tx.all(name, **values)]
+    more = len(rows) > limit
+    rows = rows[:limit]
+    last = f"{rows[-1].updated_at}.{rows[-1].thread}" if more else None
+    return Page(items=[shown(tx, row) for row in rows], next=last)
+
+
+def _cursor(text: str) -> tuple[int, int]:
+    try:
+        updated, number = text.split(".")
+        return int(updated), int(number)
+    except ValueError:
+        raise HansardError(f"no cursor {text!r}; give the `next` of the page before") from None
+
+
+def change(
+    tx: Tx,
+    thread_id: str,
+    now: int,
+    title: str | UnsetType | None,
+    resource_id: str | UnsetType | None,
+    metadata: dict[str, Any] | UnsetType,
+    agents: list[Agent] | UnsetType,
+) -> Thread:
+    """Change what a thread says of itself; agents are added to its registry, the others replaced."""
+    row = find_thread(tx, thread_id, lock=True)
+    value = described(row)
+    changes: dict[str, Any] = {}
+    if title is not UNSET:
+        changes["title"] = UNSET if title is None else title
+    if resource_id is not UNSET:
+        changes["resource_id"] = UNSET if resource_id is None else resource_id
+    if metadata is not UNSET:
+        changes["metadata"] = metadata
+    if agents is not UNSET:
+        known = value.agents if isinstance(value.agents, dict) else {}
+        changes["agents"] = {**known, **{agent.id: agent for agent in agents}}
+    value = replace(value, **changes)
+    tx.run(
+        "change_thread",
+        thread=row.thread,
+        title=safe(value.title) if isinstance(value.title, str) else None,
+        resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
+        body=native.encode(value),
+        now=max(seconds(now), row.updated_at),
+    )
+    return shown(tx, find_thread(tx, thread_id))
+
+
+def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: bool) -> Thread:
+    """Move the head to a message; with `tip` to the end of the branch the message is on."""
+    row = find_thread(tx, thread_id, lock=True)
+    place = ROOT if message_id is None else find_place(tx, row, message_id)
+    if tip and place.depth:
+        place = newest_below(tx, row, place)
+    row.at(place).save(tx, now)
+    return shown(tx, find_thread(tx, thread_id))
+
+
+def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:
+    """The end of the branch that goes on from a place: down its own segment, then by the newest fork behind it."""
+    hanging = tree.children(tx, row)
+    seg, depth = place.seg, place.depth
+    while True:
+        found = tx.one("tip", thread=row.thread, seg=seg)
+        if found and found[0] is not None:
+            depth = max(depth, found[0])
+        below = [child for fork, child in hanging.get(seg, []) if fork == depth]
+        if not below:
+            return tree.place_of(tx, row, seg, depth)
+        seg = max(below)
+
+
+def fork(tx: Tx, thread_id: str, message_id: str | None, name: str | None, now: int) -> Thread:
+    """Open a branch behind a message and put the head there: what is said next stands beside what was said before."""
+    row = find_thread(tx, thread_id, lock=True)
+    place = ROOT if message_id is None else find_place(tx, row, message_id)
+    row, seg = tree.branch(tx, row, place, name)
+    row.at(place._replace(seg=seg)).save(tx, now)
+    return shown(tx, find_thread(tx, thread_id))
+
+
+def exists(tx: Tx, thread_id: str) -> bool:
+    try:
+        find_thread(tx, thread_id)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""Putting messages behind a place: the one way into the ledger, for appends, runs, imports and answers to calls."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import Conflict
+from hansard.model import native
+from hansard.model.conversation import Message, Usage
+from hansard.store import bodies, tree
+from hansard.store.chain import Prepared
+from hansard.store.driver import Tx
+from hansard.store.rows import Place, ThreadRow
+
+_TOKENS = (
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+    "reasoning_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+)
+
+
+class Put(NamedTuple):
+    """What came of it: the thread's row (not yet saved), the new tip, how many were new."""
+
+    thread: ThreadRow
+    place: Place
+    added: int
+
+
+def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int | None = None) -> Put:
+    """Write messages behind a place. One that is already in the thread, word for word, is not written again."""
+    seg = -1
+    low = place.depth
+    new: list[Message] = []
+    for item in items:
+        if seg < 0:
+            thread, seg = tree.room(tx, thread, place)
+        depth = place.depth + 1
+        proof, said = item.behind(place)
+        changed = tx.run(
+            "add_message",
+            thread=thread.thread,
+            seg=seg,
+            depth=depth,
+            id=item.id,
+            run=run,
+            role=item.role,
+            agent=item.agent,
+            created_at=item.created_at,
+            hash=proof,
+            said=said,
+            body=item.stored,
+        )
+        if changed != 1:
+            check_same(tx, thread, item)
+            continue
+        if item.blobs:
+            tx.one("share_blobs")
+        for name, text in item.blobs.items():
+            tx.run("add_blob", hash=name, size=len(text), data=bodies.squeezed(text))
+            tx.run("use_blob", hash=name, thread=thread.thread)
+        place = Place(seg, depth, proof, said)
+        new.append(item.message)
+    if new:
+        tx.run("add_feed", thread=thread.thread, seg=seg, low=low, high=place.depth)
+        usage = add_usage(thread.usage, new)
+        thread = thread._replace(messages=thread.messages + len(new), usage=usage)
+    return Put(thread, place, len(new))
+
+
+def check_same(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
+    """Appending what is there is nothing; appending something else under the same id is a mistake."""
+    row = tx.one("place", thread=thread.thread, id=item.id)
+    if row is None:
+        raise Conflict(f"thread {thread.id!r}: somebody else wrote at the same place; try again")
+    (body,) = tree.texts(tx, [row[5]])
+    if body == item.body:
+        return
+    stored = native.decode_own(Message, body)
+    if native.encode(replace(stored, created_at=item.message.created_at)) == item.body:
+        return
+    raise Conflict(
+        f"thread {thread.id!r} has another message under the id {item.id!r}; give it a new id, or fork before it"
+    )
+
+
+def add_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
+    """The tokens of a thread with those of more messages."""
+    told = [message.usage for message in messages if message.usage is not UNSET]
+    if not told:
+        return before
+    return native.encode(summed([Usage() if before is None else native.decode_own(Usage, before), *told]))
+
+
+def summed(usages: list[Usage]) -> Usage:
+    """All of them together; what nobody counted stays uncounted."""
+    total: dict[str, Any] = {}
+    for usage in usages:
+        for name in _TOKENS:
+            count = getattr(usage, name)
+            if type(count) is int:
+                total[name] = total.get(name, 0) + count
+    return Usage(**total)
+
+
+def spelled_usage(data: bytes | None) -> Usage:
+    return Usage() if data is None else native.decode_own(Usage, data)

