@@ -134,17 +134,12 @@ def read(data: Any, format: str | None = None) -> Conversation:
     >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
     'hi'
     """
-    return _read_any(data, format)[0]
-
-
-def _read_any(data: Any, format: str | None) -> tuple[Conversation, Outline | None]:
-    """The conversation, and its outline when the reading needed one."""
     with quiet_collector():
         chosen, documents, halves = _documents(data, format)
         if len(documents) != 1:
             way_out = "read them with hansard.read_all; `hansard convert` writes them all"
             raise Unreadable(f"{len(documents)} conversations in one document", "$", way_out)
-        return _read(chosen, documents[0], halves)
+        return _read(chosen, documents[0], halves)[0]
 
 
 def read_all(data: Any, format: str | None = None) -> list[Conversation]:
@@ -155,20 +150,27 @@ def read_all(data: Any, format: str | None = None) -> list[Conversation]:
     ['hi', 'bye']
     """
     with quiet_collector():
-        chosen, documents, halves = _documents(data, format)
-        found: list[Conversation] = []
-        for i, document in enumerate(documents):
-            try:
-                found.append(_read(chosen, document, halves)[0])
-            except Unreadable as error:
-                if len(documents) == 1:
-                    raise
-                raise Unreadable(error.problem, f"$[{i}]{error.path[1:]}", error.way_out) from None
-        return found
+        return _read_each(*_documents(data, format))
+
+
+def _read_each(chosen: Format, documents: list[Any], halves: bool) -> list[Conversation]:
+    found: list[Conversation] = []
+    for i, document in enumerate(documents):
+        try:
+            found.append(_read(chosen, document, halves)[0])
+        except Unreadable as error:
+            if len(documents) == 1:
+                raise
+            raise Unreadable(error.problem, f"$[{i}]{error.path[1:]}", error.way_out) from None
+    return found
 
 
 def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:
     """The format, the documents of one conversation each, and whether a string may hold half a surrogate pair."""
+    if format is not None and isinstance(data, _TEXTS) and (usual := get(format).usual) is not None:
+        data = _bytes(data)
+        if (typed := usual(data)) is not None:
+            return get(format), [typed], False
     document, halves = _parse(data, format)
     chosen = get(format or detect(document))
     if chosen.text and not isinstance(document, bytes):
@@ -177,15 +179,12 @@ def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:
 
 
 def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Outline | None]:
+    met = exact_json.Halves.count
     try:
         conversation = chosen.read(document)
     except RecursionError:
         raise Unreadable("nested too deeply to be a conversation") from None
     except Unreadable as error:
-    if format is not None and isinstance(data, _TEXTS) and (usual := get(format).usual) is not None:
-        data = _bytes(data)
-        if (typed := usual(data)) is not None:
-            return get(format), [typed], False
         if error.way_out:
             raise
         way_out = f"is it really {chosen.name}? `hansard formats` lists the others"
@@ -194,13 +193,13 @@ def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Ou
     if chosen.law is None:
         if chosen.binds:
             bind(messages, chosen.own_provider, _model_of(chosen, conversation))
-    met = exact_json.Halves.count
         return conversation, None
     from hansard.formats.law import is_plain, mark_unlawful, outline
 
     seen = outline(messages)
     if seen is None or seen.signed:
         bind(messages, chosen.own_provider, _model_of(chosen, conversation))
+    halves = halves or exact_json.Halves.count != met
     if halves or not is_plain(seen, chosen.law):
         answer = unpack(chosen.name, conversation.extra)[1].get("shape") == "response"
         mark_unlawful(messages, chosen.law, chosen.name, halves=halves, answer=answer)
@@ -214,7 +213,6 @@ def _model_of(chosen: Format, conversation: Conversation) -> str | None:
 
 
 def write(conversation: Conversation, format: str, *, target: Target | str | None = None) -> Written:
-    halves = halves or exact_json.Halves.count != met
     """The conversation as a document of another format, with the list of what it could not carry.
 
     >>> from hansard.model import Message, TextPart
@@ -253,37 +251,42 @@ def _write(
     if aim.model is None:
         aim = replace(aim, model=_model_of(chosen, source))
     messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
+    met = exact_json.Halves.count
     data = chosen.write(replace(shown, messages=messages), aim)
-    text = exact_json.encode_utf8(data)
+    text = exact_json.encode_utf8(data) if type(data) is not bytes else b""
     if text is None or exact_json.Halves.count != met:
-        whole = without_halves(shown.messages, chosen.name, notes, path)
-        if whole is not shown.messages:
-            messages = lawful(whole, chosen.law, aim, chosen.name, [], path)
-            data, text = chosen.write(replace(shown, messages=messages), aim), None
+        without_halves(shown.messages, chosen.name, notes, path)
+        whole = without_halves(messages, chosen.name, [], list(range(len(messages))))
+        if whole is not messages:
+            data, text = chosen.write(replace(shown, messages=whole), aim), None
     return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)
 
 
 def write_all(
     conversations: list[Conversation], format: str, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
-    met = exact_json.Halves.count
     """Many conversations as one document of a format that holds many; one alone as `write` would."""
     each = [write(conversation, format, target=target) for conversation in conversations]
     if len(each) == 1:
         return each[0]
-    many = [name for name in names() if get(name).join is not None]
     chosen = get(format)
     if chosen.join is None:
-        way_out = f"write to {', '.join(many)}, or (`hansard convert`) to a folder with -o"
+        many = ", ".join(name for name in names() if get(name).join is not None)
+        way_out = f"write each, or all to one of {many}; `hansard convert` writes each into a folder given with -o"
         raise CannotWrite(f"a {format} document holds one conversation, there are {len(each)}; {way_out}")
-    return WrittenAll(each, chosen)
+    return WrittenAll(each, chosen, chosen.join([written.data for written in each]))
 
 
-def convert(data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None) -> Written:
-    """Read one format, write another."""
+def convert(
+    data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None
+) -> Written | WrittenAll:
+    """Read one format, write another; of a document of many conversations, all of them."""
     with quiet_collector():
-        conversation, seen = _read_any(data, from_)
-        return _write_any(conversation, to, target, seen)
+        chosen, documents, halves = _documents(data, from_)
+        if len(documents) == 1:
+            conversation, seen = _read(chosen, documents[0], halves)
+            return _write_any(conversation, to, target, seen)
+        return write_all(_read_each(chosen, documents, halves), to, target=target)
 
 
 def _losses(written: Written, notes: list[Loss]) -> list[Loss]:

@@ -39,6 +39,7 @@ _ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "use
 _ROLES_OF_OTHERS = ("assistant", "developer")  # a sign that the document is not Gemini's
 _NATIVE = {"user": "user", "tool": "user", "assistant": "model"}
 _REQUEST = Keys("systemInstruction")
+_GO_ON = "(the conversation goes on)"
 
 
 # -- contents ------------------------------------------------------------------------------------------------------
@@ -137,6 +138,9 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
         if joined is None:
             joined = _joined(messages)
         rest, marks = _content_residue(message)
+        if role == before == "assistant" and i not in joined and "apart" not in marks:
+            if any(map(is_client_call, message.parts)):
+                out.append({"role": "user", "parts": [{"text": _GO_ON}]})
         if i in joined and written and type(out[-1]) is dict and type(out[-1].get("parts")) is list:
             out[-1]["parts"] += write_parts(message.parts, snake, message.role == "assistant")
             continue
@@ -152,14 +156,15 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
 def _joined(messages: list[Message]) -> set[int]:
     """The messages that go into the content before them: those that came from it, and answers before calls.
 
-    A turn with calls must follow the user's or a function's, so other formats' answers before it are one with it.
+    A turn with calls must follow the user's or a function's, so answers before it are one with it. Those of
+    another model stay as they are: then a word of the user's is put between.
     """
     found = set()
     pulled = False
     for i in range(len(messages) - 1, 0, -1):
         message, before = messages[i], messages[i - 1]
         marks = unpack(NAME, message.extra)[1]
-        answers = message.role == before.role == "assistant" and "apart" not in marks
+        answers = message.role == before.role == "assistant" and "apart" not in marks and message.model == before.model
         calls = pulled or any(map(is_client_call, message.parts))
         pulled = answers and calls and not any(map(is_client_call, before.parts))
         if pulled or ("joined" in marks and {before.role, message.role} == {"user", "tool"}):

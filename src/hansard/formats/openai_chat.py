@@ -24,13 +24,12 @@ from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.law import Law
-from hansard.formats.openai_chat_content import NAME, PARTS, PROVIDER, SOUND_FORMATS
+from hansard.formats.openai_chat_content import NAME, PARTS, PROVIDER
+from hansard.formats.openai_chat_law import LAW
 from hansard.formats.openai_chat_messages import ROLES, read_assistant, read_message, write_assistant, write_message
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.formats.usual import Record, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
@@ -149,6 +148,7 @@ def read(document: Any) -> Conversation:
         raise Unreadable("no list of messages", "$.messages")
     messages: list[Message] = []
     names: dict[str, str] = {}
+    place = "$[{}]" if marks else "$.messages[{}]"
     if records and isinstance(records[0], Record):
         from hansard.formats.openai_chat_usual import read_said
 
@@ -156,17 +156,16 @@ def read(document: Any) -> Conversation:
             if not read_said(record, names, messages):
                 read_message(plain(record), place, i, names, messages)
         return Conversation(messages=messages, extra=pack(NAME, body, marks))
-    place = "$[{}]" if marks else "$.messages[{}]"
     for i, record in enumerate(records):
         read_message(record, place, i, names, messages)
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
 
 def usual(raw: bytes) -> Any:
     """A request or a list of messages as typed records."""
     from hansard.formats.openai_chat_usual import decode
 
     return decode(raw)
-
 
 
 def write(conversation: Conversation, target: Target) -> Any:
@@ -256,22 +255,6 @@ def _function_tools(tools: Any) -> bool:
     return type(tools) is list and bool(tools) and type(tools[0]) is dict and type(tools[0].get("function")) is dict
 
 
-LAW = Law(
-    provider=PROVIDER,
-    roles={**{role: role for role in ("system", "developer", "user", "assistant", "tool")}, "event": None},
-    parts={
-        "system": frozenset({TextPart}),
-        "developer": frozenset({TextPart}),
-        "user": frozenset({TextPart, FilePart}),
-        "assistant": frozenset({TextPart, RefusalPart, ToolCallPart}),
-    usual=usual,
-        "tool": frozenset({ToolResultPart}),
-    },
-    id_pattern=r".{1,64}",
-    empty_text=True,
-    media=frozenset({"image/", *SOUND_FORMATS, "application/pdf"}),
-    result_parts=frozenset({TextPart}),
-)
 FORMAT = Format(
     name=NAME,
     title="OpenAI Chat Completions",
@@ -281,4 +264,5 @@ FORMAT = Format(
     binds=True,
     own_provider=PROVIDER,
     law=LAW,
+    usual=usual,
 )

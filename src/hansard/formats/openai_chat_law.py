@@ -1,0 +1,23 @@
+"""The rules of Chat Completions, which fine-tuning files keep too."""
+
+from __future__ import annotations
+
+from hansard.formats.law import Law
+from hansard.formats.openai_chat_content import PROVIDER, SOUND_FORMATS
+from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+
+LAW = Law(
+    provider=PROVIDER,
+    roles={**{role: role for role in ("system", "developer", "user", "assistant", "tool")}, "event": None},
+    parts={
+        "system": frozenset({TextPart}),
+        "developer": frozenset({TextPart}),
+        "user": frozenset({TextPart, FilePart}),
+        "assistant": frozenset({TextPart, RefusalPart, ToolCallPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    id_pattern=r".{1,64}",
+    empty_text=True,
+    media=frozenset({"image/", *SOUND_FORMATS, "application/pdf"}),
+    result_parts=frozenset({TextPart}),
+)
