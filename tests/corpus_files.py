@@ -16,6 +16,13 @@ _CONVERSATIONS = {
     "openai.responses": "openai-responses",
     "gemini.contents": "gemini",
 }
+_SESSIONS = {
+    "claude-code": ("claude-code/*.jsonl", "claude-code-projects/**/*.jsonl"),
+    "pi": ("pi/*.jsonl",),
+    "copilot-cli": ("copilot-cli/*.jsonl",),
+    "codex": ("codex/**/*.json*",),
+    "gemini-cli": ("gemini-cli/**/*.json*",),
+}
 _ANSWERS = {
     "anthropic": "anthropic",
     "openai-chat": "openai-chat",
@@ -34,10 +41,10 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
     for folder, format_name in _ANSWERS.items():
         if format_name == name:
             found += [path.read_bytes() for path in sorted((corpus / "provider-streams" / folder).glob("*.json"))]
+    for pattern in _SESSIONS.get(name, ()):
+        found += [path.read_bytes() for path in sorted((corpus / "sessions").glob(pattern))]
     if name == "pydantic-ai":
         found += [path.read_bytes() for path in sorted((corpus / "pydantic-ai").rglob("*.json"))]
-    if name in _SESSIONS:
-        found += [path.read_bytes() for path in sorted((corpus / "sessions" / name).rglob("*.json*"))]
     if name in _AI_SDK:
         whole: dict[bytes, None] = {}
         for path in sorted((corpus / "ai-sdk").rglob("*.json")):
@@ -47,7 +54,6 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
     return found
 
 
-_SESSIONS = ("codex", "gemini-cli")
 _AI_SDK = {"ai-sdk-ui": "parts", "ai-sdk-model": "content"}
 
 

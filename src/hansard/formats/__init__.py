@@ -30,6 +30,7 @@ _MODULES = {
     "agent-store": "agent_store",
     "thread-protocol": "thread_protocol",
     "sage": "sage",
+    "claude-code": "claude_code",
     "codex": "codex",
     "provider-message": "provider_message",
     "openai-chat": "openai_chat",
@@ -45,6 +46,7 @@ _MODULES = {
 _KEYS: dict[str, frozenset[str]] = {
     "thread-protocol": frozenset({"turns"}),
     "sage": frozenset({"uuid", "messageId"}),
+    "claude-code": frozenset({"sessionId", "leafUuid", "snapshot"}),
     "codex": frozenset({"payload", "instructions"}),
     "openai-responses": frozenset({"input", "output"}),
     "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata", "modelVersion"}),

@@ -1,0 +1,98 @@
+"""The tree behind the lines of a session file whose records name their parents.
+
+Lines are no messages: an answer is spread over several, progress reports stand between them, results of parallel
+calls hang side by side, an interrupt leaves a marker beside the answer. Followed word for word they fork where nobody
+forked. Here only *turns* fork (a prompt, an answer). Everything else is put behind its turn, in the order of the
+file; if the conversation went on meanwhile, behind its end. Parents always come before their children.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+
+_RECENT = 100_000
+
+
+class Numbers:
+    """A number for each of very many names, in little memory: older names are kept as sorted hashes."""
+
+    def __init__(self, recent: int = _RECENT) -> None:
+        self._recent: dict[str, int] = {}
+        self._limit = recent
+        self._older: list[tuple[array[int], array[int]]] = []
+
+    def __setitem__(self, name: str, number: int) -> None:
+        if len(self._recent) >= self._limit:
+            self._pack()
+        self._recent[name] = number
+
+    def get(self, name: str) -> int | None:
+        """The number of a name, the last one it was given."""
+        if (number := self._recent.get(name)) is not None or not self._older:
+            return number
+        key = hash(name)
+        for keys, numbers in reversed(self._older):
+            at = bisect_left(keys, key)
+            if at < len(keys) and keys[at] == key:
+                return numbers[at]
+        return None
+
+    def _pack(self) -> None:
+        pairs = sorted((hash(name), number) for name, number in self._recent.items())
+        self._older.append((array("q", (key for key, _ in pairs)), array("q", (number for _, number in pairs))))
+        self._recent = {}
+
+
+class Tree:
+    """Turns, numbered as they come: the first and the last message of each, and the turn that follows it.
+
+    `sides` has the side chain of every turn, None for the main chain: a side chain is never followed by the main one.
+    """
+
+    def __init__(self) -> None:
+        self.turns = Numbers()  # of every line
+        self.sides: list[str | None] = []
+        self._first: list[str | None] = []
+        self._last: list[str | None] = []
+        self._follower = array("q")
+
+    def root(self, message: str | None, side: str | None) -> int:
+        """A new turn that follows no other."""
+        self.sides.append(side)
+        self._first.append(message)
+        self._last.append(message)
+        self._follower.append(-1)
+        return len(self._last) - 1
+
+    def turn(self, before: int, message: str) -> tuple[int, str | None]:
+        """A new turn behind another, begun by this message; and the message it answers."""
+        parent = self._last[before]
+        number = self.root(message, self.sides[before])
+        self._follower[before] = number
+        return number, parent
+
+    def aside(self, before: int, message: str, side: str | None) -> tuple[int, str | None]:
+        """A side chain begun by this message; and the message that called for it."""
+        return self.root(message, side), self._first[before]
+
+    def beside(self, turn: int, message: str) -> tuple[int, str | None]:
+        """Where a message is put that makes no turn; and the message it stands behind."""
+        turn = self._end(turn)
+        parent = self._last[turn]
+        self._last[turn] = message
+        return turn, parent
+
+    def is_last(self, turn: int) -> bool:
+        """Has nothing followed this turn?"""
+        return self._follower[turn] < 0
+
+    def _end(self, turn: int) -> int:
+        """The turn a conversation has come to from this one."""
+        passed = []
+        while (follower := self._follower[turn]) >= 0:
+            passed.append(turn)
+            turn = follower
+        for one in passed:  # the next look is short
+            self._follower[one] = turn
+        return turn
