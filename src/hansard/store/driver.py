@@ -70,7 +70,7 @@ def statements(dialect: str) -> dict[str, str]:
     """The named statements of a dialect: the common ones, and its own in their place."""
     found: dict[str, str] = {}
     folder = files("hansard.store") / "sql"
-    for source in (folder / "queries.sql", folder / dialect / "queries.sql"):
+    for source in [place / name for place in (folder, folder / dialect) for name in ("queries.sql", "upkeep.sql")]:
         _, *pieces = _HEADING.split(source.read_text("utf-8"))
         for name, text in zip(pieces[::2], pieces[1::2], strict=True):
             found[name] = _INCLUDED.sub(lambda match: found[match[1]], text.strip())

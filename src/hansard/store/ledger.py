@@ -22,6 +22,7 @@ from hansard.store.driver import Driver, Job, Tx
 from hansard.store.ids import new_id
 from hansard.store.live_run import LEASE, LiveRun
 from hansard.store.rows import find_place, find_run, find_thread
+from hansard.store.upkeep import Upkeep
 from hansard.store.values import Branch, Page, Pending, Synced, Thread, TreeNode
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ T = TypeVar("T")
 MOST = 10_000
 
 
-class Ledger:
+class Ledger(Upkeep):
     """Open one with `hansard.open`; it may be used by many threads at once, and as a context manager."""
 
     def __init__(self, driver: Driver) -> None:

@@ -6,7 +6,7 @@ thread, id, title, resource, parent_thread, head_seg, head_depth, head_hash, hea
 
 -- name: run_columns
 run, id, status, agent, fork_seg, fork_depth, base_seg, base_depth, seg, depth, tip_hash, tip_said, staged, pending,
-  chunks, fence, lease_until, superseded_by, body
+  chunks, folded, fence, lease_until, superseded_by, body
 
 -- name: add_tenant
 insert into tenant (name) values (:name) on conflict do nothing
@@ -155,7 +155,7 @@ from run where tenant = :tenant and thread = :thread order by run
 
 -- name: set_run
 update run set status = :status, seg = :seg, depth = :depth, tip_hash = :tip_hash, tip_said = :tip_said,
-  staged = :staged, pending = :pending, fence = :fence, lease_until = :lease_until, superseded_by = :superseded_by, body = :body
+  staged = :staged, pending = :pending, folded = :folded, fence = :fence, lease_until = :lease_until, superseded_by = :superseded_by, body = :body
 where tenant = :tenant and thread = :thread and run = :run
 
 -- name: committed_at
@@ -179,3 +179,29 @@ select n, message, body from snapshot where tenant = :tenant and thread = :threa
 
 -- name: places
 select id, seg, depth, hash, said from message where tenant = :tenant and thread = :thread order by n
+
+-- name: add_chunk
+insert into run_chunk (tenant, thread, run, seq, count, data)
+values (:tenant, :thread, :run, :seq, :count, :data)
+on conflict do nothing
+
+-- name: count_chunks
+update run set chunks = :chunks, lease_until = :lease_until
+where tenant = :tenant and thread = :thread and run = :run and fence = :fence and status = 'active'
+
+-- name: renew_lease
+update run set lease_until = :lease_until
+where tenant = :tenant and thread = :thread and run = :run and fence = :fence and status = 'active'
+
+-- name: chunks_after
+select seq, count, data from run_chunk
+where tenant = :tenant and thread = :thread and run = :run and seq + count > :after order by seq limit :limit
+
+-- name: drop_chunks
+delete from run_chunk where tenant = :tenant and thread = :thread and run in (
+  select run from run where tenant = :tenant and thread = :thread and status <> 'active' and run < :run
+)
+
+-- name: dead_runs
+select t.id, r.id from run r join thread t on t.tenant = r.tenant and t.thread = r.thread
+where r.tenant = :tenant and r.status = 'active' and r.lease_until < :now order by r.lease_until limit :limit

@@ -61,6 +61,7 @@ create table run (
   staged int not null default 0,
   pending int not null default 0,
   chunks int not null default 0,
+  folded int not null default 0,
   fence int not null default 0,
   lease_until bigint,
   superseded_by int,

@@ -62,6 +62,7 @@ create table run (
   staged integer not null default 0,
   pending integer not null default 0,         -- tool calls that wait for somebody
   chunks integer not null default 0,          -- how many deltas are in its journal
+  folded integer not null default 0,          -- how many of them its staged messages say
   fence integer not null default 0,           -- +1 when somebody takes it over: the old writer is shut out
   lease_until integer,
   superseded_by integer,

@@ -1,0 +1,1 @@
+-- Upkeep, in this database's own way.
