@@ -20,7 +20,9 @@ from hansard.store import appending, branches, exporting, merging, runs, threads
 from hansard.store.chain import Prepared, authored, clock
 from hansard.store.driver import Driver, Job, Tx
 from hansard.store.ids import new_id
-from hansard.store.live_run import LEASE, LiveRun
+from hansard.store.journal import LEASE
+from hansard.store.live import Live
+from hansard.store.live_run import LiveRun
 from hansard.store.rows import find_place, find_run, find_thread
 from hansard.store.upkeep import Upkeep
 from hansard.store.values import Branch, Page, Pending, Synced, Thread, TreeNode
@@ -32,7 +34,7 @@ T = TypeVar("T")
 MOST = 10_000
 
 
-class Ledger(Upkeep):
+class Ledger(Live, Upkeep):
     """Open one with `hansard.open`; it may be used by many threads at once, and as a context manager."""
 
     def __init__(self, driver: Driver) -> None:
@@ -56,6 +58,7 @@ class Ledger(Upkeep):
 
     def close(self) -> None:
         """Let go of files and connections. What was acknowledged is durable without it."""
+        self._stop_journal()
         self._driver.close()
 
     def _read(self, job: Job[T]) -> T:
@@ -280,11 +283,8 @@ class Ledger(Upkeep):
         value = Run(id=id or new_id(), agent_id=agent_id, metadata=metadata)
         now = clock()
 
-        def job(tx: Tx) -> LiveRun:
-            run, fence = runs.begin(tx, thread_id, value, fork_from, now + LEASE, now)
-            return LiveRun(self, thread_id, run, fence)
-
-        return self._write(job)
+        run, entry = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
+        return LiveRun(self, run, entry)
 
     def run(self, thread_id: str, run_id: str) -> Run:
         """One run as it stands."""
@@ -303,15 +303,24 @@ class Ledger(Upkeep):
         return self._read(lambda tx: runs.messages(tx, thread_id, run_id))
 
     def stage(
-        self, thread_id: str, run_id: str, messages: Message | list[Message], *, fence: int | None = None
+        self,
+        thread_id: str,
+        run_id: str,
+        messages: Message | list[Message],
+        *,
+        fence: int | None = None,
+        through: int | None = None,
     ) -> list[Message]:
-        """Messages of a run that goes on: durable, but not in the transcript until it commits."""
+        """Messages of a run that goes on: durable, but not in the transcript until it commits.
+
+        `through`: so many of its deltas are said by what has been staged.
+        """
         now = clock()
         given = [messages] if isinstance(messages, Message) else list(messages)
         items = [_prepared(_of_run(message, run_id), now) for message in given]
 
         def job(tx: Tx) -> list[Message]:
-            runs.stage(tx, thread_id, run_id, fence, items, now)
+            runs.stage(tx, thread_id, run_id, fence, items, now, through)
             return [item.message for item in items]
 
         return self._write(job)

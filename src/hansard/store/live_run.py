@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +12,19 @@ from msgspec import UNSET, UnsetType
 from hansard.model.conversation import Message, PendingCall, Run, Usage
 
 if TYPE_CHECKING:
+    from hansard.store.journal import Entry
     from hansard.store.ledger import Ledger
-
-LEASE = 15_000  # milliseconds without a sign of life after which a run counts as dead
+    from hansard.streams.deltas import Delta
 
 
 class LiveRun:
     """As a context manager it commits at the end, or fails with what was raised."""
 
-    def __init__(self, ledger: Ledger, thread_id: str, run: Run, fence: int) -> None:
-        self._ledger, self.thread_id, self.value, self._fence = ledger, thread_id, run, fence
+    def __init__(self, ledger: Ledger, run: Run, entry: Entry) -> None:
+        self._ledger, self._entry, self.value = ledger, entry, run
+        self.thread_id, self._fence, self._given = entry.thread_id, entry.fence, entry.said
+        self._journal = ledger._journal
+        self._journal.open(entry)
 
     @property
     def id(self) -> str:
@@ -38,9 +43,20 @@ class LiveRun:
         else:
             self.abort()
 
+    def write(self, deltas: Iterable[Delta]) -> Future[None]:
+        """Put deltas into the journal as they stream: durable when the future is done, 250 ms at the latest."""
+        given = list(deltas)
+        self._given += len(given)
+        return self._journal.add(self._entry, given)
+
+    def flush(self) -> None:
+        """Wait until all that was written is durable."""
+        self._journal.flush(self._entry)
+
     def stage(self, messages: Message | list[Message]) -> list[Message]:
-        """Say something in this run; see `Ledger.stage`."""
-        return self._ledger.stage(self.thread_id, self.id, messages, fence=self._fence)
+        """Say something in this run; see `Ledger.stage`. It stands for the deltas that were written so far."""
+        self.flush()
+        return self._ledger.stage(self.thread_id, self.id, messages, fence=self._fence, through=self._given)
 
     def commit(
         self,
@@ -51,6 +67,7 @@ class LiveRun:
         prune: bool = False,
     ) -> Run:
         """Put it into the transcript; see `Ledger.commit`."""
+        self._end()
         self.value = self._ledger.commit(
             self.thread_id, self.id, pending=pending, usage=usage, force=force, prune=prune, fence=self._fence
         )
@@ -58,14 +75,20 @@ class LiveRun:
 
     def abort(self) -> Run:
         """Give it up."""
+        self._end()
         self.value = self._ledger.abort(self.thread_id, self.id, fence=self._fence)
         return self.value
 
     def fail(self, error: Any) -> Run:
         """Mark it as failed."""
+        self._end()
         self.value = self._ledger.fail(self.thread_id, self.id, error, fence=self._fence)
         return self.value
 
     def messages(self) -> list[Message]:
         """What it has said so far."""
         return self._ledger.run_messages(self.thread_id, self.id)
+
+    def _end(self) -> None:
+        self.flush()
+        self._journal.close(self._entry)

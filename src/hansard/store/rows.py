@@ -83,6 +83,7 @@ class RunRow(NamedTuple):
     staged: int
     pending: int
     chunks: int
+    folded: int
     fence: int
     lease_until: int | None
     superseded_by: int | None
@@ -118,6 +119,7 @@ class RunRow(NamedTuple):
             tip_said=self.tip_said,
             staged=self.staged,
             pending=self.pending,
+            folded=self.folded,
             fence=self.fence,
             lease_until=self.lease_until,
             superseded_by=self.superseded_by,

@@ -19,6 +19,7 @@ from hansard.model.times import spelled
 from hansard.store import tree
 from hansard.store.chain import Prepared
 from hansard.store.driver import Tx, safe, unsafe
+from hansard.store.journal import Entry
 from hansard.store.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_thread, id_at
 from hansard.store.values import Pending
 from hansard.store.writing import put, summed
@@ -28,12 +29,12 @@ ACTIVE = "active"
 
 def begin(
     tx: Tx, thread_id: str, value: Run, fork_from: str | UnsetType | None, lease_until: int, now: int
-) -> tuple[Run, int]:
-    """A new run behind the head, or behind a message it forks from (None: before everything). Also its fence."""
+) -> tuple[Run, Entry]:
+    """A new run behind the head, or behind a message it forks from (None: before everything)."""
     thread = find_thread(tx, thread_id, lock=True)
     if (found := tx.one("run", thread=thread.thread, id=safe(value.id))) is not None:
         row = RunRow(*found)  # this very call, answered twice
-        return row.value, row.fence
+        return row.value, Entry(thread_id, value.id, thread.thread, row.run, row.fence, row.chunks)
     head = thread.head
     fork = head if fork_from is UNSET else ROOT if fork_from is None else find_place(tx, thread, fork_from)
     value = replace(
@@ -61,18 +62,26 @@ def begin(
         lease_until=lease_until,
         body=native.encode(value),
     )
+    tx.run("drop_chunks", thread=thread.thread, run=thread.next_run)
     thread._replace(next_run=thread.next_run + 1).save(tx, now)
-    return value, 0
+    return value, Entry(thread_id, value.id, thread.thread, thread.next_run, 0, 0)
 
 
-def stage(tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int) -> None:
-    """Messages of a run that is still going on; they are its own until it commits."""
+def stage(
+    tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int, through: int | None = None
+) -> None:
+    """Messages of a run that is still going on; they are its own until it commits.
+
+    `through` is how many of its deltas they say: after a crash only the later ones are folded.
+    """
     thread = find_thread(tx, thread_id, lock=True)
     row = active(tx, thread, run_id, fence)
     done = put(tx, thread, row.tip, items, row.run)
     done.thread.save(tx, now)
     value = _with_usage(row.value, [item.message for item in items] if done.added else [])
-    row.at(done.place)._replace(staged=row.staged + done.added).saying(value).save(tx, thread.thread)
+    folded = row.folded if through is None else through
+    row = row.at(done.place)._replace(staged=row.staged + done.added, folded=folded)
+    row.saying(value).save(tx, thread.thread)
 
 
 def active(tx: Tx, thread: ThreadRow, run_id: str, fence: int | None) -> RunRow:

@@ -1,0 +1,183 @@
+"""The journal of runs: their deltas made durable as they stream, and the sign of life that keeps a run alive.
+
+One thread for a ledger writes what all its runs have said since the last time, in one transaction: a few
+milliseconds after the first delta, at once when a run has said much, and never later than a quarter of a second.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from hansard.errors import Conflict, HansardError
+from hansard.store import bodies
+from hansard.store.chain import clock
+from hansard.store.delta_lines import write_lines
+from hansard.store.driver import Driver, Tx
+
+if TYPE_CHECKING:
+    from hansard.streams.deltas import Delta
+
+LEASE = 15_000  # milliseconds without a sign of life after which a run counts as dead
+LINGER = 0.03  # seconds the first delta waits for company
+MANY = 32
+_HEARTBEAT = 4.0
+
+
+class Entry:
+    """A run this process does: what it has said that is not durable yet."""
+
+    def __init__(self, thread_id: str, run_id: str, thread: int, run: int, fence: int, said: int) -> None:
+        self.thread_id, self.run_id = thread_id, run_id
+        self.thread, self.run, self.fence = thread, run, fence
+        self.said = self.durable = said
+        self.waiting: list[Delta] = []
+        self.lost: HansardError | None = None
+
+
+class Journal:
+    """What `LiveRun.write` writes to."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._changed = threading.Condition()
+        self._entries: dict[tuple[int, int], Entry] = {}
+        self._future: Future[None] = Future()
+        self._urgent = self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def open(self, entry: Entry) -> None:
+        """A run begins: it is kept alive until `close`."""
+        with self._changed:
+            self._entries[entry.thread, entry.run] = entry
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="hansard-journal", daemon=True)
+                self._thread.start()
+
+    def add(self, entry: Entry, deltas: Iterable[Delta]) -> Future[None]:
+        """Take deltas in; the future is done when they are durable."""
+        with self._changed:
+            if entry.lost is not None:
+                raise entry.lost
+            idle = not any(other.waiting for other in self._entries.values())
+            entry.waiting += deltas
+            if len(entry.waiting) >= MANY:
+                self._urgent = True
+            if idle or self._urgent:
+                self._changed.notify_all()
+            return self._future
+
+    def flush(self, entry: Entry) -> None:
+        """Wait until everything the run has said is durable."""
+        with self._changed:
+            if not entry.waiting and entry.durable == entry.said:
+                if entry.lost is not None:
+                    raise entry.lost
+                return
+            self._urgent = True
+            self._changed.notify_all()
+            future = self._future
+        future.result()
+        if entry.lost is not None:
+            raise entry.lost
+
+    def close(self, entry: Entry) -> None:
+        """The run has ended."""
+        with self._changed:
+            self._entries.pop((entry.thread, entry.run), None)
+
+    def stop(self) -> None:
+        """Write what is left and end the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    # -- the thread ------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        beat = time.monotonic() + _HEARTBEAT
+        while True:
+            with self._changed:
+                while not self._stopping and not self._any() and time.monotonic() < beat:
+                    self._changed.wait(max(0.01, beat - time.monotonic()))
+                if self._any() and not self._urgent and not self._stopping:
+                    self._changed.wait_for(lambda: self._urgent or self._stopping, LINGER)
+                batch = [(entry, entry.waiting) for entry in self._entries.values() if entry.waiting]
+                for entry, _ in batch:
+                    entry.waiting = []
+                for entry, deltas in batch:
+                    entry.said += len(deltas)
+                future, self._future, self._urgent = self._future, Future(), False
+                everybody = list(self._entries.values())
+                stopping = self._stopping
+            if batch:
+                self._write(batch, future)
+            else:
+                future.set_result(None)
+            if time.monotonic() >= beat and not stopping:
+                beat = time.monotonic() + _HEARTBEAT
+                self._renew(everybody)
+            if stopping and not self._any():
+                return
+
+    def _any(self) -> bool:
+        return any(entry.waiting for entry in self._entries.values())
+
+    def _write(self, batch: list[tuple[Entry, list[Delta]]], future: Future[None]) -> None:
+        rows = [(entry, len(deltas), bodies.squeezed(write_lines(deltas))) for entry, deltas in batch]
+        lease = clock() + LEASE
+
+        def job(tx: Tx) -> list[Entry]:
+            shut_out = []
+            for entry, count, data in rows:
+                changed = tx.run(
+                    "count_chunks",
+                    thread=entry.thread,
+                    run=entry.run,
+                    fence=entry.fence,
+                    chunks=entry.said,
+                    lease_until=lease,
+                )
+                if changed != 1:
+                    shut_out.append(entry)
+                    continue
+                tx.run(
+                    "add_chunk",
+                    thread=entry.thread,
+                    run=entry.run,
+                    seq=entry.said - count,
+                    count=count,
+                    data=data,
+                )
+            return shut_out
+
+        try:
+            shut_out = self._driver.write(job)
+        except Exception as error:
+            failed = error if isinstance(error, HansardError) else HansardError(f"the journal failed: {error!r}")
+            for entry, _ in batch:
+                entry.lost = failed
+            future.set_exception(failed)
+            return
+        for entry, _ in batch:
+            entry.durable = entry.said
+        for entry in shut_out:
+            entry.lost = Conflict(f"run {entry.run_id!r} is not active any more, or somebody else took it over")
+        future.set_result(None)
+
+    def _renew(self, entries: list[Entry]) -> None:
+        lease = clock() + LEASE
+
+        def job(tx: Tx) -> None:
+            for entry in entries:
+                tx.run("renew_lease", thread=entry.thread, run=entry.run, fence=entry.fence, lease_until=lease)
+
+        try:
+            self._driver.write(job)
+        except HansardError:
+            return  # the next beat tries again; if none comes through, the lease runs out as it should

@@ -1,0 +1,69 @@
+"""What the ledger does with runs that are going on: their journal, following them, finding the dead."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hansard.errors import HansardError
+from hansard.store.chain import clock
+from hansard.store.driver import Driver
+from hansard.store.journal import Journal
+
+if TYPE_CHECKING:
+    from hansard.model.conversation import Run
+    from hansard.store.following import Said
+    from hansard.store.live_run import LiveRun
+
+
+class Live:
+    """Part of `Ledger`."""
+
+    _driver: Driver
+
+    @cached_property
+    def _journal(self) -> Journal:
+        return Journal(self._driver)
+
+    def _stop_journal(self) -> None:
+        if "_journal" in self.__dict__:
+            self._journal.stop()
+
+    def follow(self, run: Run | LiveRun, *, after: int = 0) -> Iterator[Said]:
+        """What a run says, from its beginning or behind the first `after` deltas, until it ends; from any process."""
+        from hansard.store.following import follow
+
+        return follow(self._driver, _thread_of(run), run.id, after)
+
+    async def follow_async(self, run: Run | LiveRun, *, after: int = 0) -> AsyncIterator[Said]:
+        """The same for a server: `async for`."""
+        import asyncio
+
+        from hansard.store.following import FEW, LONG, said_after
+
+        thread_id, run_id, wait = _thread_of(run), run.id, FEW
+        while True:
+            seq = after
+            found, more = await asyncio.to_thread(
+                self._driver.read, lambda tx, seq=seq: said_after(tx, thread_id, run_id, seq)
+            )
+            for said in found:
+                after = said.seq
+                yield said
+            if not more:
+                return
+            wait = FEW if found else min(wait * 1.5, LONG)
+            await asyncio.sleep(wait if not found else 0)
+
+    def recover(self) -> list[tuple[str, str]]:
+        """Mark the runs whose process died as interrupted, with what they had said; (thread, run) of each."""
+        from hansard.store.following import recover
+
+        return recover(self._driver, clock())
+
+
+def _thread_of(run: Run | LiveRun) -> str:
+    if isinstance(run.thread_id, str):
+        return run.thread_id
+    raise HansardError(f"the run {run.id!r} does not say its thread; get it with `ledger.run(thread, run)`")
