@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -82,10 +81,11 @@ class Calls:
 
 def started(messages: list[Message], calls: Calls, name: str) -> list[Message]:
     """The messages of a sub-agent's file, its roots hung on the call that started it."""
-    path = PurePosixPath(name)
-    agent = next((one.agent_id for one in messages if type(one.agent_id) is str), path.stem.removeprefix("agent-"))
+    folder, file = _cut(name)
+    named = file.removesuffix(".jsonl").removeprefix("agent-")
+    agent = next((one.agent_id for one in messages if type(one.agent_id) is str), named)
     prompt = next((_words(one) for one in messages if one.role == "user"), None)
-    found = calls.of(agent, path.parent.name, prompt)
+    found = calls.of(agent, folder, prompt)
     linked = []
     for message in messages:
         calls.note(message)
@@ -94,6 +94,12 @@ def started(messages: list[Message], calls: Calls, name: str) -> list[Message]:
             message = replace(message, parent_message_id=found[0], metadata={**held, "toolCallId": found[1]})
         linked.append(message if message.sidechain is True else replace(message, sidechain=True))
     return linked
+
+
+def _cut(name: str) -> tuple[str, str]:
+    """The folder a file lies in, and its own name."""
+    above, _, file = name.rpartition("/")
+    return above.rpartition("/")[2], file
 
 
 def _words(message: Message) -> str:
@@ -114,7 +120,7 @@ def join(session: Conversation, agents: dict[str, Conversation]) -> Conversation
         messages += new
         agent_id = next((one.agent_id for one in new if type(one.agent_id) is str), None)
         if agent_id is not None:
-            found = calls.of(agent_id, PurePosixPath(name).parent.name, None)
+            found = calls.of(agent_id, _cut(name)[0], None)
             registry[agent_id] = Agent(id=agent_id, name=UNSET if found is None or found[2] is None else found[2])
     return replace(session, messages=messages, agents=registry or UNSET)
 
@@ -122,17 +128,16 @@ def join(session: Conversation, agents: dict[str, Conversation]) -> Conversation
 def split(conversation: Conversation, files: dict[str, bytes]) -> dict[str, bytes]:
     """The files of a joined session again, with what came later; `files` has the session first, as it was read."""
     (main, text), *others = files.items()
-    left = conversation.messages
+    agents = {name: SESSION.read(raw) for name, raw in others}
+    read = {message.id for agent in agents.values() for message in agent.messages}
+    left = [message for message in conversation.messages if message.id not in read]
     given: dict[str, bytes] = {}
-    for name, raw in others:
-        agent = SESSION.read(raw)
-        ids = {message.id for message in agent.messages}
+    for name, agent in agents.items():
         mine = {message.agent_id for message in agent.messages if type(message.agent_id) is str}
-        new = [one for one in left if one.id not in ids and one.sidechain is True and one.agent_id in mine]
-        ids |= {message.id for message in new}
-        left = [message for message in left if message.id not in ids]
+        new = [message for message in left if message.sidechain is True and message.agent_id in mine]
+        left = [message for message in left if message not in new] if new else left
         longer = replace(agent, messages=[*agent.messages, *new])
-        given[name] = SESSION.write(with_evidence(longer, NAME, raw), Target())
+        given[name] = SESSION.write(with_evidence(longer, NAME, files[name]), Target())
     kept = with_evidence(replace(conversation, messages=left), NAME, text)
     return {main: SESSION.write(kept, Target()), **given}
 
@@ -165,7 +170,7 @@ def read_project(files: dict[str, bytes]) -> dict[str, Conversation]:
     below = sessions(files)
     read: dict[str, Conversation] = {name: SESSION.read(raw) for name, raw in files.items() if name.endswith(".jsonl")}
     for name in list(below):
-        if PurePosixPath(name).name.startswith("agent-") and not below[name]:
+        if _cut(name)[1].startswith("agent-") and not below[name]:
             owner = f"{read[name].id}.jsonl"
             if owner in below and owner != name:
                 below[owner].append(name)
