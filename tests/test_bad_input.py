@@ -118,3 +118,33 @@ def test_a_pipe_is_written_to_and_a_link_stays_a_link(tmp_path: Path) -> None:
     assert hansard("convert", "-", "--to", "anthropic", "-o", str(link), stdin=GOOD).returncode == 0
     assert link.is_symlink()
     assert real.read_bytes().strip() == GOOD
+
+
+CLOSED = {
+    "input": ("hansard convert - --to hansard <&-", 2, "standard input is closed"),
+    "output": ("hansard convert good.json --to hansard >&-", 2, "standard output is closed"),
+    "errors": ("hansard convert no.json --to hansard 2>&-", 2, ""),
+    "reader": ("(hansard convert good.json --to hansard; echo $? >&2) | true", 0, "0"),
+    "device": ("hansard convert good.json --to hansard -o /dev/full", 2, "/dev/full: No space left"),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_closed_streams_and_full_disks_are_named(case: str, tmp_path: Path) -> None:
+    line, code, words = CLOSED[case]
+    (tmp_path / "good.json").write_bytes(GOOD)
+    script = f'hansard() {{ "{sys.executable}" -m hansard "$@"; }}; {line}'
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == code
+    assert words in done.stderr.decode()
+    assert b"fault" not in done.stderr
+    assert done.stdout == b""
+
+
+def test_a_file_that_is_replaced_stays_as_private_as_it_was(tmp_path: Path) -> None:
+    out = tmp_path / ("x" * 250)
+    out.write_bytes(b"")
+    out.chmod(0o600)
+    assert hansard("convert", "-", "--to", "hansard", "-o", str(out), stdin=GOOD).returncode == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert out.read_bytes().startswith(b"{")

@@ -48,7 +48,8 @@ def run(arguments: list[str]) -> int:
     """Run one command; the exit code."""
     try:
         result = group.main(args=arguments, prog_name="hansard", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as help_text:
         click.echo(help_text.ctx.get_help())
@@ -60,8 +61,8 @@ def run(arguments: list[str]) -> int:
         return _fail(error.format_message())
     except HansardError as error:
         return _fail(str(error))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):  # click ends the program when nobody reads on, which is no fault
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         return 0
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
@@ -77,5 +78,7 @@ def run(arguments: list[str]) -> int:
 
 def _fail(text: str) -> int:
     line = " ".join(text.split())
+    if sys.stderr is None:
+        return 2
     print(f"hansard: {line.encode('utf-8', 'backslashreplace').decode()}", file=sys.stderr)
     return 2

@@ -26,6 +26,8 @@ def naming(source: str) -> Iterator[None]:
 def load(source: str) -> bytes:
     """The bytes of a file, or of standard input."""
     if source == "-":
+        if sys.stdin is None:
+            raise HansardError("standard input is closed; name a file, or give it something to read")
         return sys.stdin.buffer.read()
     if os.path.isdir(source):
         raise HansardError(f"{source}: is a folder; name a file in it")
@@ -36,19 +38,32 @@ def load(source: str) -> bytes:
 def save(data: bytes, target: str | None) -> None:
     """Write to a file, whole or not at all, or to standard output."""
     if target is None or target == "-":
+        if sys.stdout is None:
+            raise HansardError("standard output is closed; name a file with -o")
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     if os.path.isdir(target):
         raise HansardError(f"{target}: is a folder; name a file in it")
+    try:
+        _save_file(data, target)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # by the name that was given, not by that of a file on the way
+        raise HansardError(f"{target}: {error.strerror}; nothing was written") from None
+
+
+def _save_file(data: bytes, target: str) -> None:
     if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device is written to, never replaced
         with open(target, "wb") as device:
             device.write(data)
         return
     path = os.path.realpath(target)  # a link stays a link
-    beside = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}")
+    beside = os.path.join(os.path.dirname(path), f".hansard.{os.getpid()}")
     with open(beside, "xb") as file:
         try:
+            if os.path.exists(path):
+                os.chmod(beside, os.stat(path).st_mode & 0o777)  # who may read it stays who may read it
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
