@@ -424,6 +424,26 @@ def test_other_candidates_are_kept_apart() -> None:
     assert decoder.body()["candidates"][1]["content"]["parts"] == [{"text": "B"}]
 
 
+def test_another_id_behind_an_end_is_another_answer() -> None:
+    two = [
+        {**chunk({"text": text}, finish=reason), "responseId": "r2"} for text, reason in (("y", None), ("z", "STOP"))
+    ]
+    deltas = decode(NAME, framed([chunk({"text": "x"}, finish="STOP"), *two]))
+    assert [words(message) for message in fold(deltas)] == [["x"], ["yz"]]
+    assert shown_live(deltas) == shown(fold(deltas))
+    assert deltas[-1] == End(how="done")
+
+
+def test_answers_whose_events_are_mixed_are_told_apart_and_named() -> None:
+    said = ["a1", "a2", "b1", "a3", "b2"]
+    deltas = decode(NAME, framed([{**chunk({"text": word}), "responseId": word[0]} for word in said]))
+    assert [words(message) for message in fold(deltas)] == [["a1a2a3"], ["b1b2"]]
+    assert [delta.text for delta in deltas if type(delta) is Failure] == [
+        "another answer began before the last one ended"
+    ]
+    assert [message.state for message in fold(deltas)] == ["partial", "partial"]
+
+
 def test_a_blocked_prompt_is_an_end() -> None:
     deltas = decode(
         NAME, framed([{"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 1}}])

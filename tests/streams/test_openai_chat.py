@@ -209,7 +209,8 @@ def test_deltas_come_as_the_words_do() -> None:
     first, second = decoder.feed(framed([chunk({"content": "Hel"}), chunk({"content": "lo"})]))[0:3:2]
     assert (type(first), second) == (PartStart, PartDelta(key="text.0", text="lo"))
     assert [type(delta) for delta in decoder.feed(framed([chunk(finish="stop")]))] == [MessageDelta]
-    assert type(decoder.feed(framed([DONE]))[0]) is PartEnd
+    assert decoder.feed(framed([DONE])) == []
+    assert type(decoder.finish()[0]) is PartEnd
 
 
 def test_a_name_that_is_said_again_is_replaced() -> None:
@@ -469,10 +470,40 @@ def test_a_finish_reason_is_an_end_and_so_is_done() -> None:
     assert hows == [End(how="done"), End(how="done"), End(how="cut")]
 
 
-def test_what_comes_after_the_end_is_only_told() -> None:
+def test_what_comes_behind_done_still_counts() -> None:
     deltas = decode(NAME, framed([chunk({"content": "x"}), DONE, chunk({"content": "y"}), DONE]))
-    assert words(fold(deltas)[0]) == ["x"]
-    assert [type(delta) for delta in deltas[-3:]] == [End, Other, Other]
+    assert words(fold(deltas)[0]) == ["xy"]
+
+
+def test_another_id_behind_an_end_is_another_answer() -> None:
+    one = [chunk({"role": "assistant", "content": "x"}), chunk(finish="stop"), DONE]
+    two = [chunk({"content": "y"}, id="c2"), chunk({"content": "z"}, id="c2"), chunk(finish="length", id="c2"), DONE]
+    deltas = decode(NAME, framed([*one, *two]))
+    assert deltas == decode_with(SlowDecoder(), framed([*one, *two]))
+    assert [(words(message), message.finish_reason) for message in fold(deltas)] == [
+        (["x"], "stop"),
+        (["yz"], "length"),
+    ]
+    assert shown_live(deltas) == shown(fold(deltas))
+
+
+def test_answers_whose_chunks_are_mixed_are_told_apart_and_named() -> None:
+    def piece(answer: str, text: str) -> Any:
+        return chunk({"content": text}, id=answer)
+
+    mixed = [piece("a", "A1"), piece("a", "A2"), piece("b", "B1"), piece("a", "A3"), piece("b", "B2"), piece("a", "A4")]
+    deltas = decode(NAME, framed([*mixed, chunk(finish="stop", id="a"), piece("b", "B3"), DONE]))
+    first, second = fold(deltas)
+    assert (words(first), words(second)) == (["A1A2A3A4"], ["B1B2B3"])
+    assert [delta.text for delta in deltas if type(delta) is Failure] == [
+        "another answer began before the last one ended"
+    ]
+    assert shown_live(deltas) == shown([first, second])
+
+
+def test_ids_that_change_with_every_chunk_are_one_answer() -> None:
+    deltas = decode(NAME, framed([chunk({"content": f"{i}"}, id=f"c{i}") for i in range(5)] + [chunk(finish="stop")]))
+    assert [words(message) for message in fold(deltas)] == [["01234"]]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ import sys
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from hansard import formats, streams
-from hansard.errors import UnknownFormat
+from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Conversation
 from hansard.streams.accumulator import Accumulator
+from hansard.streams.deltas import End, Failure
 
 _MESSAGE = "message"
 _OWN = "ai-sdk-ui"
@@ -39,14 +41,14 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         emitter = streams.emitter(to, target=target, message_id=message_id, **options)
     elif target is not None:
         raise UnknownFormat(f"a message has no target {target!r}; targets are versions of clients")
-    source: Any = sys.stdin.buffer
-    out = sys.stdout.buffer
+    source, out = _open(sys.stdin, "input"), _open(sys.stdout, "output")
     ended = False
     while not ended:
         data = source.read1(65536)
         ended = not data
         for delta in decoder.finish() if ended else decoder.feed(data):
-            folded.fold(delta)
+            if emitter is None or type(delta) in (Failure, End):  # a client puts the words together itself
+                folded.fold(delta)
             if emitter is not None and (piece := emitter.emit(delta)):
                 out.write(piece)
         out.flush()
@@ -54,9 +56,18 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         out.write(emitter.finish())
     else:
         messages = folded.messages()
+        if message_id is not None and messages:
+            messages = [replace(messages[0], id=message_id), *messages[1:]]
         out.write(formats.write(Conversation(messages=messages), "hansard").json.rstrip(b"\n") + b"\n")
     out.flush()
     return _verdict(folded)
+
+
+def _open(stream: Any, what: str) -> Any:
+    """The bytes of a standard stream, which whoever started the command may have closed."""
+    if stream is None:
+        raise HansardError(f"standard {what} is closed; run it in a pipe: `curl ... | hansard stream ... > answer`")
+    return stream.buffer
 
 
 def _verdict(folded: Accumulator) -> int:

@@ -132,6 +132,7 @@ class ToolDecoder(EventDecoder):
         dynamic = here.dynamic if here is not None else bool(chunk.get("dynamic"))
         given, text = chunk.get("input", UNSET), chunk["errorText"]
         slot = self._tool(chunk, dynamic, "output-error", input=given, errorText=text)
+        self.other(chunk)  # a part cannot say whether the call was refused, or made and failed
         self._rest(chunk["toolCallId"])
         self.tell(slot)
 

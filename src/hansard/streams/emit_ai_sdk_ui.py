@@ -15,8 +15,8 @@
 What a client is shown of a part is decided by the format `ai-sdk-ui`, so that a stream and a written message cannot
 differ: signatures, ciphers, usage, models and providers' ids stay with the server. Blocks are numbered, never named by
 a provider's id. A call whose stream was cut stays `input-streaming`: nobody is to run half a call. If the deltas are
-those of such a stream already (`own=True`), their metadata is the client's and goes out, every step was told, and an
-error was no part of the message.
+those of such a stream already (`own=True`), their metadata is the client's and goes out, every step and the reason to
+finish was told, and an error was no part of the message.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _REASONS = {
     "error": "error",
 }
 _PASSED = ("abort", "steering-message")
+_REFUSED = "tool-input-error"
 
 
 class AiSdkUiEmitter(EventEmitter):
@@ -62,6 +63,7 @@ class AiSdkUiEmitter(EventEmitter):
         self._last: Any = UNSET
         self._calls: dict[str, ToolCallPart] = {}
         self._nameless: list[tuple[str, ToolCallPart]] = []
+        self._refused: dict[Any, dict[str, Any]] = {}  # inputs that the stream itself said were refused
 
     # -- the frame -------------------------------------------------------------------------------------------------
 
@@ -97,7 +99,9 @@ class AiSdkUiEmitter(EventEmitter):
     def other(self, delta: Other) -> None:
         value = delta.value
         kind = value.get("type") if delta.format == NAME and type(value) is dict else None
-        if type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
+        if kind == _REFUSED and self._own and self._level >= 5.1:
+            self._refused[value.get("toolCallId")] = {key: item for key, item in value.items() if key != "type"}
+        elif type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
             self._begin()
             self._aborted = self._aborted or kind == "abort"
             self.chunk(kind, **{key: item for key, item in value.items() if key != "type"})
@@ -113,7 +117,7 @@ class AiSdkUiEmitter(EventEmitter):
         if self.failures:
             self.chunk("error", errorText="; ".join(self.failures))
         self._finish_step()
-        word = self.reason()
+        word = self._reason if self._own and not self.failures else self.reason()
         reason = _REASONS.get(word, self._word(word)) if word is not UNSET else UNSET
         self.chunk("finish", finishReason=reason, messageMetadata=self._last)
         self._out.append(DONE)
@@ -276,6 +280,9 @@ class AiSdkUiEmitter(EventEmitter):
         self._calls[slot.id] = call
         if call.tool_call_id is UNSET:
             self._nameless.append((slot.id, call))
+        if slot.id in self._refused:
+            self.inside(_REFUSED, **self._refused[slot.id])
+            return
         fields = self._input(call, slot.id)
         if fields["state"] == "input-streaming":
             return
@@ -289,7 +296,7 @@ class AiSdkUiEmitter(EventEmitter):
 
     def _broken(self, slot: Slot, fields: dict[str, Any]) -> None:
         if self._level >= 5.1:
-            self.inside("tool-input-error", errorText=_NO_JSON, **fields)
+            self.inside(_REFUSED, errorText=_NO_JSON, **fields)
             return
         if not slot.head:
             self.inside("tool-input-start", **fields)
@@ -308,6 +315,8 @@ class AiSdkUiEmitter(EventEmitter):
 
     def _result(self, part: Any) -> None:
         call_id, call = self._answered(part)
+        if self._refused.pop(call_id, None) is not None:  # said with the input
+            return
         native = self.shown(write_tool(call, part, call_id, [])) if call is not None else None
         if native is None:
             return

@@ -54,7 +54,7 @@ _CHUNKS: dict[str, tuple[float, dict[str, float]]] = {
     "finish-step": (5.0, {}),
     "reset-step": (7.1, {}),
     "finish": (5.0, {"finishReason": 5.1, "messageMetadata": 5.0}),
-    "abort": (5.0, {"reason": 6.1}),
+    "abort": (5.0, {"reason": 5.1}),
     "error": (5.0, {"errorText": 5.0}),
 }
 _DATA: tuple[float, dict[str, float]] = (5.0, {"id": 5.0, "data": 5.0, "transient": 5.0})

@@ -6,6 +6,7 @@ a whole answer cannot differ. Nothing raises out of `feed`: what is no event bec
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
@@ -19,6 +20,7 @@ from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import DataPart
 from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
+from hansard.streams.json_lines import LineReader
 from hansard.streams.pieces import LIMIT, compact
 from hansard.streams.repeats import Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
@@ -26,7 +28,7 @@ from hansard.streams.sse import Event, SSEReader
 _DONE = b"[DONE]"
 _MUCH = 1 << 16  # bytes that are cut into events at a time
 _TEXT = msgspec.json.Decoder(str).decode
-_BROKEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, HansardError)
+_BEGINNING = 60
 
 
 class Reader(Protocol):
@@ -39,75 +41,6 @@ class Reader(Protocol):
     def finish(self) -> list[Event]: ...
     def framed(self, source: bytes, kind: str) -> bytes | None:
         """The pattern of an event with what is around it, from that of its data."""
-
-
-class LineReader:
-    """JSON lines in any cut, in the manner of `SSEReader`.
-
-    A value that is spread over lines (as error bodies are) is one event; a line that is whole again ends a broken one.
-    """
-
-    ends = re.compile(rb"\n")
-
-    def __init__(self) -> None:
-        self.rests = False
-        self._tail: list[bytes] = []
-        self._held: list[bytes] = []
-        self._depth = 0
-
-    def feed(self, data: bytes) -> list[Event]:
-        """The lines that end in these bytes."""
-        if b"\n" not in data:
-            self._tail.append(data)
-            self.rests = False
-            return []
-        *lines, rest = b"".join([*self._tail, data]).split(b"\n")
-        self._tail = [rest] if rest else []
-        events = self._take(lines)
-        self.rests = not self._tail and not self._held
-        return events
-
-    def framed(self, source: bytes, kind: str) -> bytes | None:
-        return source + rb"\r?\n"
-
-    def finish(self) -> list[Event]:
-        """The last line, which nothing ended."""
-        tail, self._tail = b"".join(self._tail), []
-        events = self._take([tail])
-        held, self._held = self._held, []
-        return [*events, Event(data=b"\n".join(held))] if held else events
-
-    def _take(self, lines: list[bytes]) -> list[Event]:
-        events: list[Event] = []
-        for line in lines:
-            if self._held or (line[:1] == b"{" and not line.endswith((b"}", b"}\r"))):
-                self._hold(line, events)
-            elif line.strip():
-                events.append(Event(data=line))
-        return events
-
-    def _hold(self, line: bytes, events: list[Event]) -> None:
-        if self._held and line[:1] == b"{" and _is_json(line):
-            events += [Event(data=b"\n".join(self._held)), Event(data=line)]
-            self._held, self._depth = [], 0
-            return
-        self._held.append(line)
-        bare = _STRINGS.sub(b"", line)
-        self._depth += sum(map(bare.count, (b"{", b"["))) - sum(map(bare.count, (b"}", b"]")))
-        if self._depth <= 0:
-            events.append(Event(data=b"\n".join(self._held)))
-            self._held, self._depth = [], 0
-
-
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        exact_json.decode(line)
-    except HansardError:
-        return False
-    return True
 
 
 class EventDecoder:
@@ -125,7 +58,7 @@ class EventDecoder:
         self._out: list[Delta] = []
         self._failures: list[Failure] = []
         self._events = 0
-        self._ending = False
+        self._done = self._ending = False
         self._over = False
 
     # -- what a subclass gives -------------------------------------------------------------------------------------
@@ -163,7 +96,9 @@ class EventDecoder:
             if not begin:
                 return []
             self._reader = self.reader(begin)
-            data, self._head = self._head, self._head[:200]
+            data, self._head = self._head, self._head[:_BEGINNING]
+        elif not self._events and len(self._head) < _BEGINNING:
+            self._head += data[: _BEGINNING - len(self._head)]
         reader, repeat = self._reader, self._repeat
         if repeat is not None and reader.rests:
             end = self._repeated(repeat, repeat.frame, data)
@@ -200,9 +135,9 @@ class EventDecoder:
         self._ending = True
         for event in self._reader.finish() if self._reader is not None else []:
             self._take(event)
-        if not self._events and self._head.strip():
-            self.fail(f"no event in the stream; it begins with {self._head[:60]!r}")
-        self.close("done" if self.complete() else "cut")
+        if not self._events and not self._failures and self._head.strip():
+            self.fail(f"no event in the stream; it begins with {self._head.strip()!r}{_hint(self._head)}")
+        self.close("done" if self._done or self.complete() else "cut")
         return self._given()
 
     # -- what a subclass uses --------------------------------------------------------------------------------------
@@ -226,8 +161,11 @@ class EventDecoder:
         try:
             messages = self.whole()
             self.settle(messages)
-        except _BROKEN as error:
+        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
             self.fail(f"the answer cannot be read: {error!r}")
+            if not messages:  # what the deltas said stands
+                self.emit(End(how=how))
+                return
         if self._failures:
             errors: list[Any] = [DataPart(name="error", data=failure.text) for failure in self._failures]
             last = messages[-1] if messages else Message(role="assistant", parts=[])
@@ -290,32 +228,62 @@ class EventDecoder:
             self._events += 1
             self.on_done()
             return
+        if event.stray:
+            if self._events or not self._ending:  # else nothing but that came, and `finish` says so
+                self.fail(f"no event, but {data[:_BEGINNING]!r}", data.decode("utf-8", "replace"))
+            return
         self._kind = event.event
-        if self.quick(data):
+        if self._is_quick(data):
             self._events += 1
             return
         self._learning.forget()
         try:
             value = exact_json.decode(data)
         except HansardError as error:
-            if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
-                self.emit(Other(format=self.name, value=data.decode("utf-8", "replace")))
+            value = self._mended(data, error)
+            if value is msgspec.UNSET:
                 return
-            self.fail(f"event {self._events + 1} is no JSON: {error}", data[:200].decode("utf-8", "replace"))
-            return
         self._events += 1
         self._guarded(self.handle, value, event.event)
+
+    def _is_quick(self, data: bytes) -> bool:
+        try:
+            return self.quick(data)
+        except RecursionError:  # while the event is parsed
+            return False
+
+    def _mended(self, data: bytes, error: HansardError) -> Any:
+        """What clients read of an event that is no JSON: letters that are none replaced, the last of two equal keys."""
+        text = data.decode("utf-8", "replace")
+        if not text.strip():  # a sign of life
+            return msgspec.UNSET
+        value: Any = msgspec.UNSET
+        try:
+            value = json.loads(text, strict=False, parse_float=exact_json.exact_float, parse_constant=str)
+        except (ValueError, RecursionError):
+            if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
+                self.emit(Other(format=self.name, value=text))
+                return value
+        self.fail(f"event {self._events + 1} is no JSON: {error}", text[:200])
+        self.emit(Other(format=self.name, value=text))
+        return value
 
     def _guarded(self, handle: Callable[[Any, str], None], value: Any, kind: str) -> None:
         try:
             handle(value, kind)
-        except _BROKEN as error:
+        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
             self.fail(f"event {self._events} was not understood: {error!r}")
             self.emit(Other(format=self.name, value=value))
 
     def on_done(self) -> None:
-        """`[DONE]` came."""
-        self.close("done")
+        """`[DONE]` came; what comes behind it still counts."""
+        self._done = True
+
+
+def _hint(head: bytes) -> str:
+    if head.startswith(b"\x1f\x8b"):
+        return ": it is gzip, decompress it first"
+    return ": it is a page of HTML, no stream" if head.lstrip().startswith(b"<") else ""
 
 
 def read_whole(name: str, body: Any) -> list[Message]:

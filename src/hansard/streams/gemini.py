@@ -5,6 +5,7 @@
     finishReason             the end; so is a `blockReason` of the prompt
     usageMetadata            counts on from chunk to chunk: the last one holds
     error                    a failure
+    responseId               another one, behind an end or beside the first, is that of another answer
     all else                 said again it is replaced; grounding and citations are put together
 
 The events are SSE, JSON lines, or the items of one JSON array. The first candidate is the message; pieces of the
@@ -25,9 +26,10 @@ from hansard.formats.gemini_response import PROVIDER
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
+from hansard.streams.answers import Answers
+from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, Reader, read_whole
-from hansard.streams.gemini_answer import Candidate, Slot, either
+from hansard.streams.gemini_answer import Candidate, Response, Slot, either
 from hansard.streams.gemini_arguments import Arguments
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.repeats import OBJECT
@@ -77,20 +79,17 @@ _QUICK = msgspec.json.Decoder(_Quick)
 
 
 class GeminiDecoder(EventDecoder):
-    """One answer."""
+    """One answer, or several one after the other."""
 
     name = NAME
     varying = {_USAGES[0]: OBJECT}
 
     def __init__(self) -> None:
         super().__init__()
-        self._body: dict[str, Any] = {}
-        self._usage = b""  # the last usage, where it was not parsed
-        self._candidates: dict[int, Candidate] = {}
-        self._first: Candidate | None = None
+        self._answers = Answers(Response)
+        self._now = self._answers.now
         self._growing: Slot | None = None
         self._begun = False
-        self._told: Any = None
 
     def reader(self, begin: bytes) -> Reader:
         return ArrayReader() if begin[:1] == b"[" else super().reader(begin)
@@ -98,7 +97,8 @@ class GeminiDecoder(EventDecoder):
     # -- what comes by the thousand ------------------------------------------------------------------------------------
 
     def quick(self, data: bytes) -> bool:
-        first, body = self._first, self._body
+        now = self._now
+        first, body = now.first, now.body
         if first is None or not first.slots or first.content is None or first.finish:
             return False
         try:
@@ -128,7 +128,7 @@ class GeminiDecoder(EventDecoder):
             if not part.text or slot.pieces is None or slot.block.get("thought", UNSET) != part.thought:
                 return False
             text, field = part.text, "text"
-        self._usage, self._growing = usage or self._usage, slot
+        now.usage, self._growing = usage or now.usage, slot
         if text:
             self._grow(text)
             self.grew(data, field, slot.key, slot.pieces or [], self._again)
@@ -142,7 +142,7 @@ class GeminiDecoder(EventDecoder):
                 _ANY.decode(usage)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 return False
-            self._usage = usage
+            self._now.usage = usage
         if text:
             self._grow(text)
         return bool(text)
@@ -172,6 +172,7 @@ class GeminiDecoder(EventDecoder):
             if not error:
                 self.emit(Other(format=NAME, value=event))
             return
+        self._turn(event)
         self._about(event)
         if not self._begun:
             self._begun = True
@@ -181,15 +182,25 @@ class GeminiDecoder(EventDecoder):
         candidates = event.get("candidates")
         for candidate in candidates if type(candidates) is list else []:
             self._candidate(candidate)
-        if self.complete():
+        if self._now.ended:
             self._tell()
+
+    def _turn(self, event: dict[str, Any]) -> None:
+        """The answer that the event belongs to: usually the one and only."""
+        mixed, given = self._answers.mixed, either(event, "responseId", "response_id")
+        begins = self._answers.turn_to(given, self._events, bool(event.get("candidates")))
+        self._now = self._answers.now
+        if self._answers.mixed and not mixed:
+            self.fail("another answer began before the last one ended")
+        if begins:
+            self.emit(StepStart())
 
     def _about(self, event: dict[str, Any]) -> None:
         for key, value in event.items():
             if key in _USAGES and value is not None:
-                self._usage = b""
-            if key not in ("candidates", "error") and (value is not None or key not in self._body):
-                self._body[key] = exact_json.copied(value)
+                self._now.usage = b""
+            if key not in ("candidates", "error") and (value is not None or key not in self._now.body):
+                self._now.body[key] = exact_json.copied(value)
 
     def _candidate(self, said: Any) -> None:
         if type(said) is not dict:
@@ -197,12 +208,12 @@ class GeminiDecoder(EventDecoder):
             return
         index = said.get("index")
         index = index if type(index) is int else 0
-        candidate = self._candidates.get(index)
+        candidate = self._now.candidates.get(index)
         if candidate is None:
-            candidate = self._candidates[index] = Candidate(index)
+            candidate = self._now.candidates[index] = Candidate(index)
             if index == 0:
-                self._first = candidate
-        if candidate is not self._first:
+                self._now.first = candidate
+        if candidate is not self._now.first:
             self.emit(Other(format=NAME, value=said))
         candidate.about({key: value for key, value in said.items() if key != "content"})
         content = said.get("content")
@@ -306,20 +317,20 @@ class GeminiDecoder(EventDecoder):
         before = candidate.slots[-1] if candidate.slots else None
         if before is not None and before.pieces is not None:
             self._end(candidate, before, read_part(before.native(), before.snake()))
-        slot = Slot(block, f"{len(candidate.slots)}")
+        slot = Slot(block, f"{self._now.prefix}{len(candidate.slots)}")
         candidate.slots.append(slot)
         return slot
 
     def _start(self, candidate: Candidate, slot: Slot, part: Any) -> None:
-        if candidate is self._first:
+        if candidate is self._now.first:
             self.emit(PartStart(key=slot.key, part=part))
 
     def _words(self, candidate: Candidate, slot: Slot, text: str) -> None:
-        if candidate is self._first and text:
+        if candidate is self._now.first and text:
             self.emit(PartDelta(key=slot.key, text=text))
 
     def _end(self, candidate: Candidate, slot: Slot, part: Any) -> None:
-        if candidate is self._first:
+        if candidate is self._now.first:
             self.emit(PartEnd(key=slot.key, part=part))
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -327,47 +338,44 @@ class GeminiDecoder(EventDecoder):
     def _tell(self) -> None:
         """Usage and finish reason, once the answer has ended."""
         body = {key: value for key, value in self.body().items() if key != "candidates"}
-        reason = self._first.finish if self._first is not None else None
+        reason = self._now.first.finish if self._now.first is not None else None
         about = {"finishReason": reason} if reason else {}
         (message,) = read_whole(NAME, {**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]})
         told = (message.usage, message.finish_reason)
-        if told != self._told:
-            self._told = told
+        if told != self._now.told:
+            self._now.told = told
             self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
 
     def body(self) -> dict[str, Any]:
         """The provider's answer as if it had come whole."""
-        body = dict(self._body)
-        if self._usage:
-            body[_USAGES[0]] = exact_json.decode(self._usage)
-        if self._candidates:
-            body["candidates"] = [self._candidates[index].native() for index in sorted(self._candidates)]
-        return body
+        return self._now.native()
 
     def whole(self) -> list[Message]:
-        body = self.body()
-        if not any(key in body for key in _RESPONSE):
-            return []
-        (message,) = read_whole(NAME, body)
-        parts: list[Any] = list(message.parts)
-        for i, slot in enumerate(self._first.slots if self._first is not None else []):
-            if slot.args is not None and type(parts[i]) is ToolCallPart and slot.args.json():
-                parts[i] = replace(parts[i], input_text=slot.args.json())
-        return [replace(message, parts=parts)]
+        messages: list[Message] = []
+        for answer in self._answers.all:
+            body, slots = answer.native(), answer.first.slots if answer.first is not None else []
+            if not any(key in body for key in _RESPONSE):
+                continue
+            (message,) = read_whole(NAME, body)
+            parts: list[Any] = list(message.parts)
+            for i, slot in enumerate(slots):
+                if slot.args is not None and type(parts[i]) is ToolCallPart and slot.args.json():
+                    parts[i] = replace(parts[i], input_text=slot.args.json())
+            self._settle(answer.prefix, parts, slots)
+            message = replace(message, parts=parts)
+            messages.append(message if answer.ended or self._done else replace(message, state="partial"))
+        return messages
 
     def complete(self) -> bool:
-        feedback = either(self._body, "promptFeedback", "prompt_feedback")
-        blocked = type(feedback) is dict and either(feedback, "blockReason", "block_reason")
-        return bool(blocked) or (self._first is not None and bool(self._first.finish))
+        return all(answer.ended for answer in self._answers.all)
 
-    def settle(self, messages: list[Message]) -> None:
-        parts: list[Any] = messages[0].parts if messages else []
-        slots = self._first.slots if self._first is not None else []
+    def _settle(self, prefix: str, parts: list[Any], slots: list[Slot]) -> None:
+        """The parts of an answer end."""
         for i, part in enumerate(parts):
             if i >= len(slots):
-                self.emit(PartStart(key=f"{i}", part=part))
+                self.emit(PartStart(key=f"{prefix}{i}", part=part))
             if i >= len(slots) or slots[i].args is not None or (slots[i].pieces is not None and i == len(slots) - 1):
-                self.emit(PartEnd(key=f"{i}", part=part))
+                self.emit(PartEnd(key=f"{prefix}{i}", part=part))
 
 
 _GROWING = ("partialArgs", "partial_args", "willContinue", "will_continue")

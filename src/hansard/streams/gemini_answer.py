@@ -105,6 +105,33 @@ class Candidate:
         return {**self.fields, "content": {**self.content, **parts}}
 
 
+class Response:
+    """One answer: what is said about all of it, its candidates, and what was told of it."""
+
+    def __init__(self, number: int) -> None:
+        self.prefix = f"{number + 1}." if number else ""  # of the keys of its parts
+        self.body: dict[str, Any] = {}
+        self.usage = b""  # the last usage, where it was not parsed
+        self.candidates: dict[int, Candidate] = {}
+        self.first: Candidate | None = None
+        self.told: Any = None
+
+    @property
+    def ended(self) -> bool:
+        feedback = either(self.body, "promptFeedback", "prompt_feedback")
+        blocked = type(feedback) is dict and either(feedback, "blockReason", "block_reason")
+        return bool(blocked) or (self.first is not None and bool(self.first.finish))
+
+    def native(self) -> dict[str, Any]:
+        """The provider's answer as if it had come whole."""
+        body = dict(self.body)
+        if self.usage:
+            body["usageMetadata"] = exact_json.decode(self.usage)
+        if self.candidates:
+            body["candidates"] = [self.candidates[index].native() for index in sorted(self.candidates)]
+        return body
+
+
 def _grown(old: Any, value: Any, always: bool) -> Any:
     """Lists are said again with more behind, or go on where they were."""
     if type(old) is dict and type(value) is dict:

@@ -7,6 +7,7 @@
     error                   a failure, alone or beside choices
     obfuscation             padding, left out
     [DONE]                  the end; without it a finish reason is one
+    id                      another one, behind an end or beside the first, is that of another answer
 
 Any part may grow until the end, so all parts end together. The first choice is the message; pieces of other choices
 are given out as `other`, and `body` has them whole.
@@ -17,33 +18,32 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.formats.openai_chat_content import NAME
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
+from hansard.streams.answers import Answers
+from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.openai_chat_calls import Call
-from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, group_of
-from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge, settled
+from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, Completion, group_of
+from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge
 from hansard.streams.openai_chat_quick import CallPiece, is_known, read_chunk
 from hansard.streams.repeats import STRING
 
 
 class OpenAIChatDecoder(EventDecoder):
-    """One answer."""
+    """One answer, or several one after the other."""
 
     name = NAME
     varying = {"obfuscation": STRING}
 
     def __init__(self) -> None:
         super().__init__()
-        self._body: dict[str, Any] = {}
-        self._choices: dict[int, Choice] = {}
-        self._first: Choice | None = None
-        self._started: dict[str, None] = {}
-        self._told: Any = None
+        self._answers = Answers(Completion)
+        self._now = self._answers.now
         self._handlers = {
             "content": self._content,
             "refusal": self._refusal,
@@ -57,14 +57,15 @@ class OpenAIChatDecoder(EventDecoder):
         }
 
     def quick(self, data: bytes) -> bool:
-        chunk, first = read_chunk(data), self._first
+        chunk, now = read_chunk(data), self._now
+        first = now.first
         if chunk is None or first is None:
             return False
         said, message = chunk.choices[0], first.message
         if said.index != 0 or (said.logprobs is None and "logprobs" not in first.fields):
             return False
         delta = said.delta
-        if (delta.role and delta.role != message.get("role")) or not is_known(chunk, self._body):
+        if (delta.role and delta.role != message.get("role")) or not is_known(chunk, now.body):
             return False
         if delta.refusal is None and "refusal" not in message:
             return False
@@ -88,8 +89,9 @@ class OpenAIChatDecoder(EventDecoder):
         if not growing:
             return False
         key = "text.0" if growing == "content" else "reasoning.0"
-        if key not in self._started or (growing != "content" and first.speaks != RANKS[growing]):
+        if key not in now.started or (growing != "content" and first.speaks != RANKS[growing]):
             return False
+        key = now.prefix + key
         message[growing].append(words)
         self._out.append(PartDelta(key=key, text=words))
         self.grew(data, growing, key, message[growing])
@@ -108,8 +110,9 @@ class OpenAIChatDecoder(EventDecoder):
             return False
         call.pieces.append(function.arguments)
         if function.arguments:
-            self._out.append(PartDelta(key=call.key, text=function.arguments))
-            self.grew(data, "arguments", call.key, call.pieces)
+            key = self._now.prefix + call.key
+            self._out.append(PartDelta(key=key, text=function.arguments))
+            self.grew(data, "arguments", key, call.pieces)
         return True
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -124,11 +127,23 @@ class OpenAIChatDecoder(EventDecoder):
             if not failed:
                 self.emit(Other(format=NAME, value=event))
             return
-        merge(self._body, {key: value for key, value in event.items() if key not in _NOT_BODY})
+        self._turn(event, choices)
+        merge(self._now.body, {key: value for key, value in event.items() if key not in _NOT_BODY})
         for choice in choices if type(choices) is list else []:
             self._choice(choice)
         if type(event.get("usage")) is dict:
             self._tell()
+
+    def _turn(self, event: dict[str, Any], choices: Any) -> None:
+        """The answer that the chunk belongs to: usually the one and only."""
+        speaks = type(choices) is list and any(type(choice) is dict and _speaks(choice) for choice in choices)
+        mixed = self._answers.mixed
+        begins = self._answers.turn_to(event.get("id"), self._events, speaks)
+        self._now = self._answers.now
+        if self._answers.mixed and not mixed:
+            self.fail("another answer began before the last one ended")
+        if begins:
+            self.emit(StepStart())
 
     def _error(self, event: dict[str, Any], kind: str) -> bool:
         error = event.get("error")
@@ -147,13 +162,14 @@ class OpenAIChatDecoder(EventDecoder):
             return
         index = said.get("index")
         index = index if type(index) is int else 0
-        choice = self._choices.get(index)
+        choice = self._now.choices.get(index)
         if choice is None:
-            choice = self._choices[index] = Choice(index)
-        if index == 0 and self._first is None:
-            self._first = choice
-            name, made = self._body.get("model") or UNSET, self._body.get("id") or UNSET
-            self.emit(MessageStart(model=ModelRef(name=name, response_id=made)))
+            choice = self._now.choices[index] = Choice(index)
+        if index == 0 and self._now.first is None:
+            self._now.first = choice
+            name, made = self._now.body.get("model") or UNSET, self._now.body.get("id") or UNSET
+            if self._now is self._answers.all[0]:
+                self.emit(MessageStart(model=ModelRef(name=name, response_id=made)))
         delta = said.get("delta")
         if type(delta) is not dict:
             delta = said.get("message")
@@ -163,12 +179,12 @@ class OpenAIChatDecoder(EventDecoder):
             about.pop("logprobs")
         merge(choice.fields, about)
         if type(delta) is dict:
-            if choice is not self._first:
+            if choice is not self._now.first:
                 self.emit(Other(format=NAME, value=said))
             self._delta(choice, delta)
         if type(said.get("error")) is dict:
             self._error(said, "")
-        if said.get("finish_reason") and choice is self._first:
+        if said.get("finish_reason") and choice is self._now.first:
             self._tell()
 
     def _delta(self, choice: Choice, delta: dict[str, Any]) -> None:
@@ -191,11 +207,11 @@ class OpenAIChatDecoder(EventDecoder):
 
     def _words(self, choice: Choice, key: str, part: Any, text: str) -> None:
         """Words of an open part, if the choice is the message."""
-        if choice is self._first and text:
-            if key not in self._started:
-                self._started[key] = None
-                self.emit(PartStart(key=key, part=part))
-            self.emit(PartDelta(key=key, text=text))
+        if choice is self._now.first and text:
+            if key not in self._now.started:
+                self._now.started[key] = None
+                self.emit(PartStart(key=self._now.prefix + key, part=part))
+            self.emit(PartDelta(key=self._now.prefix + key, text=text))
 
     def _content(self, choice: Choice, key: str, value: Any) -> None:
         message = choice.message
@@ -264,29 +280,29 @@ class OpenAIChatDecoder(EventDecoder):
         for i, item in enumerate(items):
             call = choice.calls.find(item, alone=i == 0)
             call.unsent.append(call.take(item))
-            if choice is self._first and (call.started or call.name):
+            if choice is self._now.first and (call.started or call.name):
                 self._call_words(call)
 
     def _call_words(self, call: Call) -> None:
         if not call.started:
             call.started = True
-            self._started[call.key] = None
-            self.emit(PartStart(key=call.key, part=call.part()))
+            self._now.started[call.key] = None
+            self.emit(PartStart(key=self._now.prefix + call.key, part=call.part()))
         words, call.unsent = "".join(call.unsent), []
         if words:
-            self.emit(PartDelta(key=call.key, text=words))
+            self.emit(PartDelta(key=self._now.prefix + call.key, text=words))
 
     def _function_call(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         grown = choice.message[key]
-        if type(value) is not dict or choice is not self._first:
+        if type(value) is not dict or choice is not self._now.first:
             return
-        if "function.0" not in self._started and type(grown.get("name")) is str:
-            self._started["function.0"] = None
-            self.emit(PartStart(key="function.0", part=ToolCallPart(tool_name=grown["name"])))
+        if "function.0" not in self._now.started and type(grown.get("name")) is str:
+            self._now.started["function.0"] = None
+            self.emit(PartStart(key=self._now.prefix + "function.0", part=ToolCallPart(tool_name=grown["name"])))
         words = value.get("arguments")
-        if type(words) is str and words and "function.0" in self._started:
-            self.emit(PartDelta(key="function.0", text=words))
+        if type(words) is str and words and "function.0" in self._now.started:
+            self.emit(PartDelta(key=self._now.prefix + "function.0", text=words))
 
     def _audio(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
@@ -297,48 +313,61 @@ class OpenAIChatDecoder(EventDecoder):
 
     def _tell(self) -> None:
         """Usage and finish reason, once the answer has ended or the usage comes alone."""
-        reason = self._first.fields.get("finish_reason") if self._first is not None else None
+        reason = self._now.first.fields.get("finish_reason") if self._now.first is not None else None
         if not reason:
             return
         choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
-        (message,) = read_whole(NAME, {"choices": [choice], "usage": self._body.get("usage")})
+        (message,) = read_whole(NAME, {"choices": [choice], "usage": self._now.body.get("usage")})
         told = (message.usage, message.finish_reason)
-        if told != self._told:
-            self._told = told
+        if told != self._now.told:
+            self._now.told = told
             self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
 
     def body(self) -> dict[str, Any]:
         """The provider's answer as if it had come whole."""
-        body = settled(self._body)
-        if body.get("object") == "chat.completion.chunk":
-            body["object"] = "chat.completion"
-        body["choices"] = [self._choices[index].native() for index in sorted(self._choices)]
-        return body  # type: ignore[no-any-return]
+        return self._now.native()
 
     def whole(self) -> list[Message]:
-        return read_whole(NAME, self.body()) if self._body or self._choices else []
+        messages: list[Message] = []
+        for answer in self._answers.all:
+            if answer.body or answer.choices:
+                (message,) = read_whole(NAME, answer.native())
+                self._now = answer
+                self._settle(message)
+                messages.append(message if answer.ended else replace(message, state="partial"))
+        return messages
 
     def complete(self) -> bool:
-        return self._first is not None and bool(self._first.fields.get("finish_reason"))
+        return all(answer.ended for answer in self._answers.all)
 
-    def settle(self, messages: list[Message]) -> None:
+    def on_done(self) -> None:
+        self._now.done = True
+
+    def _settle(self, message: Message) -> None:
+        """The parts of an answer end."""
+        prefix, started = self._now.prefix, self._now.started
         ended: dict[str, int] = {}
-        for part in messages[0].parts if messages else []:
+        for part in message.parts:
             group = group_of(part)
             key = f"{group}.{ended.get(group, 0)}"
             ended[group] = ended.get(group, 0) + 1
-            if key not in self._started:
-                self.emit(PartStart(key=key, part=part))
-            self._started.pop(key, None)
-            self.emit(PartEnd(key=key, part=part))
-        for key in self._started:
-            self.emit(PartEnd(key=key))
+            if key not in started:
+                self.emit(PartStart(key=prefix + key, part=part))
+            started.pop(key, None)
+            self.emit(PartEnd(key=prefix + key, part=part))
+        for key in started:
+            self.emit(PartEnd(key=prefix + key))
 
 
 _MAY_GROW = (str, list, type(None))
 _NOT_BODY = frozenset({"choices", "error", "obfuscation"})
 _NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
 _WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
+
+
+def _speaks(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta") or choice.get("message")
+    return type(delta) is dict and any(delta.values())
 
 
 def _is_chunk(event: dict[str, Any]) -> bool:

@@ -44,6 +44,31 @@ class Choice:
         return {"index": self.index, **about, "message": message}
 
 
+class Completion:
+    """One answer: what is said about all of it, its choices, and the parts that were given out."""
+
+    def __init__(self, number: int) -> None:
+        self.prefix = f"{number + 1}." if number else ""  # of the keys of its parts
+        self.body: dict[str, Any] = {}
+        self.choices: dict[int, Choice] = {}
+        self.first: Choice | None = None
+        self.started: dict[str, None] = {}
+        self.told: Any = None
+        self.done = False
+
+    @property
+    def ended(self) -> bool:
+        return self.done or (self.first is not None and bool(self.first.fields.get("finish_reason")))
+
+    def native(self) -> dict[str, Any]:
+        """The provider's answer as if it had come whole."""
+        body = settled(self.body)
+        if body.get("object") == "chat.completion.chunk":
+            body["object"] = "chat.completion"
+        body["choices"] = [self.choices[index].native() for index in sorted(self.choices)]
+        return body  # type: ignore[no-any-return]
+
+
 def group_of(part: Any) -> str:
     """The kind of key that a part is given out under: with the number of it among its kind it names the part."""
     marks = unpack(NAME, part.extra)[1]

@@ -2,7 +2,9 @@
 
 As the WHATWG text has it: lines end in LF, CRLF or CR, a leading BOM is skipped, comments are skipped, several `data`
 lines are joined by LF, an event ends at a blank line. One thing is added: an event that the stream ends in the middle
-of is given out by `finish`, because a cut stream must not lose what was received.
+of is given out by `finish`, because a cut stream must not lose what was received. And lines that cannot be fields (a
+page of HTML, compressed bytes) are not skipped like fields that nobody knows: the beginning of them is an event that is
+marked as `stray`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import re
 from msgspec import Struct
 
 _BOM = b"\xef\xbb\xbf"
+_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
+_SHOWN = 200  # bytes of stray lines that are kept
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False):
@@ -21,6 +25,7 @@ class Event(Struct, frozen=True, kw_only=True, gc=False):
     event: str = "message"
     id: str | None = None
     retry: int | None = None
+    stray: bool = False
 
 
 class SSEReader:
@@ -42,6 +47,7 @@ class SSEReader:
         self._named = (b"", "")  # the last line that named a type: most lines that do are the same
         self._id: str | None = None
         self._retry: int | None = None
+        self._stray = b""
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that end in these bytes."""
@@ -83,7 +89,8 @@ class SSEReader:
         """The event the stream was cut in, if it had any data."""
         tail, self._tail = b"".join(self._tail), []
         events = self._take(tail.replace(b"\r", b"\n").split(b"\n") if tail else [])
-        return events + self._take([b""])
+        events += self._take([b""])
+        return [*events, self._strays()] if self._stray else events
 
     def _take(self, lines: list[bytes]) -> list[Event]:
         events: list[Event] = []
@@ -94,6 +101,8 @@ class SSEReader:
                 if self._data:
                     data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
                     kind = self._event or "message"
+                    if self._stray:
+                        events.append(self._strays())
                     events.append(Event(data=data, event=kind, id=self._id, retry=self._retry))
                     self._data = []
                 self._event, self._id, self._retry = "", None, None
@@ -115,6 +124,12 @@ class SSEReader:
             self._retry = int(value)
         elif name == b"data":
             self._data.append(b"")
+        elif _FIELD.match(line) is None and len(self._stray) < _SHOWN:
+            self._stray = (self._stray + line[:_SHOWN] + b"\n")[:_SHOWN]
+
+    def _strays(self) -> Event:
+        stray, self._stray = self._stray, b""
+        return Event(data=stray.strip(), stray=True)
 
 
 def write_event(data: bytes, event: str | None = None, id: str | None = None) -> bytes:

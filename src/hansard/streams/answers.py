@@ -1,0 +1,54 @@
+"""Which answer an event belongs to, where events name their answer by an id.
+
+Usually there is one. An id that is new once the last answer has ended begins another. While it has not, there are two
+cases: some gateways give every event an id of its own, and then all is one answer; or the events of two answers are
+mixed, which shows when an id stays the same, or comes back, beside another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+
+class Answer(Protocol):
+    """One answer; `ended` when nothing more belongs to it."""
+
+    @property
+    def ended(self) -> bool: ...
+
+
+T = TypeVar("T", bound=Answer)
+
+
+class Answers(Generic[T]):
+    """The answers of a stream in the order they began; `now` is the one that the last event belonged to."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make = make
+        self.now = make(0)
+        self.all = [self.now]
+        self.mixed = False
+        self._ids: dict[str, T] = {}
+        self._last, self._since = "", 0
+
+    def turn_to(self, given: object, number: int, speaks: bool) -> bool:
+        """Make the answer of an event, the `number`th, the present one; True if another begins.
+
+        Only an event that speaks begins one. Events that were not asked about belong to the present one.
+        """
+        if type(given) is not str or not given or given == self._last:
+            return False
+        known, stays = self._ids.get(given), self.mixed or number - self._since > 1
+        begins = False
+        if known is not None:
+            self.mixed = self.mixed or not self.now.ended
+            if known is self.now:  # what came under other ids cannot be told apart any more
+                self._ids = {name: answer for name, answer in self._ids.items() if answer is not known}
+            self.now = known
+        elif self._last and speaks and (self.now.ended or stays):
+            begins, self.mixed = True, self.mixed or not self.now.ended
+            self.now = self._make(len(self.all))
+            self.all.append(self.now)
+        self._ids[given], self._last, self._since = self.now, given, number
+        return begins
