@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.codex_items import NAME, SPOKEN, answered, read_response_item
-from hansard.formats.codex_turns import EPOCH, Totals, is_turn
+from hansard.formats.codex_turns import Totals, is_turn
 from hansard.formats.openai_responses_tools import Calls
 from hansard.formats.residue import pack
 from hansard.formats.session_file import Report
+from hansard.formats.session_identity import read_time
 from hansard.formats.session_scanner import Record
 from hansard.model.conversation import Context, Conversation, Message, ModelRef, Thinking, Usage
 from hansard.model.parts import Binding, CompactionPart, DataPart, ReasoningPart, TextPart, ToolResultPart
@@ -114,7 +115,7 @@ class CodexReader:
             title=self._title,
             head=self._tip if self._tip != self._last else UNSET,
             parent_thread_id=_parent_thread(meta),
-            created_at=_time(meta.get("timestamp")),
+            created_at=read_time(meta.get("timestamp")),
             extra=pack(NAME, rest),
         )
 
@@ -241,7 +242,7 @@ class CodexReader:
             id += "+"
         parent = UNSET if self._tip == self._last else self._tip
         self._before = self._tip
-        draft = _Draft(role, id, parent, _time(value.get("timestamp")), self._model, self._context)
+        draft = _Draft(role, id, parent, read_time(value.get("timestamp")), self._model, self._context)
         self._held.append(draft)
         self._tip = self._last = id
         self._over = False
@@ -333,10 +334,6 @@ class CodexReader:
 
 def _text(value: Any) -> str | UnsetType:
     return value if type(value) is str and value else UNSET
-
-
-def _time(value: Any) -> str | UnsetType:
-    return UNSET if value == EPOCH else _text(value)
 
 
 def _parent_thread(meta: dict[str, Any]) -> str | UnsetType:

@@ -12,9 +12,10 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.codex_items import NAME, SPOKEN, is_foreign, write_answer, write_said
-from hansard.formats.codex_turns import EPOCH, compacts, is_turn, steps, write_usage
+from hansard.formats.codex_turns import compacts, is_turn, steps, write_usage
 from hansard.formats.openai_responses_tools import Calls
 from hansard.formats.residue import put, unpack
+from hansard.formats.session_identity import NO_TIME, is_uuid, session_uuid
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import CompactionPart, DataPart, TextPart, ToolCallPart
 
@@ -35,7 +36,7 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
     rest = (k for k, (_, i) in enumerate(plan) if i is not None and i >= known)
     for number, at in plan[next(rest, len(plan) - ended) :]:
         if number:
-            yield _event(EPOCH, {"type": "thread_rolled_back", "num_turns": number})
+            yield _event(NO_TIME, {"type": "thread_rolled_back", "num_turns": number})
         if at is not None and at >= known:
             yield from writing.message(messages, at)
 
@@ -59,11 +60,11 @@ class _Writing:
         conversation = self._conversation
         own = unpack(NAME, conversation.extra)[0]
         times = (one.created_at for one in conversation.messages if one.created_at is not UNSET)
-        time = conversation.created_at if conversation.created_at is not UNSET else next(times, EPOCH)
+        time = conversation.created_at if conversation.created_at is not UNSET else next(times, NO_TIME)
         meta: dict[str, Any] = {"id": thread_id(conversation), "timestamp": time, "cwd": self._cwd or ""}
         meta |= own if own else {"originator": "hansard", "cli_version": "0.0.0", "source": "cli"}
         parent = conversation.parent_thread_id
-        if type(parent) is str and _is_uuid(parent) and not _PARENTS & own.keys():
+        if type(parent) is str and is_uuid(parent) and not _PARENTS & own.keys():
             meta["forked_from_id"] = parent
         models = [one.model for one in conversation.messages if one.model is not UNSET]
         providers = {model.provider for model in models}
@@ -81,7 +82,7 @@ class _Writing:
 
     def title(self) -> Iterator[dict[str, Any]]:
         named = {"type": "thread_name_updated", "thread_id": thread_id(self._conversation)}
-        yield _event(EPOCH, {**named, "thread_name": self._conversation.title})
+        yield _event(NO_TIME, {**named, "thread_name": self._conversation.title})
 
     def pass_over(self, message: Message) -> None:
         """Take note of a message that is written already."""
@@ -100,7 +101,7 @@ class _Writing:
         message = messages[i]
         if i == 0 and _is_base(message):
             return
-        time = message.created_at if message.created_at is not UNSET else EPOCH
+        time = message.created_at if message.created_at is not UNSET else NO_TIME
         if compacts(message):
             part: Any = message.parts[0]
             if type(part) is CompactionPart and (payload := _compacted(part)):
@@ -187,22 +188,8 @@ def _effort(message: Message) -> Any:
     return message.thinking.level if message.thinking is not UNSET else UNSET
 
 
-def _is_uuid(text: str) -> bool:
-    from uuid import UUID
-
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False
-
-
 def thread_id(conversation: Conversation) -> str:
-    """Codex knows threads by UUIDs: the conversation's id, or always the same one for that id."""
-    from uuid import NAMESPACE_URL, uuid5
-
-    if type(conversation.id) is str and (_is_uuid(conversation.id) or NAME in (conversation.extra or {})):
+    """Codex knows threads by UUIDs; what it has once taken as an id it has."""
+    if type(conversation.id) is str and conversation.extra is not UNSET and NAME in conversation.extra:
         return conversation.id
-    if type(conversation.id) is str:
-        return str(uuid5(NAMESPACE_URL, f"hansard:{conversation.id}"))
-    words = [part.text for one in conversation.messages[:2] for part in one.parts if type(part) is TextPart]
-    return str(uuid5(NAMESPACE_URL, "hansard:" + "\n".join(words).encode("utf-8", "replace").decode()))
+    return session_uuid(conversation)

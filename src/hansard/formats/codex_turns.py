@@ -10,8 +10,6 @@ from hansard.model.conversation import Conversation, Message, Usage
 from hansard.model.parts import TextPart
 from hansard.model.tree import active_path, parents
 
-EPOCH = "1970-01-01T00:00:00.000Z"  # every record has a time: this one says that none is known
-
 # A message of the user's that begins so was put there by Codex: no turn begins with it.
 _CONTEXT = (
     "# AGENTS.md instructions",
