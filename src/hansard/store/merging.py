@@ -44,12 +44,12 @@ class Incoming:
 
     @property
     def described(self) -> Conversation:
-        """What the thread is to say of itself; whether it had runs and snapshots stays visible as an empty list."""
+        """What the thread is to say of itself, as it came: one without an id stays without. Whether it had runs and
+        snapshots stays visible as an empty list."""
         value = self.conversation
         return replace(
             value,
             messages=[],
-            id=self.id,
             runs=UNSET if value.runs is UNSET else [],
             snapshots=UNSET if value.snapshots is UNSET else [],
         )
@@ -159,7 +159,7 @@ class _Merging:
 def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
     """Add what is new of a conversation; the head follows it if anything was new."""
     if not threads.exists(tx, incoming.id):
-        threads.start(tx, incoming.described, now)
+        threads.start(tx, incoming.described, now, incoming.id)
     thread = find_thread(tx, incoming.id, lock=True)
     _describe(tx, thread, incoming, now)
     merging = _Merging(tx, thread)

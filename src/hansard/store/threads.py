@@ -26,21 +26,24 @@ def create(tx: Tx, value: Conversation, now: int) -> Thread:
     return shown(tx, row)
 
 
-def start(tx: Tx, value: Conversation, now: int) -> ThreadRow:
-    assert isinstance(value.id, str)
+def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> ThreadRow:
+    """The row of a new thread, under its own id or the one the ledger gives it."""
+    if key is None:
+        assert isinstance(value.id, str)
+        key = value.id
     body = native.encode(replace(value, messages=[]))
     changed = tx.run(
         "add_thread",
-        id=safe(value.id),
+        id=safe(key),
         title=safe(value.title) if isinstance(value.title, str) else None,
         resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
         parent_thread=safe(value.parent_thread_id) if isinstance(value.parent_thread_id, str) else None,
         now=seconds(now),
         body=body,
     )
-    row = find_thread(tx, value.id, lock=True)
+    row = find_thread(tx, key, lock=True)
     if changed != 1 and row.body != body:
-        raise Conflict(f"there is another thread {value.id!r}; give this one a new id, or update_thread that one")
+        raise Conflict(f"there is another thread {key!r}; give this one a new id, or update_thread that one")
     return row
 
 
