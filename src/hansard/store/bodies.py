@@ -6,6 +6,7 @@ at the same places, so nothing in a message can be mistaken for a mark of ours. 
     0  the bytes themselves
     1  zstd, with the dictionary below
     2  count, then (offset, sha256) of each string that was cut out, then what is left as layout 0 or 1
+    3  a checksum, then layout 0 or 1: for what no chain of hashes proves (threads, runs, snapshots, sums)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hashlib
 import re
 import struct
 import threading
+import zlib
 from collections.abc import Iterable, Mapping
 
 import zstandard
@@ -21,12 +23,13 @@ import zstandard
 from hansard.errors import StorageError
 from hansard.store.dictionary import DICTIONARY
 
-PLAIN, ZSTD, CUT = b"\x00", b"\x01", b"\x02"
+PLAIN, ZSTD, CUT, SEALED = b"\x00", b"\x01", b"\x02", b"\x03"
 LONG = 4096
 _SMALL = 96
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ENTRY = struct.Struct("<I32s")
 _COUNT = struct.Struct("<H")
+_SUM = struct.Struct("<I")
 _MOST = 0xFFFF
 _DICTIONARY = zstandard.ZstdCompressionDict(DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
@@ -62,6 +65,20 @@ def opened(data: bytes) -> bytes:
     if kind == PLAIN:
         return data[1:]
     raise StorageError(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
+
+
+def sealed(data: bytes) -> bytes:
+    """Layout 3: so that a changed bit is found when it is read."""
+    return SEALED + _SUM.pack(zlib.crc32(data)) + squeezed(data)
+
+
+def unsealed(data: bytes) -> bytes:
+    """The bytes of layout 3."""
+    if data[:1] == SEALED and len(data) > _SUM.size:
+        found = opened(data[1 + _SUM.size :])
+        if zlib.crc32(found) == _SUM.unpack_from(data, 1)[0]:
+            return found
+    raise StorageError("a stored record is damaged: its checksum does not hold; run `hansard verify`")
 
 
 def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:

@@ -25,7 +25,7 @@ def conversation(tx: Tx, thread: ThreadRow) -> Conversation:
     value = described(thread)
     runs = [run.value for run in branches.runs_of(tx, thread).values()]
     snapshots = [
-        native.decode_own(Snapshot, bodies.opened(body)) for _, _, body in tx.all("snapshots", thread=thread.thread)
+        native.decode_own(Snapshot, bodies.unsealed(body)) for _, _, body in tx.all("snapshots", thread=thread.thread)
     ]
     value = replace(
         value,

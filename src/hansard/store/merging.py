@@ -222,7 +222,7 @@ def _describe(tx: Tx, thread: ThreadRow, incoming: Incoming, now: int) -> None:
             thread=thread.thread,
             title=safe(value.title) if isinstance(value.title, str) else None,
             resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
-            body=native.encode(value),
+            body=bodies.sealed(native.encode(value)),
             now=thread.updated_at,
         )
 
@@ -236,7 +236,7 @@ def _add_snapshots(tx: Tx, thread: ThreadRow, conversation: Conversation) -> Non
             thread=thread.thread,
             n=n,
             message=safe(snapshot.message_id) if isinstance(snapshot.message_id, str) else None,
-            body=bodies.squeezed(native.encode(snapshot)),
+            body=bodies.sealed(native.encode(snapshot)),
         )
 
 
@@ -297,5 +297,5 @@ class _Runs:
                 tip_hash=tip.hash,
                 tip_said=tip.said,
                 lease_until=None,
-                body=native.encode(run),
+                body=bodies.sealed(native.encode(run)),
             )

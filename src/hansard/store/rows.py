@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hansard.errors import NotFound
 from hansard.model import native
 from hansard.model.conversation import Conversation, Run
+from hansard.store import bodies
 from hansard.store.driver import Tx, safe
 
 
@@ -96,7 +97,7 @@ class RunRow(NamedTuple):
     @property
     def value(self) -> Run:
         """The run as it was last written down."""
-        return native.decode_own(Run, self.body)
+        return native.decode_own(Run, bodies.unsealed(self.body))
 
     def at(self, place: Place) -> RunRow:
         return self._replace(seg=place.seg, depth=place.depth, tip_hash=place.hash, tip_said=place.said)
@@ -105,7 +106,7 @@ class RunRow(NamedTuple):
         """The same with another body; the columns that repeat it follow."""
         pending = len(value.pending) if isinstance(value.pending, list) else 0
         status = value.status if isinstance(value.status, str) else self.status
-        return self._replace(status=status, pending=pending, body=native.encode(value))
+        return self._replace(status=status, pending=pending, body=bodies.sealed(native.encode(value)))
 
     def save(self, tx: Tx, thread: int) -> None:
         tx.run(
@@ -171,4 +172,4 @@ def id_at(tx: Tx, thread: ThreadRow, place: Place | tuple[int, int]) -> str | No
 
 def described(row: ThreadRow) -> Conversation:
     """What a thread says of itself, without messages."""
-    return native.decode_own(Conversation, row.body)
+    return native.decode_own(Conversation, bodies.unsealed(row.body))

@@ -16,7 +16,7 @@ from hansard.errors import Conflict, NotFound
 from hansard.model import native
 from hansard.model.conversation import Message, PendingCall, Run, Usage
 from hansard.model.times import spelled
-from hansard.store import tree
+from hansard.store import bodies, tree
 from hansard.store.chain import Prepared
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.journal import Entry
@@ -60,7 +60,7 @@ def begin(
         tip_hash=fork.hash,
         tip_said=fork.said,
         lease_until=lease_until,
-        body=native.encode(value),
+        body=bodies.sealed(native.encode(value)),
     )
     tx.run("drop_chunks", thread=thread.thread, run=thread.next_run)
     thread._replace(next_run=thread.next_run + 1).save(tx, now)

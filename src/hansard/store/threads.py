@@ -11,7 +11,7 @@ from hansard.errors import Conflict, HansardError, NotFound
 from hansard.model import native
 from hansard.model.conversation import Agent, Conversation
 from hansard.model.times import spelled
-from hansard.store import tree
+from hansard.store import bodies, tree
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.rows import ROOT, Place, ThreadRow, described, find_place, find_thread, id_at, seconds
 from hansard.store.values import Page, Thread
@@ -31,7 +31,7 @@ def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> Thre
     if key is None:
         assert isinstance(value.id, str)
         key = value.id
-    body = native.encode(replace(value, messages=[]))
+    body = bodies.sealed(native.encode(replace(value, messages=[])))
     changed = tx.run(
         "add_thread",
         id=safe(key),
@@ -116,7 +116,7 @@ def change(
         thread=row.thread,
         title=safe(value.title) if isinstance(value.title, str) else None,
         resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
-        body=native.encode(value),
+        body=bodies.sealed(native.encode(value)),
         now=max(seconds(now), row.updated_at),
     )
     return shown(tx, find_thread(tx, thread_id))

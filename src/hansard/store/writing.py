@@ -95,7 +95,7 @@ def add_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
     told = [message.usage for message in messages if message.usage is not UNSET]
     if not told:
         return before
-    return native.encode(summed([Usage() if before is None else native.decode_own(Usage, before), *told]))
+    return bodies.sealed(native.encode(summed([spelled_usage(before), *told])))
 
 
 def summed(usages: list[Usage]) -> Usage:
@@ -110,4 +110,4 @@ def summed(usages: list[Usage]) -> Usage:
 
 
 def spelled_usage(data: bytes | None) -> Usage:
-    return Usage() if data is None else native.decode_own(Usage, data)
+    return Usage() if data is None else native.decode_own(Usage, bodies.unsealed(data))
