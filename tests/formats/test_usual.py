@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import HansardError
+from hansard.formats.contract import Target
+from hansard.formats.law import lawful
 from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -95,3 +99,16 @@ def test_a_key_that_is_given_twice_is_refused_in_typed_records_too(name: str) ->
     assert len(twice) > len(raw)
     with pytest.raises(HansardError):
         formats.read(twice, name)
+
+
+@given(conversation=conversations)
+def test_what_anthropic_writes_with_records_is_what_the_general_way_writes(conversation: Conversation) -> None:
+    """An empty `extra` leads the general way; the law leaves no part that the format cannot say."""
+    chosen = formats.get("anthropic")
+    assert chosen.law is not None
+    messages = lawful(
+        conversation.messages, chosen.law, Target(), "anthropic", [], [*range(len(conversation.messages))]
+    )
+    general = [replace(message, extra={}) if message.extra is UNSET else message for message in messages]
+    written = [exact_json.encode(chosen.write(Conversation(messages=each), Target())) for each in (messages, general)]
+    assert written[0] == written[1]

@@ -125,13 +125,15 @@ def _write_message(message: Message) -> dict[str, Any]:
     return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
 
 
-def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    asked: dict[str, Any] | None = None  # the user's record that the next message may be a part of
+def _write_messages(messages: list[Message]) -> list[Any]:
+    from hansard.formats.anthropic_usual import write_said
+
+    out: list[Any] = []
+    asked: Any = None  # the user's record that the next message may be a part of
     for message in messages:
-        if message.extra is UNSET and message.role == "assistant":  # the usual answer
-            out.append({"role": "assistant", "content": [write_block(part) for part in message.parts]})
-            asked = None
+        if message.extra is UNSET and (said := write_said(message)) is not None:
+            out.append(said)
+            asked = said if message.role != "assistant" else None
             continue
         if message.role == "event":
             out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
@@ -139,6 +141,8 @@ def _write_messages(messages: list[Message]) -> list[dict[str, Any]]:
             continue
         record = _write_message(message)
         if asked is not None and record["role"] == "user" and message.extra is not UNSET and _joined(message):
+            if type(asked) is not dict:
+                asked = out[-1] = plain(asked)
             asked["content"] = _blocks(asked["content"]) + _blocks(record["content"])
         else:
             out.append(record)

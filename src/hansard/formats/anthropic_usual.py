@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats import usual
-from hansard.formats.anthropic_blocks import read_block
-from hansard.formats.usual import Record, plain
+from hansard.formats.anthropic_blocks import read_block, write_block
+from hansard.formats.usual import Record, Written, plain
 from hansard.model.conversation import Message
-from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 
 class _Block(Record, tag_field="type"):
@@ -22,9 +22,9 @@ class _Text(_Block, tag="text", kw_only=True):
     citations: Any = UNSET
 
 
-class _Thinking(_Block, tag="thinking"):
-    thinking: Any = UNSET
-    signature: Any = UNSET
+class _Thinking(_Block, tag="thinking", kw_only=True):
+    thinking: str
+    signature: str
 
 
 class _Redacted(_Block, tag="redacted_thinking"):
@@ -135,4 +135,57 @@ def _read_answer(block: Any, names: dict[str, str]) -> Any:
         if kind is _Call and block.caller is UNSET:
             names[block.id] = block.name
             return ToolCallPart(tool_call_id=block.id, tool_name=block.name, input=block.input)
+        if kind is _Thinking:
+            return ReasoningPart(text=block.thinking, signature=block.signature)
     return read_block(plain(block), names)
+
+
+class _WrittenMessage(Written):
+    role: str
+    content: Any
+
+
+class _WrittenText(Written):
+    type: str
+    text: str
+
+
+class _WrittenCall(Written):
+    type: str
+    id: Any
+    name: Any
+    input: Any
+
+
+class _WrittenResult(Written):
+    type: str
+    tool_use_id: Any
+    content: str
+    is_error: bool | UnsetType
+
+
+def write_said(message: Message) -> Written | None:
+    """A message without residue: words of the user's, an answer, one result of a tool; None for any other."""
+    role, parts = message.role, message.parts
+    if role == "assistant":
+        return _WrittenMessage(role, [_write_answer(part) for part in parts])
+    if len(parts) != 1:
+        return None
+    part = parts[0]
+    if role == "user" and type(part) is TextPart and part.extra is UNSET:
+        return _WrittenMessage(role, part.text)
+    if role == "tool" and type(part) is ToolResultPart and part.extra is UNSET and type(part.output) is str:
+        if part.content is UNSET:
+            failed = True if part.is_error is True else UNSET
+            return _WrittenMessage("user", [_WrittenResult("tool_result", part.tool_call_id, part.output, failed)])
+    return None
+
+
+def _write_answer(part: Any) -> Any:
+    kind = type(part)
+    if part.extra is UNSET:
+        if kind is TextPart:
+            return _WrittenText("text", part.text)
+        if kind is ToolCallPart:
+            return _WrittenCall("tool_use", part.tool_call_id, part.tool_name, part.input)
+    return write_block(part)

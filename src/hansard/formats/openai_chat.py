@@ -176,9 +176,12 @@ def write(conversation: Conversation, target: Target) -> Any:
         if not messages or (len(messages) == 1 and messages[0].role == "assistant"):
             return _write_response(messages, rest, marks)
         rest = {}
-    records: list[dict[str, Any]] = []
+    from hansard.formats.openai_chat_usual import write_said
+
+    records: list[Any] = []
     for message in messages:
-        write_message(message, records)
+        if not write_said(message, records):
+            write_message(message, records)
     return records if marks.get("shape") == "list" else {**rest, "messages": records}
 
 

@@ -159,28 +159,9 @@ def write_message(message: Message, out: list[dict[str, Any]]) -> None:
         for part in parts:
             if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
                 out.append(part.value)
-    elif (message.extra is UNSET or NAME not in message.extra) and (record := _write_plain(role, parts)) is not None:
-        out.append(record)
     elif role == "assistant":
         out.append(write_assistant(message))
     else:
         rest, marks = unpack(NAME, message.extra)
         content = write_content(parts, marks, more=False)
         out.append({**_record(role, content), **rest})
-
-
-def _write_plain(role: str, parts: list[Any]) -> dict[str, Any] | None:
-    """Words, and calls behind them, without residue and nothing else, as most messages are."""
-    if not parts or type(parts[0]) is not TextPart or parts[0].extra is not UNSET:
-        return None
-    text = parts[0].text
-    if len(parts) == 1:
-        return {"role": role, "content": text}
-    if role != "assistant":
-        return None
-    calls: list[Any] = []
-    for part in parts[1:]:
-        if type(part) is not ToolCallPart or part.extra is not UNSET or part.provider_executed is True:
-            return None
-        calls.append(write_call(part))
-    return {"role": role, "content": text or None, "tool_calls": calls}

@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats import usual
-from hansard.formats.arguments import read_arguments
-from hansard.formats.usual import Record
+from hansard.formats.arguments import read_arguments, write_arguments
+from hansard.formats.openai_chat_content import NAME
+from hansard.formats.usual import Record, Written
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
@@ -148,4 +149,78 @@ def read_said(said: Any, names: dict[str, str], out: list[Message]) -> bool:
         names[call.id] = name
         parts.append(ToolCallPart(tool_call_id=call.id, tool_name=name, input=given, input_text=text))
     out.append(Message(role="assistant", parts=parts))
+    return True
+
+
+class _Words(Written):
+    role: str
+    content: str
+
+
+class _Result(Written):
+    role: str
+    tool_call_id: Any
+    content: str
+
+
+class _WrittenCall(Written):
+    id: Any
+    type: str
+    function: Any
+
+
+class _WrittenFunction(Written):
+    name: Any
+    arguments: str
+
+
+class _Answer(Written):
+    role: str
+    content: str | None
+    tool_calls: list[Any]
+
+
+def write_said(message: Message, out: list[Any]) -> bool:
+    """Append words, and calls behind them, or results, all without residue and with nothing else; False for others."""
+    role, parts = message.role, message.parts
+    if not parts or (message.extra is not UNSET and NAME in message.extra):
+        return False
+    first: Any = parts[0]
+    if role == "tool":
+        return len(parts) == 1 and _write_result(first, out)
+    if type(first) is not TextPart or first.extra is not UNSET or role == "event":
+        return False
+    if len(parts) == 1:
+        out.append(_Words(role, first.text))
+        return True
+    if role != "assistant":
+        return False
+    calls: list[Any] = []
+    for part in parts[1:]:
+        if (
+            type(part) is not ToolCallPart
+            or part.extra is not UNSET
+            or part.signature is not UNSET
+            or part.provider_executed is True
+            or part.tool_call_id is UNSET
+            or part.tool_name is UNSET
+        ):
+            return False
+        function = _WrittenFunction(part.tool_name, write_arguments(part))
+        calls.append(_WrittenCall(part.tool_call_id, "function", function))
+    out.append(_Answer(role, first.text or None, calls))
+    return True
+
+
+def _write_result(part: Any, out: list[Any]) -> bool:
+    if (
+        type(part) is not ToolResultPart
+        or part.extra is not UNSET
+        or type(part.output) is not str
+        or part.content is not UNSET
+        or part.tool_call_id is UNSET
+        or part.provider_executed is True
+    ):
+        return False
+    out.append(_Result("tool", part.tool_call_id, part.output))
     return True

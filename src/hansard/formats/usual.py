@@ -1,13 +1,13 @@
-"""The usual document, decoded straight to typed records.
+"""Usual documents, read and written with typed records.
 
 A format lists the fields it knows as `Record`s. A text that holds no others is decoded to them in one go, without a
 dict for each object; the reader maps the usual records itself and takes any other as `plain` values again. A text with
-one unknown field anywhere is decoded to plain values as a whole, so what is read is the same either way.
+one unknown field anywhere is decoded to plain values as a whole, so what is read is the same either way. A writer
+makes a `Written` for a usual message, a dict for any other.
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -21,9 +21,13 @@ class Record(Struct, forbid_unknown_fields=True, gc=False):
     """An object whose keys are all known; an absent one is UNSET."""
 
 
+class Written(Struct, gc=False):
+    """An object as it is written, its fields in that order; one that is UNSET is left out."""
+
+
 def plain(record: Record) -> dict[str, Any]:
     """The record as the dict it would have been."""
-    return msgspec.to_builtins(record, builtin_types=(Decimal,))  # type: ignore[no-any-return]
+    return exact_json.plain(record)  # type: ignore[no-any-return]
 
 
 def fields(record: Record) -> dict[str, Any]:

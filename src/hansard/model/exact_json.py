@@ -110,7 +110,7 @@ def encode_utf8(value: Any) -> bytes | None:
 def encode_surrogates(value: Any) -> bytes:
     """The same text with half surrogate pairs written as their escapes, the only way UTF-8 has for them."""
     Halves.count += 1
-    return _ENCODER.encode(_escaped(msgspec.to_builtins(value, builtin_types=(Decimal,))))
+    return _ENCODER.encode(_escaped(plain(value)))
 
 
 def pretty(value: Any, indent: int = 2) -> bytes:
@@ -131,6 +131,11 @@ def same(left: Any, right: Any) -> bool:
     if type(left) is list:
         return len(left) == len(right) and all(map(same, left, right))
     return bool(left == right)
+
+
+def plain(value: Any) -> Any:
+    """A copy of data in which structs stand for objects: dicts in their place."""
+    return msgspec.to_builtins(value, builtin_types=(Decimal,))
 
 
 def copied(value: Any) -> Any:
