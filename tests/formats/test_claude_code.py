@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.claude_code import SESSION
+from hansard.formats.claude_code_tree import Numbers, Uuids
 from hansard.formats.session_file import evidence, with_evidence, without_evidence
 from hansard.model import Conversation, Message, TextPart, native
 from hansard.model.tree import active_path, parents
@@ -278,3 +279,46 @@ def test_the_bytes_can_be_kept_elsewhere(corpus: Path) -> None:
             stripped = without_evidence(conversation, NAME)
             assert evidence(stripped, NAME) is None
             assert native.encode(with_evidence(stripped, NAME, kept)) == native.encode(conversation)
+
+
+def test_messages_are_given_before_the_end_of_a_long_file() -> None:
+    raw = (GOLDEN / NAME / "prompt_and_answer.jsonl").read_bytes()
+    filler = "x" * 500_000
+    reading = SESSION.open()
+    given = reading.feed(raw)
+    for n in range(20):
+        line = {"type": "progress", "uuid": f"p{n}", "parentUuid": None, "data": {"output": filler}}
+        given += reading.feed(json.dumps(line).encode() + b"\n")
+    assert [message.role for message in given] == ["user", "assistant"]
+    assert reading.finish() == []
+
+
+def test_an_id_used_for_every_answer_does_not_make_them_one() -> None:
+    lines = []
+    for n in range(3):
+        said_by = {"sessionId": "s", "userType": "external", "timestamp": f"2026-03-01T10:00:0{n}.000Z"}
+        parent = f"a{n - 1}" if n else None
+        lines.append(
+            {"type": "user", "uuid": f"u{n}", "parentUuid": parent, "message": {"role": "user", "content": "?"}}
+            | said_by
+        )
+        body = {"id": "msg", "model": "m", "role": "assistant", "content": [{"type": "text", "text": f"answer {n}"}]}
+        lines.append({"type": "assistant", "uuid": f"a{n}", "parentUuid": f"u{n}", "message": body} | said_by)
+    conversation = formats.read("\n".join(map(json.dumps, lines)), NAME)
+    assert [said(message) for message in conversation.messages if message.role == "assistant"] == [
+        "answer 0",
+        "answer 1",
+        "answer 2",
+    ]
+
+
+@given(names=st.lists(st.one_of(st.uuids().map(str), st.text(max_size=4), st.none())))
+def test_very_many_names_are_kept_small_and_found_again(names: list[str | None]) -> None:
+    kept, numbers = Uuids(), Numbers(recent=3)
+    for i, name in enumerate(names):
+        kept.append(name)
+        if name is not None:
+            numbers[name] = i
+    assert [kept[i] for i in range(len(names))] == names
+    for name in filter(None, names):
+        assert numbers.get(name) == len(names) - 1 - names[::-1].index(name)

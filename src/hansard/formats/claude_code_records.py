@@ -93,12 +93,12 @@ def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent:
 class Answer:
     """An answer while its records come in: blocks in order, the usage of the last record that has one."""
 
-    def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int) -> None:
-        self.uuid, self.fields, self.rest, self.turn = uuid, fields, rest, turn
+    def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int, start: int) -> None:
+        self.uuid, self.fields, self.rest, self.turn, self.start = uuid, fields, rest, turn, start
         self.body: dict[str, Any] = {}
         self.blocks: list[Any] = []
         self.lines: list[list[Any]] = []
-        self.end = 0
+        self.end = start
 
     def add(self, body: dict[str, Any], uuid: str, time: Any, end: int) -> None:
         """One more record of the same answer."""

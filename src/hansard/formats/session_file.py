@@ -10,7 +10,8 @@ messages that came later, as long as the text still says the messages before the
     for chunk in chunks:
         store(reading.feed(chunk))                   # messages, as soon as they are settled; parents first
     store(reading.finish())
-    thread = reading.conversation([])                # id, title, head, snapshots ... without messages
+    reading.snapshots()                              # those read since the last call
+    thread = reading.conversation([])                # id, title, head ... without messages
     reading.reports                                  # list[Report]: bad records and repairs
 """
 
@@ -27,10 +28,11 @@ from hansard.formats.contract import Target
 from hansard.formats.residue import pack, unpack
 from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
 from hansard.model import exact_json, native
-from hansard.model.conversation import Conversation, Message
+from hansard.model.conversation import Conversation, Message, Snapshot
 
 EVIDENCE = "file"
 REPORTS = "reports"
+LISTED = 20_000  # bad records and repairs, each; what is beyond is only counted
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -47,6 +49,7 @@ class SessionReader(Protocol):
 
     `feed` and `finish` give messages in the order of their first records, parents before children; a message once
     given does not change. `unsettled` names the messages given by `finish` that more records could have changed.
+    One that reads snapshots too collects them in a list `snapshots`.
     """
 
     repairs: list[Report]
@@ -64,14 +67,26 @@ class Reading:
         self._name, self._scanner, self._reader = name, scanner, reader
         self._bad: list[Report] = []
         self.records = 0
+        self.unlisted = 0
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that these bytes settled."""
-        return self._reader.feed(self._good(self._scanner.feed(data)))
+        messages = self._reader.feed(self._good(self._scanner.feed(data)))
+        for reports in (self._bad, self._reader.repairs):
+            self.unlisted += max(0, len(reports) - LISTED)
+            del reports[LISTED:]
+        return messages
 
     def finish(self) -> list[Message]:
         """The messages still held at the end of the file."""
         return self._reader.feed(self._good(self._scanner.finish())) + self._reader.finish()
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots read so far; they are given once, and `conversation` has those not yet taken."""
+        held: list[Snapshot] = getattr(self._reader, "snapshots", [])
+        taken = held[:]
+        held.clear()
+        return taken
 
     def _good(self, found: Iterable[Record | Bad]) -> Iterator[Record]:
         for one in found:
@@ -83,7 +98,7 @@ class Reading:
 
     @property
     def reports(self) -> list[Report]:
-        """Bad records and repairs so far, in the order of the file."""
+        """Bad records and repairs so far, in the order of the file; `unlisted` counts those beyond the limit."""
         return sorted([*self._bad, *self._reader.repairs], key=lambda report: report.byte)
 
     @property
