@@ -146,7 +146,7 @@ rich_messages = st.builds(
     parts=st.lists(parts, max_size=4),
     id=maybe(st.sampled_from(["m1", "m2", "m3", ""])),
     parent_message_id=maybe(st.sampled_from([None, "m1", "m2"])),
-    created_at=maybe(st.sampled_from(["2026-01-02T03:04:05Z", "yesterday"])),
+    created_at=maybe(st.sampled_from(["2026-01-02T03:04:05Z", "2026-01-02 03:04:05+00", "yesterday"])),
     agent_id=maybe(short),
     run_id=maybe(st.sampled_from(["r1", "r2"])),
     model=maybe(st.builds(ModelRef, provider=maybe(short), name=maybe(short), response_id=maybe(short))),

@@ -8,6 +8,7 @@ copy of the fields of its kind (`blank`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
@@ -16,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from hansard.model.calls import Links, Place, call_names
 from hansard.model.conversation import Message
+from hansard.model.times import is_time
 
 _OWN = {
     "text": ("content",),
@@ -182,3 +184,15 @@ def put_time(out: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any], a
     if around.dialect.times and around.at is not UNSET and "timestamp" not in rest:
         if not is_absent(marks, "timestamp"):
             out["timestamp"] = around.at
+
+
+_CLOCK = re.compile(r"(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")  # what may follow hours and minutes
+
+
+def takes_time(text: Any) -> bool:
+    """Is it a time that Pydantic takes? An offset has minutes, and no seconds.
+
+    >>> takes_time("2026-01-02T03:04:05Z"), takes_time("2026-01-02 03:04:05+00")
+    (True, False)
+    """
+    return is_time(text) and _CLOCK.fullmatch(text, 16) is not None

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, kept, lacks, settle
+from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, kept, lacks, settle, takes_time
 from hansard.formats.pydantic_parts import read_response, write_response
 from hansard.formats.pydantic_releases import NAME
 from hansard.formats.pydantic_requests import RoleRun, read_alone, read_request, write_request
@@ -21,7 +21,6 @@ from hansard.formats.pydantic_usage import read_usage, write_usage
 from hansard.formats.residue import pack, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef
 from hansard.model.parts import RawPart
-from hansard.model.times import is_time
 
 _NO_MODEL = ModelRef()
 _BEFORE = ("system", "developer")
@@ -65,7 +64,7 @@ class Reading:
             run_id = UNSET
         elif type(run_id) is not str:
             return self.read_other_request(dict(record))
-        around.sent = sent if sent is not None and is_time(sent) else UNSET
+        around.sent = sent if sent is not None and takes_time(sent) else UNSET
         rest = {} if instructions is None else {"instructions": instructions}
         alone = read_alone(blocks[0], around) if len(blocks) == 1 else None
         if alone is None or (self.out and self.out[-1].role in _BEFORE):
@@ -85,7 +84,7 @@ class Reading:
         del record["kind"]
         settle(self.dialect.defaults["request"], record, marks)
         sent = record.pop("timestamp", UNSET)
-        around.sent = sent if is_time(sent) else UNSET
+        around.sent = sent if takes_time(sent) else UNSET
         runs = read_request(blocks, around)
         if sent is UNSET:
             lacks(marks, "timestamp")
@@ -139,7 +138,7 @@ class Reading:
     def fields_of(self, record: dict[str, Any]) -> tuple[Any, ...] | None:
         """The fields of an answer, None when one is missing, unknown, or says more of the whole than usual."""
         at = record.get("timestamp", UNSET)
-        if len(record) != self.count + (at is not UNSET) or (at is not UNSET and not is_time(at)):
+        if len(record) != self.count + (at is not UNSET) or (at is not UNSET and not takes_time(at)):
             return None
         try:
             fields: tuple[Any, ...] = self.response(record)
@@ -236,7 +235,7 @@ def _settle_sent(sent: Any, at: str | UnsetType, rest: dict[str, Any]) -> None:
 
 
 def _take_time(record: dict[str, Any]) -> str | UnsetType:
-    return record.pop("timestamp") if is_time(record.get("timestamp")) else UNSET
+    return record.pop("timestamp") if takes_time(record.get("timestamp")) else UNSET
 
 
 def _take_state(record: dict[str, Any]) -> str | UnsetType:
@@ -302,7 +301,7 @@ class Writing:
 
     def write_request(self, i: int, message: Message, before: Message | None) -> None:
         at: Any = message.created_at
-        if at is not UNSET and not is_time(at):
+        if at is not UNSET and not takes_time(at):
             at = UNSET
         self.around.at = at
         parts = write_request(i, message, self.around)
@@ -326,7 +325,7 @@ class Writing:
 
     def write_response(self, i: int, message: Message) -> None:
         at: Any = message.created_at
-        if at is not UNSET and not is_time(at):
+        if at is not UNSET and not takes_time(at):
             at = UNSET
         self.around.at = at
         out = self.response.copy()

@@ -22,6 +22,7 @@ from hansard.formats.pydantic_dialect import (
     read_time,
     settle,
     taken,
+    takes_time,
     time_fields,
 )
 from hansard.formats.pydantic_parts import raw_value, read_compaction, read_part, write_compaction
@@ -47,7 +48,6 @@ from hansard.model.parts import (
     TextPart,
     ToolResultPart,
 )
-from hansard.model.times import is_time
 
 # -- retries -------------------------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ def read_alone(block: Any, around: Around) -> tuple[str, Any] | None:
 def _time_of(block: Any, around: Around) -> Any:
     """The time of a message is that of its first part, else that of its request."""
     time = block.get("timestamp") if around.dialect.times and type(block) is dict else None
-    return time if time is not None and is_time(time) else around.sent
+    return time if time is not None and takes_time(time) else around.sent
 
 
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
