@@ -51,9 +51,12 @@ def corpus_documents(corpus: Path, name: str) -> list[bytes]:
             documents = _ai_sdk(exact_json.decode(path.read_bytes()), _AI_SDK[name])
             whole.update(dict.fromkeys(map(exact_json.encode, documents)))
         found += whole
+    if name in _EXCHANGED:
+        found += [path.read_bytes() for path in sorted((corpus / "sessions" / name).glob("*.json"))]
     return found
 
 
+_EXCHANGED = ("atif", "chatgpt-export")
 _AI_SDK = {"ai-sdk-ui": "parts", "ai-sdk-model": "content"}
 
 

@@ -15,7 +15,7 @@ from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.strategies import conversations, json_values
 
-NAMES = formats.names()
+NAMES = [name for name in formats.names() if formats.get(name).kept is None]  # `test_pages` has the others
 GOLDENS = [
     pytest.param(name, path, id=f"{name}/{path.name}")
     for name in NAMES
@@ -29,8 +29,7 @@ def identical(left: Conversation, right: Conversation) -> bool:
 
 
 def assert_round_trip(name: str, raw: bytes) -> None:
-    conversation = formats.read(raw, name)
-    written = formats.write(conversation, name)
+    written = formats.write_all(formats.read_all(raw, name), name)
     assert written.losses == []
     if formats.get(name).verbatim:
         assert written.json == raw
@@ -53,10 +52,12 @@ def test_a_golden_file_is_written_as_it_was_read(name: str, path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "path"), GOLDENS)
 def test_a_golden_file_survives_native_json(name: str, path: Path) -> None:
-    conversation = formats.read(path.read_bytes(), name)
-    stored = formats.write(conversation, "hansard")
+    conversations = formats.read_all(path.read_bytes(), name)
+    stored = formats.write_all(conversations, "hansard")
     assert stored.losses == []
-    assert identical(formats.read(stored.json, "hansard"), conversation)
+    again = formats.read_all(stored.json, "hansard")
+    assert len(again) == len(conversations)
+    assert all(map(identical, again, conversations))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
+from typing import Any
 
 import click
+from msgspec import UNSET
 
 from hansard import formats
 from hansard.cli.documents import load, naming, save
-from hansard.formats.contract import Loss, Target
+from hansard.errors import Unreadable
+from hansard.formats.contract import Loss, Target, Written, WrittenAll, losses_of
 from hansard.model import exact_json
 
 
@@ -38,13 +42,21 @@ def command(
     pretty: bool,
     as_json: bool,
 ) -> int:
-    """Write the conversation in SRC (a file, or - for standard input) in another format."""
+    """Write the conversations in SRC (a file, or - for standard input) in another format.
+
+    When OUT is a folder, each conversation becomes a file in it.
+    """
     formats.get(to)
     data = load(source)
+    folder = output if output is not None and os.path.isdir(output) else None
     with naming(source):
         aim = Target(profile=target, model=model, transport=transport)
-        written = formats.convert(data, to, from_, target=aim)
-        losses = written.losses
+        if folder is not None:
+            each = [formats.write(conversation, to, target=aim) for conversation in formats.read_all(data, from_)]
+            losses = losses_of(each)
+        else:
+            written = formats.convert(data, to, from_, target=aim)
+            losses = written.losses
     if report is not None:
         text = exact_json.encode(losses) + b"\n"
         if report == "-":
@@ -56,14 +68,38 @@ def command(
         _summary(losses, to, strict)
     if strict and losses:
         return 1
-    document = written.json
+    if folder is not None:
+        width = len(str(len(each)))
+        for i, one in enumerate(each, start=1):
+            save(_document(one, pretty), os.path.join(folder, f"{i:0{width}}.{one.format.suffix}"))
+        return 0
+    document = _document(written, pretty)
     if as_json:
-        plain = document.decode("utf-8", "surrogateescape") if written.format.verbatim else exact_json.decode(document)
-        document = exact_json.encode({"format": to, "data": plain, "losses": losses})
-    if pretty and not written.format.verbatim:
-        document = exact_json.pretty(exact_json.decode(document))
-    save(document if document.endswith(b"\n") or written.format.verbatim else document + b"\n", output)
+        value = _value(written)
+        plain = document.decode("utf-8", "surrogateescape") if value is UNSET else value
+        document = exact_json.encode({"format": to, "data": plain, "losses": losses}) + b"\n"
+        document = exact_json.pretty(exact_json.decode(document)) + b"\n" if pretty else document
+    save(document, output)
     return 0
+
+
+def _value(written: Written | WrittenAll) -> Any:
+    """The document as JSON, UNSET for what is not one JSON value: session files, lines, pages."""
+    if not written.format.text:
+        return written.data
+    if written.format.verbatim:
+        return UNSET
+    try:
+        return exact_json.decode(written.json)
+    except Unreadable:
+        return UNSET
+
+
+def _document(written: Written | WrittenAll, pretty: bool) -> bytes:
+    document = written.json
+    if pretty and (value := _value(written)) is not UNSET:
+        document = exact_json.pretty(value)
+    return document if document.endswith(b"\n") or written.format.verbatim else document + b"\n"
 
 
 def _summary(losses: list[Loss], to: str, strict: bool) -> None:

@@ -41,6 +41,13 @@ _MODULES = {
     "pydantic-ai": "pydantic_ai",
     "ai-sdk-ui": "ai_sdk_ui",
     "ai-sdk-model": "ai_sdk_model",
+    "atif": "atif",
+    "otel-genai": "otel_genai",
+    "openai-finetune": "openai_finetune",
+    "sharegpt": "sharegpt",
+    "chatgpt-export": "chatgpt_export",
+    "markdown": "markdown",
+    "html": "html",
 }
 
 # An object without any of these keys is not of that format: its modules need not be imported to know.
@@ -53,7 +60,18 @@ _KEYS: dict[str, frozenset[str]] = {
     "openai-responses": frozenset({"input", "output"}),
     "gemini": frozenset({"contents", "candidates", "promptFeedback", "usageMetadata", "modelVersion"}),
     "pydantic-ai": frozenset(),
+    "atif": frozenset({"schema_version"}),
+    "otel-genai": frozenset({"resourceSpans", "resourceLogs", "attributes", "spans", "logRecords"}),
+    "openai-finetune": frozenset({"preferred_output"}),
+    "sharegpt": frozenset({"conversations", "items"}),
+    "chatgpt-export": frozenset({"mapping", "raw_provider_payload"}),
+    "markdown": frozenset(),
+    "html": frozenset(),
 }
+
+
+# Coding agents: what one is handed is said in the words of its own tools.
+_AGENTS = frozenset({"claude-code", "codex", "gemini-cli", "sage", "pi"})
 
 
 def _may_fit(name: str, document: Any) -> bool:
@@ -247,6 +265,10 @@ def _write(
 ) -> Written:
     notes: list[Loss] = []
     if chosen.law is None:
+        if chosen.name in _AGENTS:
+            from hansard.formats.coding_tools_handover import handed_over
+
+            shown = handed_over(shown, chosen.name, notes, path)
         data = chosen.write(shown, aim)
         return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
     from hansard.formats.halves import without_halves
@@ -276,8 +298,8 @@ def write_all(
     chosen = get(format)
     if chosen.join is None:
         many = ", ".join(name for name in names() if get(name).join is not None)
-        way_out = f"write each, or all to one of {many}; `hansard convert` writes each into a folder given with -o"
-        raise CannotWrite(f"a {format} document holds one conversation, there are {len(each)}; {way_out}")
+        way_out = f"write them to {many}, or each into a file (`hansard convert -o FOLDER`)"
+        raise CannotWrite(f"{len(each)} conversations do not fit into one document of {format}; {way_out}")
     return WrittenAll(each, chosen, chosen.join([written.data for written in each]))
 
 

@@ -125,6 +125,12 @@ class Written:
         return f"<Written {self.format.name}, {len(self.source.messages)} messages>"
 
 
+def losses_of(each: list[Written]) -> list[Loss]:
+    """The losses of several, each path behind the number of its conversation."""
+    found = enumerate(each)
+    return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
+
+
 class WrittenAll:
     """Many conversations in one document: the same `data`, `json` and `losses`, whose paths begin with `$[i]`."""
 
@@ -137,8 +143,7 @@ class WrittenAll:
         if self.format.split is not None:
             for written, document in zip(self.each, self.format.split(self.data), strict=True):
                 written.data = document
-        found = enumerate(self.each)
-        return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
+        return losses_of(self.each)
 
     @cached_property
     def json(self) -> bytes:

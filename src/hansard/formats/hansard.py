@@ -5,6 +5,7 @@
     list, message      messages alone, as the first schema has them
     lines              a message a line; before them a line with the rest of the conversation, if there is any
 
+A file of many conversations has an object with `messages` a line.
 Every message carries `metadata.schemaVersion`. Canonical metadata leaves it out; it is written for every message,
 and a message that came without it, or with another version, has a mark. Nothing is lost here.
 """
@@ -153,9 +154,7 @@ def write(conversation: Conversation, target: Target) -> bytes:
     """The shape it was read in, as long as that can say everything."""
     marks = unpack(NAME, conversation.extra)[1]
     shape = marks.get("shape") if marks.get("shape") in _SHAPES else None
-    messages: list[Any] = [_write_version(message) for message in conversation.messages]
-    if any(_version(message) == 0 for message in messages):
-        messages = [versions.downgrade(native.plain(message), _version(message)) for message in messages]
+    messages = _versioned(conversation)
     if shape is None:
         return _document(conversation, messages)
     shell = replace(conversation, messages=[], extra=_unmarked(conversation.extra, "shape", "header"))
@@ -171,11 +170,47 @@ def write(conversation: Conversation, target: Target) -> bytes:
     return _document(conversation, messages)
 
 
+def _versioned(conversation: Conversation) -> list[Any]:
+    messages: list[Any] = [_write_version(message) for message in conversation.messages]
+    if any(_version(message) == 0 for message in messages):
+        messages = [versions.downgrade(native.plain(message), _version(message)) for message in messages]
+    return messages
+
+
 def _document(conversation: Conversation, messages: list[Any]) -> bytes:
     if all(type(message) is Message for message in messages):
         return native.encode(replace(conversation, messages=messages))
     shell = native.plain(replace(conversation, messages=[]))
     return exact_json.encode({**shell, "messages": native.plain(messages)})
+
+
+def split(raw: bytes) -> list[bytes]:
+    """A document for each line that is a conversation; anything else is one document."""
+    first, newline, rest = raw.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
+    if not newline or not rest.strip() or not _is_conversation(first):
+        return [raw]
+    return [line + b"\n" for line in (first, *rest.split(b"\n")) if line.strip()]
+
+
+def _is_conversation(line: bytes) -> bool:
+    if not line.rstrip().endswith(b"}"):
+        return False
+    try:
+        value = exact_json.decode(line)
+    except Unreadable:
+        return False
+    return type(value) is dict and type(value.get("messages")) is list
+
+
+def join(documents: list[bytes]) -> bytes:
+    """A line for each conversation, whatever shape it had."""
+    lines: list[bytes] = []
+    for document in documents:
+        if not document.startswith(b"{") or b"\n" in document.strip() or not _is_conversation(document):
+            conversation = read(document)
+            document = _document(conversation, _versioned(conversation))
+        lines.append(document.strip() + b"\n")
+    return b"".join(lines)
 
 
 def _version(message: Any) -> Any:
@@ -208,6 +243,8 @@ def _is_native(part: Any) -> bool:
 
 
 def _fits_lines(raw: bytes) -> int:
+    if len(many := split(raw)) > 1:
+        return fits(exact_json.decode(many[0]))
     lines = [line for line in raw[:65536].split(b"\n") if line.strip()][:3]
     try:
         values = [exact_json.decode(line) for line in lines]
@@ -226,4 +263,6 @@ FORMAT = Format(
     fits=fits,
     text=True,
     trees=True,
+    split=split,
+    join=join,
 )

@@ -1,0 +1,116 @@
+"""Files of many conversations: an object a line, or one array of them.
+
+A document of one conversation is its line with the blank lines around it, or an array of one. Cutting a file and
+putting it together gives every line back; an array is equal as JSON. What stands around an object (blank lines, a
+byte order mark, CRLF, no newline at the end) is kept in marks where it is not just a newline.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hansard.errors import Unreadable
+from hansard.model import exact_json
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_AROUND = frozenset("\ufeff \t\r\n")
+
+
+def split(raw: bytes) -> list[bytes]:
+    """The documents of one conversation each.
+
+    >>> split(b'{"a":1}\\n\\n{"a":2}'), split(b'[{"a":1},{"a":2}]')
+    ([b'{"a":1}\\n', b'\\n{"a":2}'], [b'[{"a":1}]', b'[{"a":2}]'])
+    """
+    if is_array(raw):
+        value = exact_json.decode(raw)
+        return [exact_json.encode([item]) for item in value] if type(value) is list else [raw]
+    found: list[bytes] = []
+    waiting = b""
+    for line in raw.split(b"\n"):
+        waiting += line + b"\n"
+        if line.strip(_BLANK + _BOM):
+            found.append(waiting)
+            waiting = b""
+    if not found:
+        return [raw]
+    found[-1] = (found[-1] + waiting)[:-1]  # there was no newline behind the last piece
+    return found if len(found) == 1 or _is_json(found[0]) else [raw]
+
+
+def join(documents: list[bytes]) -> bytes:
+    """One file; documents of the other shape become like the first."""
+    if not documents or is_array(documents[0]):
+        items = (item.strip(_BLANK) for item in map(_item, documents))
+        return b"[" + b",".join(items) + b"]"
+    lines = [_item(document) if is_array(document) else document for document in documents]
+    return b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1]) + lines[-1]
+
+
+def is_array(raw: bytes) -> bool:
+    """Is it an array, not lines?"""
+    return raw[:64].lstrip(_BLANK + _BOM).startswith(b"[")
+
+
+def _item(document: bytes) -> bytes:
+    if not is_array(document):
+        return document
+    return document.strip(_BLANK + _BOM)[1:-1]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        exact_json.decode(line)
+    except Unreadable:
+        return False
+    return True
+
+
+def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The object of a document of one, and the marks for its place in the file; `usual` is list or lines."""
+    value: Any = exact_json.decode(raw)
+    marks: dict[str, Any] = {}
+    if type(value) is list and len(value) == 1:
+        if usual != "list":
+            marks["shape"] = "list"
+        value = value[0]
+    else:
+        if usual != "lines":
+            marks["shape"] = "lines"
+        core = raw.strip(_BLANK + _BOM)
+        start = raw.index(core)
+        before, after = raw[:start].decode(), raw[start + len(core) :].decode()
+        marks |= {"before": before} if before else {}
+        marks |= {"after": after} if after != "\n" else {}
+    if type(value) is not dict:
+        raise Unreadable("an object expected")
+    return value, marks
+
+
+def write_one(value: Any, marks: dict[str, Any], usual: str) -> bytes:
+    """The document of one conversation."""
+    shape = marks.get("shape")
+    text = exact_json.encode(value)
+    if (shape if shape in ("list", "lines") else usual) == "list":
+        return b"[" + text + b"]"
+    return _around(marks, "before", "").encode() + text + _around(marks, "after", "\n").encode()
+
+
+def _around(marks: dict[str, Any], key: str, usual: str) -> str:
+    text = marks.get(key)
+    return text if type(text) is str and _AROUND.issuperset(text) else usual
+
+
+def first_objects(document: Any, count: int = 3) -> list[Any]:
+    """The first few objects of parsed data or of the bytes of a file of lines, to tell a format by."""
+    if type(document) is list:
+        return document[:count]
+    if type(document) is not bytes:
+        return [document]
+    try:
+        lines = [line for line in document[:1_000_000].split(b"\n") if line.strip(_BLANK + _BOM)]
+        whole = lines[:-1] if len(document) > 1_000_000 and len(lines) > 1 else lines
+        return [exact_json.decode(line) for line in whole[:count]]
+    except Unreadable:
+        return []
