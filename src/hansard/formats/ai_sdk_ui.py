@@ -25,16 +25,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats import ai_sdk_ui_profiles, ai_sdk_ui_v4
 from hansard.formats.ai_sdk_ui_parts import STEP, read_parts, write_part, write_steering
-from hansard.formats.ai_sdk_ui_tools import NAME, write_tool
+from hansard.formats.ai_sdk_ui_tools import NAME, write_finished, write_tool
 from hansard.formats.ai_sdk_ui_turn import Turn
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.usual import Written
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
@@ -110,6 +111,25 @@ def _read_fields(record: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any
     return {key: value for key, value in record.items() if key not in known}
 
 
+class _Record(Written):
+    id: str
+    role: str
+    parts: list[Any]
+
+
+class _Words(Written):
+    type: str
+    text: str
+    state: str | UnsetType
+
+
+class _Step(Written):
+    type: str
+
+
+_BEGUN = _Step(STEP)
+
+
 class _Writing:
     """One conversation on its way to a client."""
 
@@ -120,9 +140,9 @@ class _Writing:
         self.old: list[tuple[dict[str, Any], list[tuple[int, Message]]]] = []  # records of version 4, still empty
         self.loose: list[Any] = []  # the values whose keys nobody has looked at
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Any]:
         """An answer goes on until the next user message; what a client is not shown does not end it."""
-        out: list[dict[str, Any]] = []
+        out: list[Any] = []
         answer: list[Any] | None = None  # the parts of the answer that is open
         put = self.put
         for i, message in enumerate(self.messages):
@@ -152,10 +172,10 @@ class _Writing:
     def is_old(self, marks: dict[str, Any]) -> bool:
         return "v4" in marks and self.profile is None
 
-    def record(self, first: Message, parts: list[Any], place: int) -> dict[str, Any]:
+    def record(self, first: Message, parts: list[Any], place: int) -> Any:
         if first.extra is UNSET or NAME not in first.extra:
             made = first.id if first.id is not UNSET else f"hansard-{place + 1}"
-            return {"id": made, "role": first.role, "parts": parts}
+            return _Record(made, first.role, parts)
         rest, marks = unpack(NAME, first.extra)
         out: dict[str, Any] = {}
         if first.id is not UNSET:
@@ -188,19 +208,18 @@ class _Writing:
                 out.append({"type": STEP, **(step if type(step) is dict else {})})
                 self.loose.append(step)
         elif answer:
-            out.append({"type": STEP})
+            out.append(_BEGUN)
         part: Any
         for j, part in enumerate(message.parts):
             kind = type(part)
             if kind is TextPart and part.extra is UNSET:
-                words = {"type": "text", "text": part.text}
-                if answer:
-                    words["state"] = "done"
-                out.append(words)
+                out.append(_Words("text", part.text, "done" if answer else UNSET))
             elif kind is ToolCallPart:
                 self.calls += 1
                 call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
-                out.append(write_tool(part, self.answers.get((i, j)), call_id, self.loose))
+                answered = self.answers.get((i, j))
+                made = write_finished(part, answered, call_id, self.loose)
+                out.append(made or write_tool(part, answered, call_id, self.loose))
             elif (made := write_part(part, message.role)) is not UNSET:
                 out.append(made)
                 self.loose.append(made)
@@ -257,9 +276,9 @@ def write(conversation: Conversation, target: Target) -> Any:
     writing = _Writing(conversation.messages, target.profile)
     records: Any = writing.records()
     if target.profile is not None:
-        records = ai_sdk_ui_profiles.fitted(records, target.profile, _made_id)
+        records = ai_sdk_ui_profiles.fitted(exact_json.plain(records), target.profile, _made_id)
     if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(writing.loose):
-        records = _without_forbidden(records)
+        records = _without_forbidden(exact_json.plain(records))
     shape = marks.get("shape")
     if shape == "message" and len(records) == 1:
         return records[0]

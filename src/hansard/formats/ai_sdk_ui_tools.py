@@ -19,6 +19,7 @@ from msgspec import UNSET
 
 from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
 from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.formats.usual import Written
 from hansard.model.parts import ToolCallPart, ToolResultPart
 from hansard.model.shown import Answer, denied, failed, shown_error, shown_input, shown_output, without_ciphers
 
@@ -102,22 +103,33 @@ def _is_finished(call: ToolCallPart, answer: ToolResultPart) -> bool:
     )
 
 
+class _Finished(Written):
+    type: str
+    toolCallId: str
+    state: str
+    input: Any
+    providerExecuted: Any
+    output: Any
+
+
+def write_finished(call: ToolCallPart, answer: Answer | None, call_id: str, loose: list[Any]) -> Written | None:
+    """What `write_tool` says of a call that was answered, and nothing else, as nearly all are; None for any other."""
+    if type(answer) is not ToolResultPart or not _is_finished(call, answer):
+        return None
+    output = shown_output(answer)
+    loose.append(call.input)
+    if type(output) is not str:
+        loose.append(output)
+    kind = f"tool-{call.tool_name}"
+    return _Finished(kind, call_id, "output-available", call.input, call.provider_executed, output)
+
+
 def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, loose: list[Any]) -> dict[str, Any]:
     """The part that says both; an approval or a state that does not suit the rest is written only as it came."""
-    if type(answer) is ToolResultPart and _is_finished(call, answer):
-        out: dict[str, Any] = {"type": f"tool-{call.tool_name}", "toolCallId": call_id, "state": "output-available"}
-        out["input"] = call.input
-        if call.provider_executed is not UNSET:
-            out["providerExecuted"] = call.provider_executed
-        output = out["output"] = shown_output(answer)
-        loose.append(call.input)
-        if type(output) is not str:
-            loose.append(output)
-        return out
     rest, marks = unpack(NAME, call.extra)
     put_opaque(rest, "callProviderMetadata", call, item=True)
     name = call.tool_name if type(call.tool_name) is str else ""
-    out = {"type": f"tool-{name}"}
+    out: dict[str, Any] = {"type": f"tool-{name}"}
     if marks.get("dynamic"):
         out = {"type": "dynamic-tool", "toolName": name}
     usual = _state_of(call.approval, answer)

@@ -115,6 +115,8 @@ def _is_result(part: Any) -> bool:
 
 def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
     """The contents; a message that was part of one, or must be, goes into the one before it."""
+    from hansard.formats.gemini_usual import write_usual
+
     out: list[Any] = []
     joined: set[int] | None = None
     turn: list[Any] = []
@@ -130,7 +132,9 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
             out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
             continue
         if message.extra is UNSET and not role == before == "assistant":  # nearly all are so, and none is joined
-            parts = write_parts(message.parts, snake, role == "assistant")
+            parts = None if snake else write_usual(message.parts, role == "assistant")
+            if parts is None:
+                parts = write_parts(message.parts, snake, role == "assistant")
             written = bool(parts) or not message.parts
             if written:
                 out.append({"role": _NATIVE.get(role, "user"), "parts": parts})

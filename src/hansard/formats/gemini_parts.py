@@ -63,11 +63,6 @@ def read_part(block: Any, snake: bool) -> Any:
 def write_part(part: Any, snake: bool, first: bool) -> Any:
     """The part as Gemini has it; UNSET for what it cannot say. `first`: no call came before it in a model's turn."""
     kind = type(part)
-    if part.extra is UNSET and not snake:  # nearly all are so
-        if kind is TextPart:
-            return put_signature({"text": part.text}, part)
-        if kind in _TOOLS and part.provider_executed is not True and (kind is ToolCallPart or part.content is UNSET):
-            return gemini_tools.write_plain(part, first)
     if kind is RawPart:
         return part.value if part.format == NAME else UNSET
     if first and is_client_call(part) and not is_signed(part):
@@ -166,7 +161,6 @@ def write_content(
 
 
 _READERS: dict[str, Any] = {"text": _read_text, **gemini_files.READERS, **gemini_tools.READERS}
-_TOOLS = (ToolCallPart, ToolResultPart)
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     ReasoningPart: _write_text,

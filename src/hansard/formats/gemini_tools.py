@@ -14,7 +14,6 @@ from hansard.formats.gemini_files import (
     around,
     is_signature,
     packed,
-    put_signature,
     read_media,
     take_held,
     take_signature,
@@ -99,27 +98,6 @@ def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part
     )
 
 
-def write_plain(part: Any, first: bool) -> dict[str, Any]:
-    """What `write_call` and `write_result` say of a client's call or result without residue and parts, quickly."""
-    held: dict[str, Any] = {}
-    if part.tool_call_id is not UNSET:
-        held["id"] = part.tool_call_id
-    if part.tool_name is not UNSET:
-        held["name"] = part.tool_name
-    if type(part) is not ToolCallPart:
-        held["response"] = _response(part.output, part.is_error is True, _NONE)
-        return put_signature({"functionResponse": held}, part)
-    if type(part.input) is dict:
-        held["args"] = part.input
-    out: dict[str, Any] = put_signature({"functionCall": held}, part)
-    if first and len(out) == 1:
-        out["thoughtSignature"] = DUMMY
-    return out
-
-
-_NONE: dict[str, Any] = {}
-
-
 def write_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     if part.provider_executed is True:
         return _write_served(_SERVER_CALLS, part, rest, marks, snake)
@@ -186,7 +164,7 @@ def write_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, An
     if type(part.content) is list:
         output, media = _write_parts(part.content, marks, snake)
     if output is not UNSET or not lacks(marks, "response"):
-        held["response"] = _response(output, part.is_error is True, marks)
+        held["response"] = write_response(output, part.is_error is True, marks)
     if media:
         held["parts"] = media
     return around("functionResponse", held, part, rest, marks, snake)
@@ -217,7 +195,7 @@ def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
     return response, False
 
 
-def _response(output: Any, is_error: bool, marks: dict[str, Any]) -> dict[str, Any]:
+def write_response(output: Any, is_error: bool, marks: dict[str, Any]) -> dict[str, Any]:
     if is_error:
         return {"error": "error" if output is UNSET or output is None else output}
     if output is UNSET:
