@@ -49,6 +49,28 @@ def openai_chat(pieces: list[str]) -> list[Any]:
     return [*events, {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]
 
 
+def a_dialect_of_chat(pieces: list[str]) -> list[Any]:
+    """More around each piece: a usage and a time that go on, filters, fields that others have not."""
+
+    def chunk(**delta: Any) -> Any:
+        filters = {"content_filter_results": {"hate": {"filtered": False}}}
+        choice = {"index": 0, "delta": delta, "finish_reason": None, "stop_reason": None, **filters}
+        number = len(events)
+        usage = {"completion_tokens": number, "completion_tokens_details": {"reasoning_tokens": number // 9}}
+        return {"id": "c", "created": number // 20, "choices": [choice], "usage": usage, "provider": "p"}
+
+    events: list[Any] = []
+    events.append(chunk(role="assistant", content=""))
+    for piece in pieces:
+        events.append(chunk(content="", reasoning=piece))
+    for piece in pieces:
+        events.append(chunk(role="assistant", content=piece, refusal=None))
+    call: dict[str, Any] = {"index": 0, "id": "c1", "type": "function"}
+    for piece in pieces:
+        events.append(chunk(tool_calls=[{**call, "function": {"name": "f", "arguments": piece}}]))
+    return events
+
+
 def openai_responses(pieces: list[str]) -> list[Any]:
     place = {"output_index": 0, "item_id": "i", "content_index": 0}
     item = {"type": "message", "id": "i", "role": "assistant", "content": []}
@@ -69,6 +91,17 @@ def gemini(pieces: list[str]) -> list[Any]:
         {
             "candidates": [{"content": {"parts": [{"text": piece}], "role": "model"}}],
             "usageMetadata": {"totalTokenCount": i, "details": [{"modality": "TEXT"}]},
+        }
+        for i, piece in enumerate(pieces)
+    ]
+
+
+def gemini_with_ratings(pieces: list[str]) -> list[Any]:
+    rated = {"safetyRatings": [{"category": "c", "probability": "LOW"}], "avgLogprobs": -0.5}
+    return [
+        {
+            "candidates": [{"content": {"parts": [{"text": piece, "thought": True}], "role": "model"}, **rated}],
+            "usageMetadata": {"totalTokenCount": i},
         }
         for i, piece in enumerate(pieces)
     ]
@@ -113,6 +146,10 @@ STREAMS: dict[str, Callable[[list[str]], list[Any]]] = {
 }
 
 
+CASES = {name: (name, make) for name, make in STREAMS.items()}
+CASES |= {"dialect": ("openai-chat", a_dialect_of_chat), "ratings": ("gemini", gemini_with_ratings)}
+
+
 def one_by_one(name: str, events: list[Any]) -> list[Delta]:
     decoder = streams.decoder(name)
     return [delta for event in events for delta in decoder.feed_event(event)] + decoder.finish()
@@ -127,12 +164,13 @@ def test_every_decoder_is_tried() -> None:
     assert set(STREAMS) == set(streams.decoders())
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("case", CASES)
 @given(data=st.data())
-def test_events_that_repeat_are_read_as_they_would_be_one_by_one(name: str, data: st.DataObject) -> None:
+def test_events_that_repeat_are_read_as_they_would_be_one_by_one(case: str, data: st.DataObject) -> None:
+    name, make = CASES[case]
     pieces = data.draw(st.lists(words, min_size=1, max_size=8)) + [" seven"] * 20
     pieces += data.draw(st.lists(words, max_size=30))
-    events = STREAMS[name](pieces)
+    events = make(pieces)
     spaced = data.draw(st.booleans())
     end, room = data.draw(st.sampled_from(["\n", "\r\n"])), data.draw(st.sampled_from(["", "  "]))
     lines = data.draw(st.booleans())

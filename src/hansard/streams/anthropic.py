@@ -127,7 +127,7 @@ class AnthropicDecoder(EventDecoder):
     """One answer, or several one after the other."""
 
     name = NAME
-    varying = {"estimated_tokens": NUMBER}
+    VARYING = {"estimated_tokens": NUMBER}
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,11 +47,13 @@ class EventDecoder:
     """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
 
     name = ""
-    varying: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
+    VARYING: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
 
     def __init__(self) -> None:
         self._reader: Reader | None = None
         self._kind = ""
+        self._varying = self.VARYING
+        self._data: bytes | None = None  # of the event that is being handled
         self._learning = Learning()
         self._repeat: Repeat | None = None
         self._head = b""
@@ -182,7 +184,7 @@ class EventDecoder:
         if len(pieces) > LIMIT:
             compact(pieces)
         if self._learning.enough(key) and self._reader is not None:
-            source = pattern(data, field, self.varying)
+            source = pattern(data, field, self._varying)
             framed = self._reader.framed(source, self._kind) if source is not None else None
             if source is not None and framed is not None:
                 self._repeat = Repeat(source, framed, key, pieces, take)
@@ -236,7 +238,7 @@ class EventDecoder:
         if self._is_quick(data):
             self._events += 1
             return
-        self._learning.forget()
+        known = self._learning.count
         try:
             value = exact_json.decode(data)
         except HansardError as error:
@@ -244,7 +246,11 @@ class EventDecoder:
             if value is msgspec.UNSET:
                 return
         self._events += 1
+        self._data = data
         self._guarded(self.handle, value, event.event)
+        self._data = None
+        if self._learning.count == known:
+            self._learning.forget()
 
     def _is_quick(self, data: bytes) -> bool:
         try:

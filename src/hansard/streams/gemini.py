@@ -27,9 +27,9 @@ from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
 from hansard.streams.answers import Answers
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
+from hansard.streams.deltas import Delta, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, Reader, read_whole
-from hansard.streams.gemini_answer import Candidate, Response, Slot, either
+from hansard.streams.gemini_answer import APPENDED, Candidate, Response, Slot, either
 from hansard.streams.gemini_arguments import Arguments
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.repeats import OBJECT
@@ -82,7 +82,7 @@ class GeminiDecoder(EventDecoder):
     """One answer, or several one after the other."""
 
     name = NAME
-    varying = {_USAGES[0]: OBJECT}
+    VARYING = {_USAGES[0]: OBJECT}
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,9 +161,11 @@ class GeminiDecoder(EventDecoder):
 
     def handle(self, event: Any, kind: str) -> None:
         if type(event) is list and event and all(type(item) is dict for item in event):
+            self._data = None
             for item in event:
                 self.handle(item, kind)
             return
+        before = len(self._out)
         error = event.get("error") if type(event) is dict else None
         if error:
             text = error.get("message") if type(error) is dict else error
@@ -184,6 +186,21 @@ class GeminiDecoder(EventDecoder):
             self._candidate(candidate)
         if self._now.ended:
             self._tell()
+        elif len(self._out) == before + 1:
+            self._repeatable(candidates, self._out[before])
+
+    def _repeatable(self, candidates: Any, delta: Delta) -> None:
+        """An event with more around its piece than is common, all of which is replaced: the next may have the same."""
+        first = self._now.first
+        if type(delta) is not PartDelta or self._data is None or first is None or len(candidates) != 1:
+            return
+        parts = candidates[0].get("content", {}).get("parts")
+        if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
+            return
+        slot = first.slots[-1]
+        if parts[0].get("text") == delta.text and slot.pieces is not None and not APPENDED & candidates[0].keys():
+            self._growing = slot
+            self.grew(self._data, "text", slot.key, slot.pieces, self._again)
 
     def _turn(self, event: dict[str, Any]) -> None:
         """The answer that the event belongs to: usually the one and only."""

@@ -18,7 +18,7 @@ _MERGED = frozenset(
     {"groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"}
     | {"urlContextMetadata", "url_context_metadata"}
 )
-_APPENDED = frozenset({"logprobsResult", "logprobs_result"})
+APPENDED = frozenset({"logprobsResult", "logprobs_result"})
 
 
 def either(block: dict[str, Any], camel: str, snake: str) -> Any:
@@ -89,8 +89,8 @@ class Candidate:
             old = self.fields.get(key)
             if value is None:
                 self.fields.setdefault(key, None)
-            elif key in _MERGED or key in _APPENDED:
-                self.fields[key] = _grown(old, value, always=key in _APPENDED)
+            elif key in _MERGED or key in APPENDED:
+                self.fields[key] = _grown(old, value, always=key in APPENDED)
             else:
                 self.fields[key] = exact_json.copied(value)
         self.finish = either(said, "finishReason", "finish_reason") or self.finish

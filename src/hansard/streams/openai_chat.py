@@ -20,25 +20,26 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.errors import HansardError
 from hansard.formats.openai_chat_content import NAME
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from hansard.streams.answers import Answers
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
+from hansard.streams.deltas import Delta, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.openai_chat_calls import Call
 from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, Completion, group_of
 from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge
-from hansard.streams.openai_chat_quick import CallPiece, is_known, read_chunk
-from hansard.streams.repeats import STRING
+from hansard.streams.openai_chat_quick import CallPiece, grows_by, is_known, read_chunk
+from hansard.streams.repeats import NUMBER, OBJECT, STRING
 
 
 class OpenAIChatDecoder(EventDecoder):
     """One answer, or several one after the other."""
 
     name = NAME
-    varying = {"obfuscation": STRING}
+    VARYING = {"obfuscation": STRING, "usage": OBJECT}
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,6 +66,7 @@ class OpenAIChatDecoder(EventDecoder):
         if said.index != 0 or (said.logprobs is None and "logprobs" not in first.fields):
             return False
         delta = said.delta
+        self._see_time(chunk.created)
         if (delta.role and delta.role != message.get("role")) or not is_known(chunk, now.body):
             return False
         if delta.refusal is None and "refusal" not in message:
@@ -94,7 +96,7 @@ class OpenAIChatDecoder(EventDecoder):
         key = now.prefix + key
         message[growing].append(words)
         self._out.append(PartDelta(key=key, text=words))
-        self.grew(data, growing, key, message[growing])
+        self._grew(data, growing, key, message[growing])
         return True
 
     def _quick_call(self, choice: Choice, item: CallPiece, data: bytes) -> bool:
@@ -112,8 +114,35 @@ class OpenAIChatDecoder(EventDecoder):
         if function.arguments:
             key = self._now.prefix + call.key
             self._out.append(PartDelta(key=key, text=function.arguments))
-            self.grew(data, "arguments", key, call.pieces)
+            self._grew(data, "arguments", key, call.pieces)
         return True
+
+    def _see_time(self, created: Any) -> None:
+        """Some say when each chunk was made rather than the answer; the last time holds."""
+        if (
+            created is not UNSET
+            and created != self._now.body.get("created", created)
+            and "created" not in self._varying
+        ):
+            self._varying = {**self._varying, "created": NUMBER}
+
+    def _grew(self, data: bytes, field: str, key: str, pieces: list[str]) -> None:
+        """A piece came. With a usage or a time that goes on, these are taken over from each chunk."""
+        body = self._now.body
+
+        def take(text: str, found: Any) -> bool:
+            said = {name: found[name] for name in ("usage", "created") if name in found.re.groupindex}
+            try:
+                merge(body, {name: exact_json.decode(value) for name, value in said.items()})
+            except HansardError:
+                return False
+            if text:
+                pieces.append(text)
+                self._out.append(PartDelta(key=key, text=text))
+            return bool(text)
+
+        goes_on = type(body.get("usage")) is dict or "created" in self._varying
+        self.grew(data, field, key, pieces, take if goes_on else None)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -121,18 +150,36 @@ class OpenAIChatDecoder(EventDecoder):
         if type(event) is not dict:
             self.emit(Other(format=NAME, value=event))
             return
-        choices = event.get("choices")
+        choices, before = event.get("choices"), len(self._out)
         failed = self._error(event, kind)
         if type(choices) is not list and "usage" not in event and not _is_chunk(event):
             if not failed:
                 self.emit(Other(format=NAME, value=event))
             return
         self._turn(event, choices)
+        self._see_time(event.get("created", UNSET))
         merge(self._now.body, {key: value for key, value in event.items() if key not in _NOT_BODY})
         for choice in choices if type(choices) is list else []:
             self._choice(choice)
         if type(event.get("usage")) is dict:
             self._tell()
+        if len(self._out) == before + 1:
+            self._repeatable(choices, self._out[before])
+
+    def _repeatable(self, choices: Any, delta: Delta) -> None:
+        """A chunk with more around its piece than is common: the next ones may have the same."""
+        if type(delta) is not PartDelta:
+            return
+        field, first = grows_by(choices, delta.text), self._now.first
+        if field is None or first is None or self._data is None:
+            return
+        if field == "arguments":
+            call = first.calls.by_index.get(choices[0]["delta"]["tool_calls"][0]["index"])
+            pieces = call.pieces if call is not None else None
+        else:
+            pieces = first.message.get(field)
+        if type(pieces) is Pieces:
+            self._grew(self._data, field, delta.key, pieces)
 
     def _turn(self, event: dict[str, Any], choices: Any) -> None:
         """The answer that the chunk belongs to: usually the one and only."""

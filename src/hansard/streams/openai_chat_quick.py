@@ -1,6 +1,8 @@
 """The chunks of a chat stream that come by the thousand: words, thoughts and arguments, and nothing else.
 
-`Chunk` refuses (by its types) what it does not know to be common; what is refused takes the slow way.
+`Chunk` refuses (by its types) what it does not know to be common; what is refused takes the slow way. There `grows_by`
+sees whether such a chunk, said again with another piece, would change nothing but that piece: what stands around it is
+replaced by the same.
 """
 
 from __future__ import annotations
@@ -77,3 +79,33 @@ def is_known(chunk: Chunk, body: dict[str, Any]) -> bool:
         and (chunk.provider is UNSET or chunk.provider == get("provider"))
         and (chunk.usage is UNSET or "usage" in body)
     )
+
+
+_WORDS = ("content", "reasoning_content", "reasoning")
+
+
+def grows_by(choices: Any, text: str) -> str | None:
+    """The field of the chunk that the text is from, if the chunk says nothing else that could add up."""
+    if type(choices) is not list or len(choices) != 1:
+        return None
+    delta, logprobs = choices[0].get("delta"), choices[0].get("logprobs")
+    if type(delta) is not dict or logprobs is not None or "error" in choices[0]:
+        return None
+    said = {key: value for key, value in delta.items() if value and key != "role"}
+    if len(said) != 1:
+        return None
+    ((field, value),) = said.items()
+    if field in _WORDS:
+        return field if value == text else None
+    return "arguments" if field == "tool_calls" and _is_piece(value, text) else None
+
+
+def _is_piece(calls: Any, text: str) -> bool:
+    if type(calls) is not list or len(calls) != 1 or type(calls[0]) is not dict:
+        return False
+    call, function = calls[0], calls[0].get("function")
+    if call.keys() - {"index", "id", "type", "function"} or type(call.get("index")) is not int:
+        return False
+    if type(function) is not dict or function.keys() - {"name", "arguments"} or function.get("arguments") != text:
+        return False
+    return not function.get("name") or bool(call.get("id"))

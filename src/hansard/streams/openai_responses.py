@@ -74,7 +74,7 @@ class OpenAIResponsesDecoder(LiveItems):
     """One response, or several one after the other."""
 
     name = NAME
-    varying = {"sequence_number": NUMBER, "obfuscation": STRING}
+    VARYING = {"sequence_number": NUMBER, "obfuscation": STRING}
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,20 +47,20 @@ class Repeat:
 class Learning:
     """Counts events that grow the same text in a row."""
 
-    __slots__ = ("_count", "_key")
+    __slots__ = ("_key", "count")
 
     def __init__(self) -> None:
-        self._count, self._key = 0, ""
+        self.count, self._key = 0, ""
 
     def enough(self, key: str) -> bool:
         """Is it time to make a pattern?"""
         if key != self._key:
-            self._key, self._count = key, 0
-        self._count += 1
-        return self._count == _ENOUGH
+            self._key, self.count = key, 0
+        self.count += 1
+        return self.count == _ENOUGH
 
     def forget(self) -> None:
-        self._key = ""
+        self.count, self._key = 0, ""
 
 
 def pattern(data: bytes, field: str, varying: dict[str, bytes]) -> bytes | None:
