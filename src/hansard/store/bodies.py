@@ -112,12 +112,17 @@ def cuts(data: bytes) -> list[bytes]:
     return [_ENTRY.unpack_from(data, 3 + i * _ENTRY.size)[1] for i in range(count)]
 
 
+def header(count: int) -> int:
+    """How many bytes stand before what is left of a body that so many strings were cut out of."""
+    return 1 + _COUNT.size + count * _ENTRY.size
+
+
 def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
     """The body again, its strings put back."""
     if data[:1] != CUT:
         return opened(data)
     (count,) = _COUNT.unpack_from(data, 1)
-    at = 3 + count * _ENTRY.size
+    at = header(count)
     rest = opened(data[at:])
     pieces: list[bytes] = []
     taken = length = 0

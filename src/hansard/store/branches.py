@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hansard.store import tree
 from hansard.store.driver import Tx, unsafe
-from hansard.store.rows import RunRow, ThreadRow
+from hansard.store.rows import RunRow, ThreadRow, id_at
 from hansard.store.values import Branch, TreeNode
 
 
@@ -16,7 +16,7 @@ def nodes(tx: Tx, thread: ThreadRow) -> list[TreeNode]:
     """Every message in the order it was written, with its parent."""
     path = tree.lineage(tx, thread.thread, thread.head_seg, thread.head_depth)
     active = {seg: (low, high) for seg, low, high in path}
-    forks = {seg: (parent, depth) for seg, parent, depth, _ in tx.all("segments", thread=thread.thread)}
+    forks = {seg: (parent, depth) for seg, parent, depth in tx.all("segments", thread=thread.thread)}
     runs = runs_of(tx, thread)
     rows = tx.all("outline", thread=thread.thread)
     ids = {(row[2], row[3]): row[1] for row in rows}
@@ -52,53 +52,27 @@ def _parent(ids: dict[tuple[int, int], str], forks: dict[int, tuple[int, int]], 
 
 
 def branches(tx: Tx, thread: ThreadRow) -> list[Branch]:
-    """Every end of the tree, the active one first, then the newest."""
-    forks: dict[int, tuple[int, int, str | None]] = {
-        seg: (parent, depth, name) for seg, parent, depth, name in tx.all("segments", thread=thread.thread)
-    }
+    """Every end of the tree, and the head where it stands before one; the active one first."""
+    forks = {seg: (parent, depth) for seg, parent, depth in tx.all("segments", thread=thread.thread)}
     tips: dict[int, int] = dict(tx.all("tips", thread=thread.thread))
-    hanging: dict[tuple[int, int], int] = {}
-    for parent, behind, _ in forks.values():
-        hanging[parent, behind] = hanging.get((parent, behind), 0) + 1
+    goes_on = set(forks.values())
+    ends = {(seg, depth) for seg, depth in tips.items() if (seg, depth) not in goes_on}
+    head = (thread.head_seg, thread.head_depth)
     runs = runs_of(tx, thread)
-    of_message = {(row[2], row[3]): (row[1], row[4]) for row in tx.all("outline", thread=thread.thread)}
     found: list[Branch] = []
-    for seg in [0, *forks]:
-        parent, fork_depth, name = forks.get(seg, (0, 0, None))
-        depth: int = tips.get(seg, fork_depth)
-        head = (seg, depth) == (thread.head_seg, thread.head_depth)
-        if (seg not in tips and not (head or name)) or (hanging.get((seg, depth)) and not head):
-            continue  # it goes on in another segment
-        key, run = of_message.get((seg, depth), (None, None))
-        of = runs.get(run) if run is not None else None
-        place = tree.place_of(tx, thread, seg, depth)
+    for seg, depth in sorted({*ends, head}):
+        parent, fork_depth = forks.get(seg, (0, 0))
+        row = tx.one("at_place", thread=thread.thread, seg=seg, depth=depth)
+        of = runs.get(row[3]) if row else None
         found.append(
             Branch(
-                head=unsafe(key or _id(tx, thread, place.seg, place.depth)),
-                forked_from=unsafe(_id(tx, thread, parent, fork_depth)) if seg else None,
+                head=unsafe(row[0]) if row else None,
+                forked_from=unsafe(id_at(tx, thread, (parent, fork_depth))) if seg else None,
                 depth=depth,
-                messages=depth - (fork_depth if seg else 0),
-                active=_on_path(tx, thread, seg, depth),
+                messages=depth - fork_depth,
+                active=(seg, depth) == head,
                 status=of.status if of else "said",
                 run_id=unsafe(of.id) if of else None,
-                name=unsafe(name),
             )
         )
     return sorted(found, key=lambda branch: not branch.active)
-
-
-def _on_path(tx: Tx, thread: ThreadRow, seg: int, depth: int) -> bool:
-    """Does the active path end here, or is the head on the way to this end?"""
-    return (
-        any(
-            part[0] == thread.head_seg and part[1] < thread.head_depth <= part[2]
-            for part in tree.lineage(tx, thread.thread, seg, depth)
-        )
-        and seg == thread.head_seg
-    )
-
-
-def _id(tx: Tx, thread: ThreadRow, seg: int, depth: int) -> str | None:
-    from hansard.store.rows import id_at
-
-    return id_at(tx, thread, (seg, depth))

@@ -54,6 +54,14 @@ class Driver(Protocol):
         """One statement that is a transaction of its own."""
         ...
 
+    def wipe(self) -> bool:
+        """Make sure that what was deleted is in no file any more; false if somebody else is in the way."""
+        ...
+
+    def problems(self) -> list[str]:
+        """What the database itself finds wrong with its files."""
+        ...
+
     def size(self) -> int:
         """Bytes on disk."""
         ...

@@ -236,10 +236,9 @@ class Ledger(Live, Upkeep):
         now = clock()
         return self._write(lambda tx: threads.checkout(tx, thread_id, message_id, now, tip=tip))
 
-    def fork(self, thread_id: str, message_id: str | None, *, name: str | None = None) -> Thread:
-        """Open a new branch behind a message and put the head there."""
-        now = clock()
-        return self._write(lambda tx: threads.fork(tx, thread_id, message_id, name, now))
+    def fork(self, thread_id: str, message_id: str | None) -> Thread:
+        """Go on from an earlier message (None: from before all): what is said next is a branch beside the rest."""
+        return self.checkout(thread_id, message_id)
 
     # -- whole conversations ---------------------------------------------------------------------------------------
 
@@ -344,7 +343,7 @@ class Ledger(Live, Upkeep):
             if prune:
                 from hansard.store import pruning
 
-                pruning.prune_thread(tx, find_thread(tx, thread_id, lock=True), now)
+                pruning.prune_behind(tx, find_thread(tx, thread_id, lock=True), run_id)
             return done
 
         return self._write(job)

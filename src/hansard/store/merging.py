@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hansard.model import native
 from hansard.model.conversation import Conversation, Message, Run
 from hansard.model.tree import active_path, parents
-from hansard.store import bodies, threads
+from hansard.store import bodies, threads, tree
 from hansard.store.chain import Prepared, link
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Tx, safe, unsafe
@@ -131,17 +131,8 @@ class _Merging:
         tip = self.known.tips.get(parent.seg)
         if tip is None or tip == parent.depth:
             return parent.seg
-        seg = self.thread.next_seg
-        self.thread = self.thread._replace(next_seg=seg + 1)
-        self.tx.run(
-            "add_segment",
-            thread=self.thread.thread,
-            seg=seg,
-            parent_seg=parent.seg,
-            fork_depth=parent.depth,
-            name=None,
-        )
-        return seg
+        self.thread = tree.open_segment(self.tx, self.thread, parent)
+        return self.thread.next_seg - 1
 
     def flush(self) -> None:
         if self.rows:

@@ -159,14 +159,13 @@ def find_place(tx: Tx, thread: ThreadRow, message_id: str) -> Place:
 
 
 def id_at(tx: Tx, thread: ThreadRow, place: Place | tuple[int, int]) -> str | None:
-    """The id of the message at a place; None for the root. The place of an empty branch is its fork point."""
+    """The id of the message at a place; None for the root."""
     seg, depth = place[0], place[1]
     if depth == 0:
         return None
-    for row in tx.all("lineage", thread=thread.thread, seg=seg, depth=depth):
-        found = tx.one("id_at_place", thread=thread.thread, seg=row[0], depth=depth)
-        if found is not None:
-            return str(found[0])
+    found = tx.one("id_at_place", thread=thread.thread, seg=seg, depth=depth)
+    if found is not None:
+        return str(found[0])
     raise NotFound(f"thread {thread.id!r} has no message at ({seg}, {depth}); run `hansard verify`")
 
 

@@ -24,6 +24,7 @@ APPLICATION_ID = 0x48616E73  # "Hans"
 _OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
 _BATCH = 512
 _WAIT = 30_000
+_WIPE = 5_000
 _opened: dict[tuple[int, int], int] = {}  # how often this library has a file open, by device and inode
 _opened_lock = threading.Lock()
 
@@ -271,6 +272,7 @@ class SqliteDriver:
                 threading.Event().wait(0.05)
         connection.execute(f"pragma synchronous = {self._synchronous}")
         connection.execute("pragma temp_store = memory")
+        connection.execute("pragma secure_delete = on")  # what is deleted is overwritten
         connection.execute("pragma cache_size = -16000")
         connection.execute("pragma journal_size_limit = 67108864")
         level: Any = connection.pragma("synchronous")
@@ -332,7 +334,12 @@ class SqliteDriver:
         self._check()
         destination = apsw.Connection(target)
         source = self._writer if self.memory else self._connect()
+        if self.memory:
+            self._lock.acquire()
         try:
+            if not self.memory:  # one snapshot from here on, else every write of others would start it again
+                source.execute("begin")
+                source.execute("select 1 from sqlite_schema").fetchall()
             with destination.backup("main", source, "main") as copy:
                 while not copy.done:
                     copy.step(2048)
@@ -343,8 +350,29 @@ class SqliteDriver:
             raise _translated(error, target) from None
         finally:
             destination.close()
-            if not self.memory:
+            if self.memory:
+                self._lock.release()
+            else:
                 source.close()
+
+    def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
+        """Put rows of another ledger into a table as they are."""
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        text = f"insert into {table} (tenant, {names}) values ({self.tenant}, {marks})"
+        self.write(lambda tx: self._writer.executemany(text, rows))
+
+    def wipe(self) -> bool:
+        """Empty the log, so that deleted words are in neither file; false if a reader still needs it."""
+        if self.memory:
+            return True
+        with self._lock:
+            self._check()
+            self._writer.set_busy_timeout(_WIPE)
+            try:
+                found = self._translating(lambda: self._writer.execute("pragma wal_checkpoint(truncate)").fetchall())
+            finally:
+                self._writer.set_busy_timeout(_WAIT)
+            return not found[0][0]
 
     def problems(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""

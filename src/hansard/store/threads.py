@@ -146,15 +146,6 @@ def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:
         seg = max(below)
 
 
-def fork(tx: Tx, thread_id: str, message_id: str | None, name: str | None, now: int) -> Thread:
-    """Open a branch behind a message and put the head there: what is said next stands beside what was said before."""
-    row = find_thread(tx, thread_id, lock=True)
-    place = ROOT if message_id is None else find_place(tx, row, message_id)
-    row, seg = tree.branch(tx, row, place, name)
-    row.at(place._replace(seg=seg)).save(tx, now)
-    return shown(tx, find_thread(tx, thread_id))
-
-
 def exists(tx: Tx, thread_id: str) -> bool:
     try:
         find_thread(tx, thread_id)

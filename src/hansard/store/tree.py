@@ -7,7 +7,6 @@ segment if it is the tip of it, else it opens a new one; so nothing is ever move
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from hansard.model import exact_json, native
 from hansard.model.conversation import Message
 from hansard.store import bodies
 from hansard.store.driver import Row, Tx, safe, unsafe
-from hansard.store.rows import Place, ThreadRow
+from hansard.store.rows import ROOT, Place, ThreadRow
 
 ALL = 1 << 31
 _BLOBS = 400
@@ -34,27 +33,18 @@ def lineage(tx: Tx, thread: int, seg: int, depth: int) -> list[tuple[int, int, i
     return found[::-1]
 
 
-def room(tx: Tx, thread: ThreadRow, place: Place) -> tuple[ThreadRow, int]:
-    """The segment that takes the next message behind a place; opens one where the place is not a tip."""
+def room(tx: Tx, thread: ThreadRow, place: Place) -> int:
+    """The segment that takes the next message behind a place: its own where it is the tip, else the next new one."""
     row = tx.one("tip", thread=thread.thread, seg=place.seg)
     tip = row[0] if row else None
-    if tip is None or tip == place.depth:
-        return thread, place.seg
-    return branch(tx, thread, place, None)
+    return place.seg if tip is None or tip == place.depth else thread.next_seg
 
 
-def branch(tx: Tx, thread: ThreadRow, place: Place, name: str | None) -> tuple[ThreadRow, int]:
-    """A new segment behind a place."""
+def open_segment(tx: Tx, thread: ThreadRow, place: Place) -> ThreadRow:
+    """The next new segment, hung behind a place."""
     seg = thread.next_seg
-    tx.run(
-        "add_segment",
-        thread=thread.thread,
-        seg=seg,
-        parent_seg=place.seg,
-        fork_depth=place.depth,
-        name=safe(name),
-    )
-    return thread._replace(next_seg=seg + 1), seg
+    tx.run("add_segment", thread=thread.thread, seg=seg, parent_seg=place.seg, fork_depth=place.depth)
+    return thread._replace(next_seg=seg + 1)
 
 
 def messages_of(tx: Tx, rows: list[Row], *, verbatim: bool = False) -> list[Message]:
@@ -120,7 +110,7 @@ def depth_on_path(tx: Tx, thread: ThreadRow, place: Place, message_id: str) -> i
 def children(tx: Tx, thread: ThreadRow) -> dict[int, list[tuple[int, int]]]:
     """For each segment the ones that hang on it: (fork depth, segment)."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for seg, parent, depth, _ in tx.all("segments", thread=thread.thread):
+    for seg, parent, depth in tx.all("segments", thread=thread.thread):
         found.setdefault(parent, []).append((depth, seg))
     return found
 
@@ -137,14 +127,10 @@ def iterate(tx: Tx, thread: ThreadRow, place: Place, batch: int = 500) -> Iterat
 
 
 def place_of(tx: Tx, thread: ThreadRow, seg: int, depth: int) -> Place:
-    """The place of a message that stands at (seg, depth), wherever on the path to it that is."""
+    """The place of the message that stands at (seg, depth)."""
     if depth == 0:
-        return Place(seg, 0, b"", b"")
-    row: Any = tx.one("at_place", thread=thread.thread, seg=seg, depth=depth)
-    if row is None:
-        for up, _ in tx.all("lineage", thread=thread.thread, seg=seg, depth=depth)[1:]:
-            if (row := tx.one("at_place", thread=thread.thread, seg=up, depth=depth)) is not None:
-                break
+        return ROOT
+    row = tx.one("at_place", thread=thread.thread, seg=seg, depth=depth)
     if row is None:
         raise NotFound(f"thread {thread.id!r} has no message at ({seg}, {depth}); run `hansard verify`")
     return Place(seg, depth, row[1], row[2])

@@ -49,7 +49,6 @@ class Branch(Value, frozen=True, kw_only=True):
     active: bool
     status: str
     run_id: str | None = None
-    name: str | None = None
 
 
 class TreeNode(Value, frozen=True, kw_only=True):
@@ -97,3 +96,50 @@ class Hit(Value, frozen=True, kw_only=True):
     created_at: str | None = None
     rank: float = 0.0
     active: bool = True
+
+
+class Pruned(Value, frozen=True, kw_only=True):
+    """What was deleted: messages of how many threads, runs that have only their row left, pieces of journals, blobs."""
+
+    threads: int = 0
+    messages: int = 0
+    runs: int = 0
+    chunks: int = 0
+    blobs: int = 0
+
+
+class Tombstone(Value, frozen=True, kw_only=True):
+    """What is left of a forgotten thread. `wiped` is false while another reader keeps old bytes in the file's log."""
+
+    id: str
+    created_at: str
+    updated_at: str
+    forgotten_at: str
+    messages: int
+    head_hash: str
+    wiped: bool = True
+
+
+class Problem(Value, frozen=True, kw_only=True):
+    """Something in the ledger that is not as it was written: which row, what is wrong."""
+
+    what: str
+    where: str
+    thread_id: str | None = None
+    message_id: str | None = None
+    n: int | None = None
+
+
+class Stats(Value, frozen=True, kw_only=True):
+    """How much there is. `payload_bytes` is what messages say, `bytes_on_disk` what all takes, indexes included."""
+
+    threads: int
+    forgotten: int
+    messages: int
+    runs: int
+    blobs: int
+    payload_bytes: int
+    stored_bytes: int
+    bytes_on_disk: int
+    schema: int
+    usage: Usage

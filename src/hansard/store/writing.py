@@ -35,12 +35,12 @@ class Put(NamedTuple):
 
 def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int | None = None) -> Put:
     """Write messages behind a place. One that is already in the thread, word for word, is not written again."""
-    seg = -1
+    if not items:
+        return Put(thread, place, 0)
+    seg = tree.room(tx, thread, place)
     low = place.depth
     new: list[Message] = []
     for item in items:
-        if seg < 0:
-            thread, seg = tree.room(tx, thread, place)
         depth = place.depth + 1
         proof, said = item.behind(place)
         changed = tx.run(
@@ -60,6 +60,8 @@ def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int
         if changed != 1:
             check_same(tx, thread, item)
             continue
+        if seg == thread.next_seg:
+            thread = tree.open_segment(tx, thread, place)
         if item.blobs:
             tx.one("share_blobs")
         for name, text in item.blobs.items():

@@ -64,11 +64,11 @@ update thread set head_seg = :head_seg, head_depth = :head_depth, head_hash = :h
 where tenant = :tenant and thread = :thread
 
 -- name: add_segment
-insert into segment (tenant, thread, seg, parent_seg, fork_depth, name)
-values (:tenant, :thread, :seg, :parent_seg, :fork_depth, :name)
+insert into segment (tenant, thread, seg, parent_seg, fork_depth)
+values (:tenant, :thread, :seg, :parent_seg, :fork_depth)
 
 -- name: segments
-select seg, parent_seg, fork_depth, name from segment where tenant = :tenant and thread = :thread order by seg
+select seg, parent_seg, fork_depth from segment where tenant = :tenant and thread = :thread order by seg
 
 -- name: lineage
 with recursive up (seg, high) as (
@@ -205,3 +205,6 @@ delete from run_chunk where tenant = :tenant and thread = :thread and run in (
 -- name: dead_runs
 select t.id, r.id from run r join thread t on t.tenant = r.tenant and t.thread = r.thread
 where r.tenant = :tenant and r.status = 'active' and r.lease_until < :now order by r.lease_until limit :limit
+
+-- name: count_blobs
+select count(*), coalesce(sum(size), 0) from blob where tenant = :tenant

@@ -38,7 +38,6 @@ create table segment (
   seg int not null,
   parent_seg int not null,
   fork_depth int not null,
-  name text,
   primary key (tenant, thread, seg)
 ) partition by hash (thread);
 create index segment_children on segment (tenant, thread, parent_seg, fork_depth);

@@ -39,7 +39,6 @@ create table segment (
   seg integer not null,
   parent_seg integer not null,
   fork_depth integer not null,
-  name text,
   primary key (tenant, thread, seg)
 ) without rowid;
 create index segment_children on segment (tenant, thread, parent_seg, fork_depth);
