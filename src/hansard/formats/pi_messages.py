@@ -1,0 +1,304 @@
+"""The messages inside pi's entries, each kind read and written by neighbours; `pi` has the map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Message, ModelRef, Usage
+from hansard.model.parts import (
+    Binding,
+    CompactionPart,
+    DataPart,
+    FilePart,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "pi"
+SYSTEM = "hansard.system"  # the name of our own entries for system prompts, which pi keeps elsewhere
+_STOP = {"tool_call": "toolUse"}
+_FINISH = {"toolUse": "tool_call"}
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any], binding: Any) -> Any:
+    signature = take_maybe_str(block, "textSignature")
+    text = take_str(block, "text")
+    bound = UNSET if signature is UNSET else binding
+    return TextPart(text=text, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+
+
+def _read_thinking(block: dict[str, Any], binding: Any) -> Any:
+    signature, text = take_maybe_str(block, "thinkingSignature"), take_str(block, "thinking")
+    bound = UNSET if signature is UNSET else binding
+    return ReasoningPart(text=text, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+
+
+def _read_call(block: dict[str, Any], binding: Any) -> Any:
+    call, name, signature = take_str(block, "id"), take_str(block, "name"), take_maybe_str(block, "thoughtSignature")
+    given = block.pop("arguments", UNSET)
+    bound = UNSET if signature is UNSET else binding
+    fields: dict[str, Any] = {"tool_call_id": call, "tool_name": name, "input": given}
+    return ToolCallPart(**fields, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+
+
+def _read_image(block: dict[str, Any], binding: Any) -> Any:
+    data, media = take_str(block, "data"), take_str(block, "mimeType")
+    return FilePart(data=data, media_type=media, extra=left(NAME, block, _TYPE))
+
+
+_TYPE = frozenset({"type"})
+_BLOCKS: dict[Any, Any] = {
+    "text": _read_text,
+    "thinking": _read_thinking,
+    "toolCall": _read_call,
+    "image": _read_image,
+}
+
+
+def read_block(block: Any, binding: Any = UNSET) -> Any:
+    reader = _BLOCKS.get(block.get("type")) if type(block) is dict and type(block.get("type")) is str else None
+    try:
+        return reader(dict(block), binding) if reader else RawPart(format=NAME, value=block)
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+def write_block(part: Any, role: str) -> Any:
+    """A block, or None for what pi has none for."""
+    kind = type(part)
+    rest, _ = unpack(NAME, part.extra)
+    if kind is TextPart:
+        return {**put({"type": "text", "text": part.text}, textSignature=part.signature), **rest}
+    if kind is RefusalPart or (kind is CompactionPart and type(part.text) is str):
+        return {"type": "text", "text": part.text}
+    if kind is FilePart and part.data is not UNSET and part.media_type is not UNSET:
+        return {"type": "image", "data": part.data, "mimeType": part.media_type, **rest}
+    if kind is RawPart and part.format == NAME:
+        return part.value
+    if role != "assistant":
+        return None
+    if kind is ReasoningPart:
+        return {**put({"type": "thinking", "thinking": part.text}, thinkingSignature=part.signature), **rest}
+    if kind is ToolCallPart:
+        return {**_write_call(part), **rest}
+    return None
+
+
+def _write_call(part: ToolCallPart) -> dict[str, Any]:
+    given = part.input if part.input is not UNSET else {}
+    if part.input is UNSET and type(part.input_text) is str:
+        given = {"input": part.input_text}
+    call = "" if part.tool_call_id is UNSET else part.tool_call_id
+    out = {"type": "toolCall", "id": call, "name": "tool" if part.tool_name is UNSET else part.tool_name}
+    return put({**out, "arguments": given}, thoughtSignature=part.signature)
+
+
+# -- usage -----------------------------------------------------------------------------------------------------------
+
+
+def _read_usage(value: Any) -> Usage | UnsetType:
+    if type(value) is not dict or type(value.get("input")) is not int:
+        return UNSET
+    rest = dict(value)
+    read, wrote = _count(rest, "cacheRead"), _count(rest, "cacheWrite")
+    return Usage(
+        input_tokens=rest.pop("input") + (read or 0) + (wrote or 0),
+        output_tokens=_count(rest, "output"),
+        total_tokens=_count(rest, "totalTokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=wrote,
+        extra=pack(NAME, rest),
+    )
+
+
+def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
+    return rest.pop(key) if type(rest.get(key)) is int else UNSET
+
+
+def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
+    if usage is UNSET or usage.input_tokens is UNSET:
+        return UNSET
+    read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
+    out = {"input": usage.input_tokens - (read or 0) - (wrote or 0)}
+    put(out, output=usage.output_tokens, cacheRead=read, cacheWrite=wrote, totalTokens=usage.total_tokens)
+    return {**out, **unpack(NAME, usage.extra)[0]}
+
+
+# -- messages --------------------------------------------------------------------------------------------------------
+
+
+def read_said(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    """What somebody said: an entry of the type message, its body apart."""
+    reader = _ROLES.get(body.get("role")) if type(body.get("role")) is str else None
+    try:
+        if reader is not None:
+            return reader(dict(body), fields, dict(rest))  # type: ignore[no-any-return]
+    except Unfit:
+        pass
+    return Message(
+        role="event", parts=[RawPart(format=NAME, value={"type": "message", "message": body, **rest})], **fields
+    )
+
+
+def _read_user(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    del body["role"]
+    content = body.pop("content", None)
+    parts: list[Any]
+    marks: dict[str, Any] = {}
+    if type(content) is str:
+        parts, marks = [TextPart(text=content)], {"content": "string"}
+    elif type(content) is list:
+        parts = [read_block(block) for block in content]
+    else:
+        raise Unfit("content")
+    return Message(role="user", parts=parts, **fields, extra=_residue(rest, body, marks))
+
+
+def _read_assistant(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    del body["role"]
+    content = body.pop("content", None)
+    if type(content) is not list:
+        raise Unfit("content")
+    provider, model = take_maybe_str(body, "provider"), take_maybe_str(body, "model")
+    api = body.get("api")
+    binding = Binding(provider=provider, transport=api if type(api) is str else UNSET, model=model)
+    response, stop = take_maybe_str(body, "responseId"), take_maybe_str(body, "stopReason")
+    usage = _read_usage(body.get("usage"))
+    if usage is not UNSET:
+        del body["usage"]
+    marks = {"stop": True} if stop in _STOP else {}
+    named = provider is not UNSET or model is not UNSET or response is not UNSET
+    return Message(
+        role="assistant",
+        parts=[read_block(block, binding) for block in content],
+        **fields,
+        model=ModelRef(provider=provider, name=model, response_id=response) if named else UNSET,
+        usage=usage,
+        finish_reason=stop if stop is UNSET or marks else _FINISH.get(stop, stop),
+        extra=_residue(rest, body, marks),
+    )
+
+
+def _read_result(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    del body["role"]
+    call, name, content = take_str(body, "toolCallId"), take_maybe_str(body, "toolName"), body.pop("content", None)
+    if type(content) is not list:
+        raise Unfit("content")
+    failed = body.pop("isError") if type(body.get("isError")) is bool else UNSET
+    parts = [read_block(block) for block in content]
+    said: dict[str, Any] = {"content": parts}
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET and parts[0].signature is UNSET:
+        said = {"output": parts[0].text}
+    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=failed, **said)
+    return Message(role="tool", parts=[part], **fields, extra=_residue(rest, body, {}))
+
+
+_ROLES: dict[Any, Any] = {"user": _read_user, "assistant": _read_assistant, "toolResult": _read_result}
+
+
+def _residue(rest: dict[str, Any], body: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | UnsetType:
+    return pack(NAME, {**rest, "message": body} if body else rest, marks)
+
+
+def write_said(message: Message, time: int) -> list[dict[str, Any]]:
+    """The entries of a message, without ids and times; more than one for several results."""
+    rest, marks = unpack(NAME, message.extra)
+    held = rest.pop("message", {})
+    inner = held if type(held) is dict else {}
+    if message.role == "event":
+        return [_write_event(message, rest)]
+    results = [part for part in message.parts if type(part) is ToolResultPart]
+    others = [part for part in message.parts if type(part) is not ToolResultPart]
+    entries: list[dict[str, Any]] = []
+    if others or not results:
+        blocks = [block for part in others if (block := write_block(part, message.role)) is not None]
+        entries.append(_entry(_write_spoken(message, blocks, marks, inner, time), rest))
+    for part in results:
+        entries.append(_entry({**_write_result(part), "timestamp": time, **inner}, rest))
+    return entries
+
+
+def _entry(body: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    if body.get("type") == "custom_message":
+        return {**body, **rest}
+    return {"type": "message", "message": body, **rest}
+
+
+def _write_spoken(
+    message: Message, blocks: list[Any], marks: dict[str, Any], inner: dict[str, Any], time: int
+) -> dict[str, Any]:
+    if message.role == "assistant":
+        model = message.model if message.model is not UNSET else ModelRef()
+        out: dict[str, Any] = {"role": "assistant", "content": blocks, "api": "unknown"}
+        put(out, provider=model.provider, model=model.name, responseId=model.response_id)
+        put(out, usage=_write_usage(message.usage))
+        if type(message.finish_reason) is str:
+            stop = message.finish_reason
+            out["stopReason"] = stop if marks.get("stop") is True else _STOP.get(stop, stop)
+        return {**out, "timestamp": time, **inner}
+    if message.role in ("system", "developer"):
+        return {"type": "custom_message", "customType": f"{SYSTEM}.{message.role}", "content": blocks, "display": False}
+    content: Any = blocks
+    if marks.get("content") == "string" and len(blocks) == 1 and type(blocks[0]) is dict:
+        content = blocks[0].get("text", blocks)
+    return {"role": "user", "content": content, "timestamp": time, **inner}
+
+
+def _write_result(part: ToolResultPart) -> dict[str, Any]:
+    if part.content is not UNSET:
+        blocks = [block for inner in part.content if (block := write_block(inner, "tool")) is not None]
+    elif part.output is UNSET:
+        blocks = []
+    else:
+        words = part.output if type(part.output) is str else exact_json.encode(part.output).decode()
+        blocks = [{"type": "text", "text": words}]
+    call = "" if part.tool_call_id is UNSET else part.tool_call_id
+    out = put({"role": "toolResult", "toolCallId": call}, toolName=part.tool_name)
+    return put({**out, "content": blocks}, isError=part.is_error)
+
+
+# -- other entries ---------------------------------------------------------------------------------------------------
+
+
+def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Message:
+    """An entry in which nobody speaks; our own entries for system prompts are those."""
+    if kind == "compaction" and type(rest.get("summary")) is str:
+        text = rest.pop("summary")
+        return Message(role="event", parts=[CompactionPart(text=text)], **fields, extra=pack(NAME, rest))
+    if kind == "custom" and type(rest.get("customType")) is str:
+        name = rest.pop("customType")
+        part = DataPart(name=name, data=rest.pop("data", UNSET))
+        return Message(role="event", parts=[part], **fields, extra=pack(NAME, rest))
+    if kind == "custom_message" and type(rest.get("content")) is list:
+        owner, _, role = str(rest.get("customType")).rpartition(".")
+        if owner == SYSTEM and role in ("system", "developer") and rest.keys() == {"customType", "content", "display"}:
+            return Message(role=role, parts=[read_block(block) for block in rest["content"]], **fields)
+    return Message(role="event", parts=[RawPart(format=NAME, value={"type": kind, **rest})], **fields)
+
+
+def _write_event(message: Message, rest: dict[str, Any]) -> dict[str, Any]:
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if (
+        type(part) is RawPart
+        and part.format == NAME
+        and type(part.value) is dict
+        and type(part.value.get("type")) is str
+    ):
+        return dict(part.value)
+    if type(part) is CompactionPart and type(part.text) is str:
+        return {"type": "compaction", "summary": part.text, **rest}
+    if type(part) is DataPart:
+        return {**put({"type": "custom", "customType": part.name}, data=part.data), **rest}
+    words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
+    return {"type": "custom", "customType": "event", "data": words}
