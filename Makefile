@@ -13,7 +13,7 @@ NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp)
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/.stamp-all $(NODE_STAMP)  ## install everything for development into .venv and tests/node
+setup: .venv/.stamp-all tests/.harbor/.stamp $(NODE_STAMP)  ## install everything for development into .venv and tests/node
 	@$(if $(NODE),:,echo "node or npm is not installed: tests that ask the real ai packages will be skipped")
 
 demo: .venv/.stamp-core  ## see it work: no key, no network, only the core packages
@@ -31,7 +31,7 @@ bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .ve
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench tests/node/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench tests/.harbor tests/node/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
@@ -52,6 +52,14 @@ clean:  ## remove everything that was installed or built
 	$(call new_venv,.venv-bench)
 	@echo "installing the compared libraries into .venv-bench (about a minute)"
 	@.venv-bench/bin/python $(PIP_INSTALL) -r bench/requirements.txt -e '.[agent,postgres]'
+	@touch $@
+
+# Harbor itself wants Python 3.12; its validator of trajectories does not, and needs nothing but pydantic.
+tests/.harbor/.stamp: .venv/.stamp-all
+	@rm -rf tests/.harbor && mkdir -p tests/.harbor
+	@echo "installing Harbor's validator into tests/.harbor"
+	@.venv/bin/python $(PIP_INSTALL) --no-deps --ignore-requires-python --target tests/.harbor harbor==0.25.0 \
+	  || echo "it could not be had: ATIF is checked by our own reading of its schema only"
 	@touch $@
 
 tests/node/node_modules/.stamp: tests/node/package.json tests/node/package-lock.json

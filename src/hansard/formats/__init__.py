@@ -166,6 +166,12 @@ def read(data: Any, format: str | None = None) -> Conversation:
         return _read(chosen, documents[0], halves)[0]
 
 
+def read_plain(document: Any, format: str, *, halves: bool) -> Conversation:
+    """The same for parsed JSON of one conversation; `halves`: some string may hold half a surrogate pair."""
+    with quiet_collector():
+        return _read(get(format), exact_json.copied(document), halves)[0]
+
+
 def read_all(data: Any, format: str | None = None) -> list[Conversation]:
     """Every conversation of a document: of an export or a training file there may be many, of others there is one.
 
@@ -185,8 +191,17 @@ def _read_each(chosen: Format, documents: list[Any], halves: bool) -> list[Conve
         except Unreadable as error:
             if len(documents) == 1:
                 raise
-            raise Unreadable(error.problem, f"$[{i}]{error.path[1:]}", error.way_out) from None
+            raise Unreadable(error.problem, _place(documents, i, error.path), error.way_out) from None
     return found
+
+
+def _place(documents: list[Any], i: int, path: str) -> str:
+    """The place in the whole document: the line of a file of lines, else the number of the conversation."""
+    one = documents[i]
+    if type(one) is not bytes or one.lstrip().startswith(b"["):
+        return f"$[{i}]{path[1:]}"
+    before = b"".join([*documents[:i], one[: len(one) - len(one.lstrip())]])
+    return "line {}, {}".format(before.count(b"\n") + 1, path)
 
 
 def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:

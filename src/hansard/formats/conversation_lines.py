@@ -69,7 +69,8 @@ def _is_json(line: bytes) -> bool:
 
 def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The object of a document of one, and the marks for its place in the file; `usual` is list or lines."""
-    value: Any = exact_json.decode(raw)
+    core = raw.strip(_BLANK + _BOM)
+    value: Any = _value(core)
     marks: dict[str, Any] = {}
     if type(value) is list and len(value) == 1:
         if usual != "list":
@@ -78,7 +79,6 @@ def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
     else:
         if usual != "lines":
             marks["shape"] = "lines"
-        core = raw.strip(_BLANK + _BOM)
         start = raw.index(core)
         before, after = raw[:start].decode(), raw[start + len(core) :].decode()
         marks |= {"before": before} if before else {}
@@ -86,6 +86,15 @@ def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if type(value) is not dict:
         raise Unreadable("an object expected")
     return value, marks
+
+
+def _value(core: bytes) -> Any:
+    """The value; who calls knows the line of the file, here there is only one."""
+    try:
+        return exact_json.decode(core)
+    except Unreadable as error:
+        problem = error.problem if b"\n" in core else error.problem.replace("at line 1, column", "at column")
+        raise Unreadable(problem, error.path, error.way_out) from None
 
 
 def write_one(value: Any, marks: dict[str, Any], usual: str) -> bytes:

@@ -14,7 +14,7 @@
 Read are OTLP's JSON (traces, logs) and spans or events as plain objects, alone or in a list. The span that saw most of
 the conversation gives the messages; other spans repeat its beginning. The document around them is kept, each attribute
 that the messages say again as a place to fill. Other formats' conversations become one span; its ids come from what is
-said. Lost, and reported: ids of messages, errors of tools, signatures, branches, models and usage but the last answer's.
+said. Lost, and reported: ids of messages, errors of tools, signatures, branches, model and usage but the last answer's.
 """
 
 from __future__ import annotations
