@@ -1,0 +1,98 @@
+"""A backup: the ledger as it is at one moment, in a SQLite file that is a ledger itself.
+
+A SQLite ledger is copied page by page through SQLite's own way of doing so. A ledger on PostgreSQL is copied row by
+row out of one snapshot; rows, numbers and hashes stay as they are, only the search index is made anew. The file takes
+its name when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from hansard.errors import StorageError
+from hansard.store.driver import Driver, Row, Tx, statements
+from hansard.store.sqlite import SqliteDriver
+
+_BATCH = 500
+_OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot")
+
+
+def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | None) -> None:
+    """Write the copy to a file; one that is there is replaced when the new one is whole."""
+    path = os.path.abspath(path)
+    if os.path.isdir(path):
+        raise StorageError(f"{path}: is a folder; name a file in it")
+    if isinstance(driver, SqliteDriver) and not driver.memory and os.path.exists(path):
+        if os.path.samefile(path, driver.path):
+            raise StorageError(f"{path}: is the ledger itself; name another file")
+    beside = f"{path}.{os.getpid()}"
+    try:
+        try:
+            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror}; name a file that can be written") from None
+        if isinstance(driver, SqliteDriver):
+            driver.backup(beside, progress)
+        else:
+            driver.read(lambda tx: _copy(tx, beside, progress))
+        os.replace(beside, path)
+        _sync_folder(path)
+    finally:
+        for name in (beside, f"{beside}-wal", f"{beside}-shm"):
+            if os.path.exists(name):
+                os.unlink(name)
+
+
+def _sync_folder(path: str) -> None:
+    """Make the name durable too, where folders can be synced."""
+    if os.name == "nt":
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) -> None:
+    """All rows of a tenant, thread by thread. The job may be run again, so it begins with an empty file."""
+    os.truncate(path, 0)
+    target = SqliteDriver(path)
+    try:
+        total = source.all("count_messages")[0][0]
+        done = last = 0
+        while numbers := source.all("thread_numbers", after=last, limit=_BATCH):
+            for (number,) in numbers:
+                for table in _OF_THREADS:
+                    for rows in _pages(source, table, number):
+                        target.load(table, _columns(table), rows)
+                        done += len(rows) if table == "message" else 0
+                if progress is not None:
+                    progress(done, total)
+            last = numbers[-1][0]
+        after = b""
+        while rows := source.all("blobs_after", after=after, limit=64):
+            target.load("blob", _columns("blob"), rows)
+            after = bytes(rows[-1][0])
+        target.write(lambda tx: tx.run("feed_everything"))
+    finally:
+        target.close()
+
+
+def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
+    """The rows of a thread in one table, some at a time where there may be many."""
+    if table != "message":
+        yield source.all(f"copy_{table}", thread=thread)
+        return
+    seg, depth = _columns(table).index("seg"), _columns(table).index("depth")
+    last = (-1, 0)
+    while rows := source.all("copy_message", thread=thread, seg=last[0], depth=last[1], limit=_BATCH):
+        yield rows
+        last = rows[-1][seg], rows[-1][depth]
+
+
+def _columns(table: str) -> list[str]:
+    """The columns that are copied of a table, as its statement lists them."""
+    text = statements("sqlite")["blobs_after" if table == "blob" else f"copy_{table}"]
+    return [name.strip() for name in text.removeprefix("select").split(" from ")[0].split(",")]

@@ -1,0 +1,60 @@
+"""Forgetting a thread: its words go from every table, a tombstone stays that says there was one.
+
+The tombstone is the thread's row without what it said: its id, its times, how many messages there were and the hash
+of the last one on its path. Under that id no thread can be made again.
+"""
+
+from __future__ import annotations
+
+from hansard.errors import NotFound
+from hansard.model import native
+from hansard.model.conversation import Conversation
+from hansard.model.times import spelled
+from hansard.store import bodies
+from hansard.store.driver import Tx, safe, unsafe
+from hansard.store.rows import ThreadRow
+from hansard.store.values import Tombstone
+
+_TABLES = ("messages", "feed", "runs", "all_chunks", "snapshots", "segments")
+
+
+def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
+    """Delete a thread's words; one that was forgotten before gives its tombstone."""
+    row = tx.one("lock_thread", id=safe(thread_id))
+    if row is None:
+        raise NotFound(f"no thread {thread_id!r}; `hansard threads` lists them")
+    thread = ThreadRow(*row)
+    if thread.forgotten_at is None:
+        uses = [bytes(name) for (name,) in tx.all("uses", thread=thread.thread)]
+        tx.run("unindex_thread", thread=thread.thread)
+        for table in _TABLES:
+            tx.run(f"forget_{table}", thread=thread.thread)
+        if uses:
+            tx.one("own_blobs")
+        tx.run("forget_uses", thread=thread.thread)
+        for name in uses:
+            tx.run("delete_unused_blob", hash=name)
+        body = bodies.sealed(native.encode(Conversation(messages=[], id=thread_id)))
+        tx.run("bury_thread", thread=thread.thread, now=now, body=body)
+        thread = thread._replace(forgotten_at=now)
+    tx.run("tidy_search")
+    return tombstone(thread)
+
+
+def find(tx: Tx, thread_id: str) -> Tombstone:
+    """What is left of a thread that was forgotten."""
+    row = tx.one("thread", id=safe(thread_id))
+    if row is None or ThreadRow(*row).forgotten_at is None:
+        raise NotFound(f"no thread {thread_id!r} was forgotten")
+    return tombstone(ThreadRow(*row))
+
+
+def tombstone(row: ThreadRow) -> Tombstone:
+    return Tombstone(
+        id=unsafe(row.id) or "",
+        created_at=spelled(row.created_at),
+        updated_at=spelled(row.updated_at),
+        forgotten_at=spelled(row.forgotten_at or 0),
+        messages=row.messages,
+        head_hash=row.head_hash.hex(),
+    )
