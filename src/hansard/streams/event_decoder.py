@@ -21,7 +21,7 @@ from hansard.model.conversation import Message
 from hansard.model.parts import DataPart
 from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
 from hansard.streams.json_lines import LineReader
-from hansard.streams.pieces import LIMIT, compact
+from hansard.streams.pieces import LIMIT, compact, may_hold_halves
 from hansard.streams.repeats import Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
 
@@ -294,4 +294,4 @@ def _hint(head: bytes) -> str:
 
 def read_whole(name: str, body: Any) -> list[Message]:
     """A provider's whole answer through its format."""
-    return formats.read(body, name).messages
+    return formats.read_plain(body, name, halves=may_hold_halves(body)).messages

@@ -8,9 +8,11 @@ holds it: CPython then lets it grow where it is, so that a long answer is neithe
 from __future__ import annotations
 
 import re
+from typing import Any
 
 LIMIT = 1024
 _HALF = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u[dD]")
 
 
 def compact(pieces: list[str]) -> None:
@@ -32,3 +34,12 @@ def joined(pieces: list[str]) -> str:
     if text.isascii() or _HALF.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def may_hold_halves(value: Any) -> bool:
+    """May some string in the data hold half a surrogate pair, or JSON that does?"""
+    if type(value) is str:
+        return _ESCAPED.search(value) is not None or (not value.isascii() and _HALF.search(value) is not None)
+    if isinstance(value, dict):
+        return any(may_hold_halves(key) or may_hold_halves(item) for key, item in value.items())
+    return type(value) is list and any(map(may_hold_halves, value))
