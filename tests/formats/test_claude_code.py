@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.claude_code import SESSION
-from hansard.formats.claude_code_tree import Uuids
 from hansard.formats.session_file import evidence, with_evidence, without_evidence
-from hansard.formats.session_numbers import Numbers
+from hansard.formats.session_numbers import Numbers, Uuids
 from hansard.model import Conversation, Message, TextPart, native
 from hansard.model.tree import active_path, parents
 from tests.conftest import GOLDEN

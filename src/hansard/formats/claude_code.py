@@ -27,10 +27,11 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.claude_code_parts import NAME, PROVIDER, legal_uuid, made_uuid
+from hansard.formats.claude_code_parts import NAME, PROVIDER, legal_uuid
 from hansard.formats.claude_code_reader import Reader
 from hansard.formats.claude_code_records import SNAPSHOT, Place, write_answer, write_event, write_snapshot, write_user
 from hansard.formats.contract import Format
+from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import unpack
 from hansard.formats.session_file import SessionFile
 from hansard.formats.session_scanner import Record, Scanner

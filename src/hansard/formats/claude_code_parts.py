@@ -10,7 +10,6 @@ known again by their look: UUIDs of version 8 (its own are of version 4), times 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any
 
@@ -18,6 +17,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr
 
 from hansard.formats.anthropic_blocks import read_block, write_block
+from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Thinking, Todo, Usage
@@ -41,21 +41,6 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 # -- values that fill a place ----------------------------------------------------------------------------------------
-
-
-def made_uuid(*of: Any) -> str:
-    """A UUID (version 8) that is always the same for the same values.
-
-    >>> made_uuid(0)
-    '5feceb66-ffc8-8f38-9d95-2786c6d696c7'
-    """
-    digest = hashlib.sha256("/".join(map(str, of)).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-9{digest[17:20]}-{digest[20:32]}"
-
-
-def is_made(uuid: str, *of: Any) -> bool:
-    """Was this UUID made of these values?"""
-    return uuid[14:15] == "8" and uuid == made_uuid(*of)
 
 
 def legal_uuid(given: str) -> str:

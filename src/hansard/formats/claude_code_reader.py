@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.claude_code_parts import is_made, made_uuid
 from hansard.formats.claude_code_records import (
     SNAPSHOT,
     Answer,
@@ -19,6 +18,7 @@ from hansard.formats.claude_code_records import (
     read_user,
 )
 from hansard.formats.claude_code_tree import Tree
+from hansard.formats.made_ids import is_made, made_uuid
 from hansard.formats.session_file import Report
 from hansard.formats.session_scanner import Record
 from hansard.model.conversation import Conversation, Message, Snapshot

@@ -13,10 +13,8 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.claude_code_parts import (
     NAME,
     PROVIDER,
-    is_made,
     legal_uuid,
     made_time,
-    made_uuid,
     read_context,
     read_part,
     read_thinking,
@@ -27,6 +25,7 @@ from hansard.formats.claude_code_parts import (
     write_todo,
     write_usage,
 )
+from hansard.formats.made_ids import is_made, made_uuid
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef, Snapshot
 from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart

@@ -1,0 +1,85 @@
+"""Copilot CLI event logs: who spoke, over the events in which nobody does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.formats.session_file import without_evidence
+from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, native
+from hansard.model.tree import active_path
+from tests.conftest import GOLDEN
+from tests.corpus_files import corpus_documents
+from tests.strategies import plain_conversations
+
+NAME = "copilot-cli"
+FILES = sorted((GOLDEN / NAME).glob("*.jsonl"))
+
+
+def golden(name: str) -> Conversation:
+    return formats.read((GOLDEN / NAME / f"{name}.jsonl").read_bytes(), NAME)
+
+
+def said(message: Message) -> str:
+    return " ".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem != "broken"], ids=lambda path: path.stem)
+def test_every_message_is_on_the_path(path: Path) -> None:
+    conversation = formats.read(path.read_bytes(), NAME)
+    assert len(active_path(conversation)) == len(conversation.messages)
+
+
+def test_hooks_and_turns_are_no_messages() -> None:
+    assert [message.role for message in golden("hooks").messages] == ["user", "assistant"]
+    assert [message.role for message in golden("prompt_and_answer").messages] == [
+        "system",
+        "user",
+        "assistant",
+        "event",
+    ]
+
+
+def test_calls_and_results_are_read_with_their_failures() -> None:
+    conversation = golden("tools")
+    calls = [part for part in conversation.messages[1].parts if isinstance(part, ToolCallPart)]
+    assert [part.tool_name for part in calls] == ["bash", "view"]
+    results = [part for message in conversation.messages for part in message.parts if isinstance(part, ToolResultPart)]
+    assert [(part.tool_name, part.output, part.is_error) for part in results] == [
+        ("bash", "a\nb", False),
+        ("view", "no such file", True),
+    ]
+
+
+def test_broken_events_are_reported_and_the_rest_is_read() -> None:
+    conversation = golden("broken")
+    assert [said(message) for message in conversation.messages] == ["hi", "hello", "the same id", "still here"]
+    assert conversation.extra is not UNSET
+    kinds = [report["kind"] for report in conversation.extra[NAME]["$"]["reports"]]
+    assert kinds == ["repair", "bad", "repair", "bad", "bad"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_messages_say_all_without_their_file(path: Path) -> None:
+    conversation = without_evidence(formats.read(path.read_bytes(), NAME), NAME)
+    again = without_evidence(formats.read(formats.write(conversation, NAME).json, NAME), NAME)
+    assert [native.encode(message) for message in again.messages] == [
+        native.encode(one) for one in conversation.messages
+    ]
+
+
+@given(conversation=plain_conversations)
+def test_one_text_a_message_is_written_without_loss(conversation: Conversation) -> None:
+    plain = [replace(message, parts=message.parts[:1]) for message in conversation.messages if said(message)]
+    plain = [message for message in plain if said(message)]
+    assert formats.write(replace(conversation, messages=plain), NAME).losses == []
+
+
+def test_a_real_log_is_read(corpus: Path) -> None:
+    (raw,) = corpus_documents(corpus, NAME)
+    assert [message.role for message in formats.read(raw, NAME).messages] == ["system", "user", "assistant", "event"]
