@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -96,22 +97,27 @@ class Path:
 
     def __init__(self) -> None:
         self.indices: list[int] = []
+        self.places: dict[int, int] = {}  # of messages in `indices`
         self.turns: list[int] = []  # places in `indices` where a turn begins
 
     def back_to(self, parent: int | None) -> int | None:
         """How many turns to drop so that `parent` is the last message; None when that cannot be said."""
-        place = 0 if parent is None else self.indices.index(parent) + 1 if parent in self.indices else -1
+        place = 0 if parent is None else self.places.get(parent, -2) + 1
         if place == len(self.indices):
             return 0
-        if place not in self.turns:
+        turn = bisect_left(self.turns, place)
+        if turn == len(self.turns) or self.turns[turn] != place:
             return None
-        number = len(self.turns) - self.turns.index(place)
-        del self.indices[place:], self.turns[-number:]
+        for dropped in self.indices[place:]:
+            del self.places[dropped]
+        number = len(self.turns) - turn
+        del self.indices[place:], self.turns[turn:]
         return number
 
     def add(self, i: int, message: Message) -> None:
         if message.role == "user" and is_turn(message.parts) and not compacts(message):
             self.turns.append(len(self.indices))
+        self.places[i] = len(self.indices)
         self.indices.append(i)
 
 

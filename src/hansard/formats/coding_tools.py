@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 Fields = dict[str, Any]
 
 
@@ -223,6 +225,7 @@ def understood(agent: str, name: Any, given: Any, cwd: Any) -> Call | None:
 
 
 def _read(tool: Tool, given: Any, cwd: Any) -> Call:
+    """What a tool makes of what it is given; a folder it has no field for came along once because it said nothing."""
     if type(given) is not dict or not tool.fields:
         raise Unmatched
     ours = {theirs: our for our, theirs in tool.fields.items()}
@@ -232,7 +235,7 @@ def _read(tool: Tool, given: Any, cwd: Any) -> Call:
         if key in ours:
             spelling = tool.spellings.get(ours[key])
             found[ours[key]] = spelling.read(value) if spelling is not None else value
-        elif key in _REMARKS or _says_nothing(_NAMES.get(key) or key, value, cwd):
+        elif key in _REMARKS or _says_nothing(_NAMES.get(key) or key, value, value if cwd is UNSET else cwd):
             found[f"={key}"] = value
             along.add(f"={key}")
         else:

@@ -90,10 +90,10 @@ class _Writing:
         return ids
 
     def records(self, already: Conversation | None) -> Iterator[dict[str, Any]]:
-        for step in self._every_branch() or [(None, i) for i in self.active]:
-            rewind, i = step
+        late = {home for tool, home in self.home.items() if tool >= self.known}  # results of calls already written
+        for rewind, i in self._every_branch() or [(None, i) for i in self.active]:
             if i is not None and i < self.known:
-                if any(tool >= self.known for tool, home in self.home.items() if home == i):
+                if i in late:
                     yield from self._record(i)
                 continue
             moved = already is None or i is not None or self.conversation.head != already.head
@@ -131,6 +131,8 @@ class _Writing:
 
     def _cut(self, path: list[int], parent: int | None) -> int | None:
         """The length of the path that ends with `parent`; None when no record begins behind it."""
+        if path and path[-1] == parent:
+            return len(path)
         cut = 0 if parent is None else path.index(parent) + 1 if parent in path else None
         if cut is None or cut == len(path):
             return cut
