@@ -31,8 +31,8 @@ _MODULES = {
     "thread-protocol": "thread_protocol",
     "sage": "sage",
     "claude-code": "claude_code",
-    "copilot-cli": "copilot_cli",
     "pi": "pi",
+    "copilot-cli": "copilot_cli",
     "codex": "codex",
     "gemini-cli": "gemini_cli",
     "provider-message": "provider_message",
@@ -57,8 +57,8 @@ _KEYS: dict[str, frozenset[str]] = {
     "thread-protocol": frozenset({"turns"}),
     "sage": frozenset({"uuid", "messageId"}),
     "claude-code": frozenset({"sessionId", "leafUuid", "snapshot"}),
-    "copilot-cli": frozenset({"parentId"}),
     "pi": frozenset({"timestamp"}),
+    "copilot-cli": frozenset({"parentId"}),
     "codex": frozenset({"payload", "instructions"}),
     "gemini-cli": frozenset({"sessionId", "timestamp", "$set", "$rewindTo"}),
     "openai-responses": frozenset({"input", "output"}),
@@ -72,7 +72,11 @@ _KEYS: dict[str, frozenset[str]] = {
     "markdown": frozenset(),
     "html": frozenset(),
 }
-
+# The same of a list by its first object, and of these formats none is a file of lines.
+_ITEM_KEYS: dict[str, frozenset[str]] = {
+    **{name: _KEYS[name] for name in ("otel-genai", "chatgpt-export", "markdown", "html")},
+    "atif": frozenset(),
+}
 
 # Coding agents: what one is handed is said in the words of its own tools.
 _AGENTS = frozenset({"claude-code", "codex", "gemini-cli", "sage", "pi"})
@@ -80,7 +84,10 @@ _AGENTS = frozenset({"claude-code", "codex", "gemini-cli", "sage", "pi"})
 
 def _may_fit(name: str, document: Any) -> bool:
     keys = _KEYS.get(name)
-    return keys is None or type(document) is not dict or not keys.isdisjoint(document)
+    if type(document) is not dict:
+        keys = _ITEM_KEYS.get(name)
+        document = document[0] if type(document) is list and document else {}
+    return keys is None or (type(document) is dict and not keys.isdisjoint(document))
 
 
 def names() -> list[str]:
@@ -142,7 +149,7 @@ def _parse(data: Any, format: str | None) -> tuple[Any, bool]:
     try:
         return exact_json.decode_noting(raw)
     except Unreadable:
-        if format is None and any(get(name).text and get(name).fits(raw) for name in _MODULES):
+        if format is None and any(_may_fit(name, raw) and get(name).text and get(name).fits(raw) for name in _MODULES):
             return raw, True
         raise
 

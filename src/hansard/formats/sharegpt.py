@@ -4,7 +4,7 @@
     user, assistant, system           human, gpt, system; user, assistant, bot ... are other spellings
     system, the first one             the field `system`, if it stood there
     tool-call                         function_call: a string of JSON with name and arguments; several are a list
-    tool-result                       observation
+    tool-result                       observation: there are no ids, it answers the first call that waits
     event, raw(sharegpt)              a record that is none of these, word for word
 
 A record is a message: one canonical message of text and calls becomes several records. `tools`, pictures and all other
@@ -43,7 +43,8 @@ _LISTS = ("conversations", "items")
 # -- records -------------------------------------------------------------------------------------------------------
 
 
-def _read_record(record: Any, path: str) -> Message:
+def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
+    """A record; `waiting` are the names of calls that have no observation yet."""
     if type(record) is not dict:
         raise Unreadable("a message expected", path)
     rest, marks = dict(record), {}
@@ -60,12 +61,14 @@ def _read_record(record: Any, path: str) -> Message:
         marks["keys"] = list(keys)
     extra = pack(NAME, rest, marks)
     if kind == "result":
-        return Message(role="tool", parts=[ToolResultPart(output=text)], extra=extra)
+        name = waiting.pop(0) if waiting else UNSET
+        return Message(role="tool", parts=[ToolResultPart(tool_name=name, output=text)], extra=extra)
     if kind != "call":
         return Message(role=kind, parts=[TextPart(text=text)], extra=extra)
     calls = _read_calls(text)
     if calls is None:
         return _raw(record)
+    waiting[:] = [call.tool_name for call in calls]
     if _write_calls(calls) != text:
         marks["value"] = text
     return Message(role="assistant", parts=[*calls], extra=pack(NAME, rest, marks))
@@ -164,7 +167,8 @@ def read(document: Any) -> Conversation:
     if type(body.get("system")) is str:
         extra = {NAME: {MARKS: {"at": "system"}}}
         messages.append(Message(role="system", parts=[TextPart(text=body.pop("system"))], extra=extra))
-    messages += [_read_record(record, f"$.{key}[{i}]") for i, record in enumerate(records)]
+    waiting: list[Any] = []
+    messages += [_read_record(record, f"$.{key}[{i}]", waiting) for i, record in enumerate(records)]
     own_id = take_maybe_str(body, "id")
     return Conversation(messages=messages, id=own_id, extra=pack(NAME, body, marks))
 

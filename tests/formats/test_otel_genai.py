@@ -1,0 +1,77 @@
+"""Spans: the one that saw most gives the messages, the others the facts; every document comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import Unreadable
+from hansard.model import Conversation, Message, ModelRef, TextPart, Usage
+from tests.conftest import GOLDEN
+
+
+def golden(name: str) -> Conversation:
+    return formats.read((GOLDEN / "otel-genai" / f"{name}.json").read_bytes())
+
+
+def attributes(document: Any) -> dict[str, Any]:
+    (span,) = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    return {item["key"]: next(iter(item["value"].values())) for item in span["attributes"]}
+
+
+def test_an_agents_spans_are_one_conversation() -> None:
+    conversation = golden("an_agent_with_tools")
+    assert [message.role for message in conversation.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    called, answer = conversation.messages[2], conversation.messages[4]
+    assert called.finish_reason == "tool_call"
+    assert called.usage == Usage(input_tokens=97, output_tokens=20)
+    assert answer.usage == Usage(input_tokens=130, output_tokens=18)
+    assert answer.model == ModelRef(provider="openai", name="model-x-2026", response_id="resp_130")
+    assert answer.created_at == "2026-07-16T01:15:48.000000001Z"
+    assert conversation.id == "conv-7"
+
+
+def test_a_changed_word_changes_every_span_that_repeats_it() -> None:
+    conversation = golden("an_agent_with_tools")
+    asked = replace(conversation.messages[1], parts=[TextPart(text="Weather in Rome?")])
+    messages = [conversation.messages[0], asked, *conversation.messages[2:]]
+    text = formats.write(replace(conversation, messages=messages), "otel-genai").json.decode()
+    assert "Weather in Paris?" not in text
+    assert text.count("Weather in Rome?") == 3
+
+
+def test_a_new_turn_is_not_left_out() -> None:
+    conversation = golden("one_span")
+    more = replace(
+        conversation, messages=[*conversation.messages, Message(role="user", parts=[TextPart(text="Thanks")])]
+    )
+    said = attributes(formats.write(more, "otel-genai").data)
+    assert json.loads(said["gen_ai.input.messages"])[-1]["parts"] == [{"type": "text", "content": "Thanks"}]
+
+
+def test_a_span_of_ours_has_what_the_conventions_ask_for() -> None:
+    messages = [
+        Message(role="system", parts=[TextPart(text="Be brief.")]),
+        Message(role="user", parts=[TextPart(text="hi")]),
+        Message(role="assistant", parts=[TextPart(text="ho")], model=ModelRef(name="m"), usage=Usage(output_tokens=1)),
+    ]
+    document = formats.write(Conversation(messages=messages, id="c"), "otel-genai").data
+    (span,) = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert len(bytes.fromhex(span["traceId"])) == 16
+    assert len(bytes.fromhex(span["spanId"])) == 8
+    said = attributes(document)
+    assert said["gen_ai.operation.name"] == "chat"
+    assert said["gen_ai.usage.output_tokens"] == "1"
+    assert json.loads(said["gen_ai.system_instructions"]) == [{"type": "text", "content": "Be brief."}]
+    assert json.loads(said["gen_ai.output.messages"])[0]["finish_reason"] == "stop"
+    again = formats.write(Conversation(messages=messages, id="c"), "otel-genai").data
+    assert again == document, "the same words, the same ids"
+
+
+def test_spans_without_messages_are_refused_by_name() -> None:
+    with pytest.raises(Unreadable, match=r"gen_ai\.input\.messages"):
+        formats.read({"attributes": {"gen_ai.operation.name": "chat"}}, "otel-genai")
