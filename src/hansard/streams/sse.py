@@ -15,6 +15,7 @@ from msgspec import Struct
 
 _BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"[A-Za-z][\w-]*:")
+_MANY = 4  # pieces of one line: it is long
 _SHOWN = 200  # bytes of stray lines that are kept
 
 
@@ -55,7 +56,9 @@ class SSEReader:
             self._tail.append(data)
             self.rests = False
             return []
-        buffer = b"".join([*self._tail, data])
+        if len(self._tail) > _MANY and b"\r" not in data and not self._held():
+            data = self._end_line(data)
+        buffer = b"".join([*self._tail, data]) if self._tail else data
         self._tail = []
         if not self._begun:
             if len(buffer) < 3 and _BOM.startswith(buffer):
@@ -81,6 +84,16 @@ class SSEReader:
     def framed(self, source: bytes, kind: str) -> bytes | None:
         """The pattern of an event with the lines around its data."""
         return b"(?:event: ?" + re.escape(kind.encode()) + rb"\r?\n)?data: ?" + source + rb"\r?\n\r?\n"
+
+    def _end_line(self, data: bytes) -> bytes:
+        """Finish a long line of data without a copy of it: its own bytes are the event's. Gives the bytes behind it."""
+        first, *others = self._tail
+        if not self._begun or not first.startswith(b"data: "):
+            return data
+        rest, _, data = data.partition(b"\n")
+        self._tail = []
+        self._data.append(b"".join([first[6:], *others, rest]))
+        return data
 
     def _held(self) -> bool:
         return bool(self._tail) and self._tail[-1].endswith(b"\r")
