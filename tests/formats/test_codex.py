@@ -13,8 +13,10 @@ from hansard import formats
 from hansard.formats.session_file import Report
 from hansard.model import (
     Binding,
+    CompactionPart,
     Context,
     Conversation,
+    FilePart,
     Message,
     ModelRef,
     ReasoningPart,
@@ -173,3 +175,18 @@ def test_a_session_for_codex_has_what_it_lists_and_resumes() -> None:
     assert len(written[0]["payload"]["id"]) == 36
     again = formats.read(formats.write(conversation, "codex").json, "codex")
     assert [message.parts for message in again.messages[:2]] == [m.parts for m in conversation.messages[:2]]
+
+
+def test_a_file_that_is_no_image_does_not_cost_a_result() -> None:
+    content = [TextPart(text="a page"), FilePart(data="aGk=", media_type="application/pdf")]
+    result = ToolResultPart(tool_call_id="c1", tool_name="x", content=list(content))
+    written = formats.write(Conversation(messages=[Message(role="tool", parts=[result])]), "codex")
+    assert json.loads(written.json.splitlines()[-1])["payload"]["output"] == [{"type": "input_text", "text": "a page"}]
+    assert any(loss.path == "$.messages[0].parts[0].content" for loss in written.losses)
+
+
+def test_what_stands_in_for_the_past_is_written_as_that() -> None:
+    summary = CompactionPart(text="All went well.")
+    conversation = Conversation(messages=[Message(role="user", parts=[summary])])
+    assert records(conversation)[-1]["payload"] == {"message": "All went well."}
+    assert formats.read(formats.write(conversation, "codex").json, "codex").messages[0].parts == [summary]

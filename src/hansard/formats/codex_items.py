@@ -59,7 +59,7 @@ def write_said(role: str, parts: list[Any]) -> Fields | None:
 
 def _block(part: Any) -> Fields | None:
     """Codex knows text and images with an address or data; a block of another kind would cost the whole record."""
-    if type(part) is TextPart:
+    if type(part) is TextPart or (type(part) is CompactionPart and part.text is not UNSET):
         return {"type": "input_text", "text": part.text}
     if type(part) is RawPart:
         return part.value if part.format == RESPONSES and type(part.value) is dict else None
@@ -117,7 +117,7 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
         return "tool", parts
     elif kind == "ghost_snapshot":
         return "event", [RawPart(format=RESPONSES, value=item)]
-    elif kind in _COMPACTIONS:
+    elif kind in _COMPACTIONS and type(item.get("encrypted_content")) is str:
         item = {**item, "type": "compaction"}
     role, parts = read_item(item, calls)
     if role == "tool" and type(item.get("call_id")) is str:
@@ -161,9 +161,15 @@ def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
             _write_others(others, role, calls, out)
             if part.text:
                 out.append({"event": "agent_reasoning", "text": part.text})
+        elif kind is CompactionPart and (part.encrypted is UNSET or is_foreign(part)):
+            _write_others(others, role, calls, out)
+            if part.text is not UNSET and role == "assistant":
+                out.append(_write_answer_text(TextPart(text=part.text)))
         elif kind is ToolCallPart and part.provider_executed is not True and part.input_text is UNSET:
             others.append(_spelled(part))
-        elif not (kind is CompactionPart and is_foreign(part)):
+        elif kind is ToolResultPart and part.content is not UNSET:
+            others.append(replace(part, content=[inner for inner in part.content if _block(inner) is not None]))
+        else:
             others.append(part)
     _write_others(others, role, calls, out)
     return out
