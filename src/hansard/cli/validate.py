@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.cli.documents import load, naming, save
@@ -16,10 +17,13 @@ from hansard.model import exact_json
 @click.option("--for", "provider", metavar="PROVIDER", help="Also check the rules of this provider's format.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as a JSON array.")
 def command(source: str, from_: str | None, provider: str | None, as_json: bool) -> int:
-    """Check the conversation in SRC; exit 1 when there are errors."""
+    """Check the conversations in SRC; exit 1 when there are errors."""
     data = load(source)
     with naming(source):
-        findings = validate(formats.read(data, from_), provider)
+        every = [validate(conversation, provider) for conversation in formats.read_all(data, from_)]
+    findings = every[0] if len(every) == 1 else []
+    if len(every) > 1:
+        findings = [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
         save(exact_json.encode(findings) + b"\n", None)
