@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.ledgers import database, ledger, postgres, reopened, url
+
+__all__ = ["database", "ledger", "postgres", "reopened", "url"]
+
 settings.register_profile(
     "default",
     max_examples=60,

@@ -17,10 +17,9 @@ import apsw
 
 from hansard.errors import ForkedHandle, HansardError, StorageError
 from hansard.store.driver import Job, Row, statements
-from hansard.store.migrations import missing
+from hansard.store.sqlite_schema import migrate, recognise
 
 T = TypeVar("T")
-APPLICATION_ID = 0x48616E73  # "Hans"
 _OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
 _BATCH = 512
 _WAIT = 30_000
@@ -88,13 +87,14 @@ class SqliteDriver:
     dialect = "sqlite"
     single = False
 
-    def __init__(self, path: str, *, tenant: str = "", durability: str = "full") -> None:
+    def __init__(self, path: str, *, tenant: str = "", durability: str = "full", vfs: str | None = None) -> None:
         if apsw.SQLITE_VERSION_NUMBER < _OLDEST:
             raise StorageError(f"SQLite {apsw.sqlite_lib_version()} can corrupt a WAL; pip install 'apsw>=3.51.3'")
         if durability not in ("full", "relaxed"):
             raise StorageError(f"no durability {durability!r}; there are full and relaxed")
         self.path = path if path == ":memory:" else os.path.abspath(path)
         self.memory = path == ":memory:"
+        self._vfs = vfs
         self._synchronous = "full" if durability == "full" else "normal"
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -108,10 +108,11 @@ class SqliteDriver:
         try:
             if not self.memory:
                 self._create()
+                recognise(self.path, vfs)
             self._writer = self._connect()
-            self._migrate()
+            self.migrated = migrate(self._writer, self.path)
             self.tenant = self._tenant(tenant)
-        except apsw.Error as error:
+        except BaseException as error:
             self._release()
             raise _translated(error, self.path) from None
 
@@ -262,7 +263,7 @@ class SqliteDriver:
             self._inode = key
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(self.path)
+        connection = apsw.Connection(self.path, vfs=self._vfs)
         connection.set_busy_timeout(_WAIT)
         for _ in range(100):
             try:
@@ -279,37 +280,6 @@ class SqliteDriver:
         if level < (2 if self._synchronous == "full" else 1):
             raise StorageError(f"{self.path}: SQLite does not sync as it was told to; this ledger would not be durable")
         return connection
-
-    def _migrate(self) -> None:
-        connection = self._writer
-        ((mark,),) = connection.execute("pragma application_id").fetchall()
-        ((tables,),) = connection.execute("select count(*) from sqlite_schema").fetchall()
-        if tables and mark != APPLICATION_ID:
-            raise StorageError(f"{self.path}: is a SQLite file, but not a ledger; name another one")
-        known = "select count(*) from sqlite_schema where name = 'schema_migration'"
-
-        def applied() -> list[tuple[int, str]]:
-            if not connection.execute(known).fetchall()[0][0]:
-                return []
-            rows: list[Any] = connection.execute("select number, checksum from schema_migration").fetchall()
-            return rows
-
-        if not missing("sqlite", applied(), self.path):
-            return
-        connection.execute("begin immediate")
-        try:
-            connection.execute(f"pragma application_id = {APPLICATION_ID}")
-            connection.execute(
-                "create table if not exists schema_migration (number integer primary key, checksum text not null)"
-            )
-            for migration in missing("sqlite", applied(), self.path):
-                connection.execute(migration.text)
-                connection.execute("insert into schema_migration values (?, ?)", (migration.number, migration.checksum))
-            connection.execute("commit")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
 
     def _tenant(self, name: str) -> int:
         found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
@@ -376,7 +346,14 @@ class SqliteDriver:
 
     def problems(self) -> list[str]:
         """What SQLite's own check finds wrong with the file."""
-        rows = self.read(lambda tx: tx.all("integrity"))
+        if self.memory:
+            rows = self.read(lambda tx: tx.all("integrity"))
+        else:  # a new connection: an older one may take what it remembers of the search index for the truth
+            connection = self._translating(self._connect)
+            try:
+                rows = self._translating(lambda: self._snapshot(connection, lambda tx: tx.all("integrity")))
+            finally:
+                connection.close()
         return [str(text) for (text,) in rows if text != "ok"]
 
     def size(self) -> int:
