@@ -76,7 +76,7 @@ def the_general_way() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pydantic_messages, "_REQUEST", nothing_found)
         patch.setattr(pydantic_messages.Reading, "fields_of", never_found)
-        patch.setattr(pydantic_usage, "_NOTHING", b"")
+        patch.setattr(pydantic_usage, "NOTHING", b"")
         for dialect in (*DIALECTS.values(), DIALECT):
             patch.setattr(dialect, "usual", dict.fromkeys(dialect.usual, never))
         yield

@@ -77,19 +77,39 @@ def test_broken_documents_are_read_the_same_either_way(name: str, data: st.DataO
     assert_same_either_way(exact_json.encode(document), name)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_usual_conversation_is_decoded_to_typed_records(name: str) -> None:
+def usual_document(name: str) -> bytes:
+    """A question, a call, its result and an answer, as the format writes them."""
     asked = Message(role="user", parts=[TextPart(text="hi")])
     call = ToolCallPart(tool_call_id="c1", tool_name="t", input={"a": 1.5, "b": 10**30})
     called = Message(role="assistant", parts=[TextPart(text="wait"), call])
     result = ToolResultPart(tool_call_id="c1", tool_name="t", output="x", is_error=False)
     answered = Message(role="assistant", parts=[TextPart(text="done")])
     messages = [asked, called, Message(role="tool", parts=[result]), answered]
-    raw = formats.write(Conversation(messages=messages), name).json
+    return formats.write(Conversation(messages=messages), name).json
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_usual_conversation_is_decoded_to_typed_records(name: str) -> None:
     decode = formats.get(name).usual
     assert decode is not None
-    assert decode(raw) is not None
-    assert_same_either_way(raw, name)
+    assert decode(usual_document(name)) is not None
+    assert_same_either_way(usual_document(name), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_one_field_that_is_gone_odd_or_new_is_read_the_same_either_way(name: str) -> None:
+    seen = {key for raw in DOCUMENTS[name] for one in objects_in(exact_json.decode(raw)) for key in one}
+    document = exact_json.decode(usual_document(name))
+    for one in objects_in(document):
+        before = dict(one)
+        for key in sorted(seen):
+            for value in (UNSET, None, "x", "2026-03-01T09:00:00Z", False, ["x"], {"x": 1}):
+                one.update({key: value})
+                if value is UNSET:
+                    del one[key]
+                assert_same_either_way(exact_json.encode(document), name)
+                one.clear()
+                one.update(before)
 
 
 @pytest.mark.parametrize("name", NAMES)

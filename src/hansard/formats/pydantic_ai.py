@@ -19,6 +19,7 @@ would refuse.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -28,10 +29,11 @@ from hansard.formats.contract import Format, Target
 from hansard.formats.pydantic_messages import Reading, Writing
 from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
 from hansard.formats.residue import pack, unpack
+from hansard.formats.usual import Record
 from hansard.model.conversation import Conversation
 
 
-def _profile_of(records: list[Any]) -> str:
+def _profile_of(records: Iterable[Any]) -> str:
     """The release that wrote a document: 2.62 when a field of 2.66 is missing wherever it could be."""
     tells = False
     for record in records:
@@ -68,6 +70,8 @@ def read(document: Any) -> Conversation:
     """A list of requests and responses."""
     if type(document) is not list:
         raise Unreadable("a list of messages expected")
+    if document and isinstance(document[0], Record):
+        return _read_typed(document)
     profile, conversation_id = _profile_of(document), _conversation_of(document)
     reading = Reading(DIALECTS[profile], conversation_id)
     for i, record in enumerate(document):
@@ -85,8 +89,37 @@ def read(document: Any) -> Conversation:
             raise Unreadable("no kind; it is request or response", f"$[{i}].kind")
         else:
             raise Unreadable("a message expected", f"$[{i}]")
+    return _read_whole(reading, profile)
+
+
+def _read_whole(reading: Reading, profile: str) -> Conversation:
     marks = {} if profile == NEWEST else {"profile": profile}
-    return Conversation(messages=reading.out, id=conversation_id, extra=pack(NAME, {}, marks))
+    return Conversation(messages=reading.out, id=reading.conversation_id, extra=pack(NAME, {}, marks))
+
+
+def _read_typed(records: list[Any]) -> Conversation:
+    from hansard.formats.pydantic_usual import Usual, conversation_of, glimpse, plain_of
+
+    profile = _profile_of(map(glimpse, records))
+    reading = Reading(DIALECTS[profile], conversation_of(records))
+    usual = Usual(reading)
+    for record in records:
+        if usual.read(record):
+            continue
+        if record.kind == "request":
+            reading.read_request(plain_of(record))
+        elif record.kind == "response":
+            reading.read_response(plain_of(record))
+        else:
+            reading.read_other(plain_of(record))
+    return _read_whole(reading, profile)
+
+
+def usual(raw: bytes) -> Any:
+    """The list as typed records."""
+    from hansard.formats.pydantic_usual import decode
+
+    return decode(raw)
 
 
 def write(conversation: Conversation, target: Target) -> list[Any]:
@@ -116,6 +149,7 @@ FORMAT = Format(
     fits=fits,
     profiles=("2.62", "2.66"),
     binds=True,
+    usual=usual,
     why={
         "finishReason": "Pydantic AI refuses a history with a finish reason it does not know",
         "agentId": "Pydantic AI messages do not say which agent they are of",

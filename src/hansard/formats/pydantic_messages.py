@@ -23,7 +23,7 @@ from hansard.model.conversation import Conversation, Message, ModelRef
 from hansard.model.parts import RawPart
 
 _NO_MODEL = ModelRef()
-_BEFORE = ("system", "developer")
+BEFORE = ("system", "developer")
 _FINISH = ("stop", "length", "content_filter", "tool_call", "error")
 _STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
 _NATIVE_STATES = {state: native for native, state in _STATES.items()}
@@ -34,7 +34,7 @@ _NATIVE_STATES = {state: native for native, state in _STATES.items()}
 
 _REQUEST = itemgetter("parts", "timestamp", "state", "conversation_id", "run_id", "metadata", "instructions")
 _RESPONSE = ("parts", "usage", "state", "conversation_id")
-_SAID = ("run_id", "metadata", "finish_reason", "model_name", "provider_name", "provider_response_id")
+SAID = ("run_id", "metadata", "finish_reason", "model_name", "provider_name", "provider_response_id")
 
 
 class Reading:
@@ -45,10 +45,10 @@ class Reading:
         self.given_id = None if conversation_id is UNSET else conversation_id
         self.around = Around(dialect)
         self.out: list[Message] = []
-        self.others = [key for key in dialect.defaults["response"] if key not in _RESPONSE and key not in _SAID]
-        self.nothing = (None,) * (len(_SAID) + len(self.others))
+        self.others = [key for key in dialect.defaults["response"] if key not in _RESPONSE and key not in SAID]
+        self.nothing = (None,) * (len(SAID) + len(self.others))
         self.count = len(_RESPONSE) + len(self.nothing) + 1
-        self.response = itemgetter(*_RESPONSE, *_SAID, *self.others)
+        self.response = itemgetter(*_RESPONSE, *SAID, *self.others)
 
     def read_request(self, record: dict[str, Any]) -> None:
         """One request becomes a message for each role in it, in order."""
@@ -67,12 +67,12 @@ class Reading:
         around.sent = sent if sent is not None and takes_time(sent) else UNSET
         rest = {} if instructions is None else {"instructions": instructions}
         alone = read_alone(blocks[0], around) if len(blocks) == 1 else None
-        if alone is None or (self.out and self.out[-1].role in _BEFORE):
+        if alone is None or (self.out and self.out[-1].role in BEFORE):
             runs = read_request(blocks, around)
-            _settle_sent(sent, runs[0].at, rest)
+            settle_sent(sent, runs[0].at, rest)
             return self.add_runs(runs, rest, {}, run_id, UNSET, UNSET)
         role, part = alone
-        _settle_sent(sent, around.at, rest)
+        settle_sent(sent, around.at, rest)
         extra: Any = {NAME: rest} if rest else UNSET
         self.out.append(Message(role=role, parts=[part], created_at=around.at, run_id=run_id, extra=extra))
 
@@ -89,7 +89,7 @@ class Reading:
         if sent is UNSET:
             lacks(marks, "timestamp")
         else:
-            _settle_sent(sent, runs[0].at, record)
+            settle_sent(sent, runs[0].at, record)
         run_id = take_maybe_str(record, "run_id")
         state, metadata = _take_state(record), _take_metadata(record)
         self.take_conversation(record, marks)
@@ -228,7 +228,7 @@ def _or_unset(value: Any) -> Any:
     return UNSET if value is None else value
 
 
-def _settle_sent(sent: Any, at: str | UnsetType, rest: dict[str, Any]) -> None:
+def settle_sent(sent: Any, at: str | UnsetType, rest: dict[str, Any]) -> None:
     """The time of a request is residue when it is not that of its first part."""
     if sent != (None if at is UNSET else at):
         rest["timestamp"] = sent
@@ -254,7 +254,7 @@ def _shares_request(before: Message | None, message: Message) -> bool:
     """Is the message, when nothing says otherwise, part of the same request as the one before it?"""
     return (
         before is not None
-        and before.role in _BEFORE
+        and before.role in BEFORE
         and message.role == "user"
         and before.run_id == message.run_id
         and message.metadata is UNSET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import encode
 
 from hansard.formats.pydantic_dialect import filled, is_absent, settle
@@ -31,14 +31,14 @@ _USAGE = {
     "details": {},
     "cost": None,
 }
-_NOTHING = encode(_USAGE)
+NOTHING = Raw(encode(_USAGE))
 _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_tokens"}
 
 
 def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
     """Usage with nothing but zeros says nothing. Input counts what was cached, as ours does."""
     try:
-        if encode(value) == _NOTHING:  # False and 0.0 are equal to 0 as values, not as words
+        if Raw(encode(value)) == NOTHING:  # False and 0.0 are equal to 0 as values, not as words
             return UNSET
     except (OverflowError, ValueError, RecursionError):
         pass
