@@ -41,6 +41,7 @@ class Driver(Protocol):
     dialect: str
     single: bool
     tenant: int
+    migrated: list[str]  # what was applied when it was opened
 
     def read(self, job: Job[T]) -> T: ...
 
@@ -78,7 +79,9 @@ def statements(dialect: str) -> dict[str, str]:
     """The named statements of a dialect: the common ones, and its own in their place."""
     found: dict[str, str] = {}
     folder = files("hansard.store") / "sql"
-    for source in [place / name for place in (folder, folder / dialect) for name in ("queries.sql", "upkeep.sql")]:
+    for source in [
+        place / name for place in (folder, folder / dialect) for name in ("queries.sql", "search.sql", "upkeep.sql")
+    ]:
         _, *pieces = _HEADING.split(source.read_text("utf-8"))
         for name, text in zip(pieces[::2], pieces[1::2], strict=True):
             found[name] = _INCLUDED.sub(lambda match: found[match[1]], text.strip())

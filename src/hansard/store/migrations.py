@@ -29,6 +29,8 @@ def migrations(dialect: str) -> list[Migration]:
 def missing(dialect: str, applied: list[tuple[int, str]], where: str) -> list[Migration]:
     """What is still to be applied to a ledger that has these (number, checksum)."""
     known = migrations(dialect)
+    if any(type(number) is not int or type(text) is not str for number, text in applied):
+        raise StorageError(f"{where}: its list of migrations is damaged; way out: restore a backup")
     newest = max((number for number, _ in applied), default=0)
     if newest > known[-1].number:
         raise SchemaTooNew(

@@ -210,6 +210,7 @@ class PostgresDriver:
                 return []
             return connection.execute("select number, checksum from schema_migration").fetchall()
 
+        self.migrated: list[str] = []
         if not missing("postgres", applied(), self._where):
             return
         with connection.transaction():
@@ -217,11 +218,13 @@ class PostgresDriver:
             connection.execute(
                 "create table if not exists schema_migration (number int primary key, checksum text not null)"
             )
-            for migration in missing("postgres", applied(), self._where):
+            done = missing("postgres", applied(), self._where)
+            for migration in done:
                 connection.execute(migration.text.encode())
                 connection.execute(
                     "insert into schema_migration values (%s, %s)", (migration.number, migration.checksum)
                 )
+        self.migrated = [migration.name for migration in done]
 
     def _tenant(self, connection: psycopg.Connection[Any], name: str) -> int:
         row = connection.execute("select tenant from tenant where name = %s", (name,)).fetchone()

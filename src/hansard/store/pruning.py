@@ -148,8 +148,8 @@ def _bury(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> int:
     lost = {number for number in lost if not tx.one("run_speaks", thread=thread.thread, run=number)}
     count = 0
     for run in runs_of(tx, thread).values():
-        gone = run.run in lost and run.status != "active"
         fork = _standing(tx, thread, outline, dead, (run.fork_seg, run.fork_depth))
+        gone = run.status != "active" and (run.run in lost or fork is not None)
         base = _standing(tx, thread, outline, dead, (run.base_seg, run.base_depth))
         tip = _standing(tx, thread, outline, dead, (run.seg, run.depth))
         moved = (fork, base, tip) != (None, None, None)
@@ -162,6 +162,7 @@ def _bury(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> int:
             status = "superseded" if run.status == "committed" else run.status
             run = run._replace(staged=0).saying(replace(run.value, status=status, pending=UNSET))
             tx.run("delete_chunks", thread=thread.thread, run=run.run)
+        run.save(tx, thread.thread)  # first: of runs in force only one may stand at a fork point
         tx.run(
             "place_run",
             thread=thread.thread,
@@ -171,7 +172,6 @@ def _bury(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> int:
             base_seg=base.seg if base else run.base_seg,
             base_depth=base.depth if base else run.base_depth,
         )
-        run.save(tx, thread.thread)
     return count
 
 

@@ -238,7 +238,7 @@ class SqliteDriver:
     def _translating(self, action: Callable[[], T]) -> T:
         try:
             return action()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise _translated(error, self.path) from None
 
     # -- the file --------------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ def _translated(error: BaseException, path: str) -> BaseException:
         return StorageError(f"{path}: somebody else has been writing for {_WAIT // 1000} s; try again")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
         return StorageError(f"{path}: cannot be written ({error}); check its permissions and its folder's")
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, apsw.CorruptError | UnicodeDecodeError):
         return StorageError(f"{path}: the file is damaged ({error}); run `hansard verify`, restore a backup")
     if isinstance(error, apsw.Error):
         return StorageError(f"{path}: {type(error).__name__}: {error}; what was acknowledged is safe, try again")

@@ -33,7 +33,7 @@ def verify(driver: Driver, progress: Callable[[int, int], None] | None) -> list[
         while True:
             numbers = driver.read(lambda tx: tx.all("thread_numbers", after=last, limit=_BATCH))  # noqa: B023
             for (number,) in numbers:
-                found += driver.read(lambda tx: _Thread(tx, number).problems())  # noqa: B023
+                found += driver.read(lambda tx: _thread_problems(tx, number))  # noqa: B023
                 done += driver.read(lambda tx: tx.all("count_messages_of", thread=number))[0][0]  # noqa: B023
                 if progress is not None:
                     progress(min(done, total), total)
@@ -47,37 +47,49 @@ def verify(driver: Driver, progress: Callable[[int, int], None] | None) -> list[
     return found
 
 
+def _thread_problems(tx: Tx, number: int) -> list[Problem]:
+    """What is wrong with a thread; damage may be of any kind, a number where text should be too."""
+    thread = _Thread(tx, number)
+    try:
+        return thread.problems()
+    except (TypeError, ValueError, LookupError) as error:
+        thread.note(f"cannot be read: {error!r}", f"thread {number}")
+        return thread.found
+
+
 class _Thread:
     def __init__(self, tx: Tx, number: int) -> None:
-        self.tx = tx
-        row = tx.one("thread_by_number", thread=number)
-        self.row = ThreadRow(*row) if row is not None else None
+        self.tx, self.number = tx, number
+        self.row: ThreadRow | None = None
         self.found: list[Problem] = []
         self.ends: dict[int, Place] = {}
         self.count = 0
         self.segments: dict[int, tuple[int, int]] = {}
-        self.uses = {bytes(name) for (name,) in tx.all("uses", thread=number)}
-        self.runs = [RunRow(*values) for values in tx.all("runs", thread=number)]
-        self.numbers = {run.run for run in self.runs}
+        self.uses: set[bytes] = set()
+        self.numbers: set[int] = set()
 
     def note(self, what: str, where: str, message: str | None = None, n: int | None = None) -> None:
         key = unsafe(self.row.id) if self.row is not None else None
         self.found.append(Problem(what=what, where=where, thread_id=key, message_id=unsafe(message), n=n))
 
     def problems(self) -> list[Problem]:
-        row = self.row
-        if row is None:  # forgotten altogether since the list was made
+        found = self.tx.one("thread_by_number", thread=self.number)
+        if found is None:
             return []
+        row = self.row = ThreadRow(*found)
         if row.forgotten_at is not None:
             for table in ("messages", "runs", "snapshots"):
                 if self.tx.one(f"any_{table}", thread=row.thread):
                     self.note(f"it was forgotten, but there are {table} left", "thread")
             return self.found
+        runs = [RunRow(*values) for values in self.tx.all("runs", thread=row.thread)]
+        self.numbers = {run.run for run in runs}
+        self.uses = {bytes(name) for (name,) in self.tx.all("uses", thread=row.thread)}
         self._check_segments(row)
         for seg in [0, *sorted(self.segments)]:
             self._check_chain(row, seg)
         self._check_thread(row)
-        for run in self.runs:
+        for run in runs:
             self._check_run(row, run)
         for n, _, body in self.tx.all("snapshots", thread=row.thread):
             self._decoded(f"snapshot {n}", lambda: native.decode_own(Snapshot, bodies.unsealed(body)))  # noqa: B023
