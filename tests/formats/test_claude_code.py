@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from hansard.model import Conversation, Message, TextPart, native
 from hansard.model.tree import active_path, parents
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
-from tests.strategies import plain_conversations
+from tests.strategies import conversations, plain_conversations
 
 NAME = "claude-code"
 FILES = sorted((GOLDEN / NAME).glob("*.jsonl"))
@@ -129,6 +130,13 @@ def test_a_compaction_joins_what_was_before_it() -> None:
     boundary = conversation.messages[2]
     assert boundary.role == "event"
     assert boundary.parent_message_id == conversation.messages[1].id
+
+
+def test_what_follows_messages_that_a_compaction_preserved_follows_its_summary() -> None:
+    conversation = golden("compaction_that_preserves")
+    assert forks(conversation) == []
+    assert [said(message) for message in conversation.messages][-2:] == ["After the compaction.", "Here."]
+    assert len(active_path(conversation)) == len(conversation.messages) == 8
 
 
 def test_a_sidechain_hangs_on_the_message_that_called_for_it() -> None:
@@ -322,3 +330,28 @@ def test_very_many_names_are_kept_small_and_found_again(names: list[str | None])
     assert [kept[i] for i in range(len(names))] == names
     for name in filter(None, names):
         assert numbers.get(name) == len(names) - 1 - names[::-1].index(name)
+
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+LINE = {"type", "uuid", "parentUuid", "sessionId", "timestamp", "version", "cwd", "isSidechain", "userType"}
+ANSWER = {"model", "id", "type", "role", "content", "stop_reason", "stop_sequence", "usage"}
+
+
+@given(conversation=conversations)
+def test_what_is_written_has_all_that_claude_code_asks_of_a_session(conversation: Conversation) -> None:
+    """So that it can be resumed: whole envelopes, UUIDs, and parents that are there."""
+    known: set[Any] = {None}
+    for record in records(formats.write(conversation, NAME).json):
+        assert UUID.fullmatch(record["sessionId"])
+        if record["type"] in ("custom-title", "last-prompt"):
+            continue
+        assert record.keys() >= LINE
+        assert UUID.fullmatch(record["uuid"])
+        assert re.fullmatch(r"\d+\.\d+\.\d+", record["version"])
+        assert type(record["isSidechain"]) is bool
+        assert record["parentUuid"] in known
+        known.add(record["uuid"])
+        if record["type"] == "assistant":
+            assert record["message"].keys() >= ANSWER
+            assert all(type(block) is dict for block in record["message"]["content"])
+            assert record["message"]["usage"]["input_tokens"] >= 0

@@ -34,7 +34,8 @@ def callers(conversation: Conversation) -> dict[str, str]:
                 assert message.metadata is not UNSET
                 called = [part.tool_call_id for part in above.parts if isinstance(part, ToolCallPart)]
                 assert message.metadata["toolCallId"] in called
-                calls[str(message.agent_id)] = message.metadata["toolCallId"]
+                if type(message.agent_id) is str:
+                    calls[message.agent_id] = message.metadata["toolCallId"]
     return calls
 
 

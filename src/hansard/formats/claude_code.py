@@ -27,9 +27,9 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.claude_code_parts import NAME, PROVIDER, legal_uuid
+from hansard.formats.claude_code_parts import NAME, PROVIDER, SNAPSHOT, legal_uuid, write_snapshot
 from hansard.formats.claude_code_reader import Reader
-from hansard.formats.claude_code_records import SNAPSHOT, Place, write_answer, write_event, write_snapshot, write_user
+from hansard.formats.claude_code_records import Place, write_answer, write_event, write_user
 from hansard.formats.contract import Format
 from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import unpack
@@ -58,9 +58,7 @@ class _Writing:
     def records(self, message: Message) -> list[dict[str, Any]]:
         """The records of one message."""
         parent = message.parent_message_id
-        line = (
-            self.before if parent is UNSET else None if parent is None else self.lines.get(parent, legal_uuid(parent))
-        )
+        line = self.before if parent is UNSET else self.lines.get(parent) if parent is not None else None
         place = Place(self.at, self.time, self.session, self.context)
         if message.role == "assistant":
             records = write_answer(message, place, line)
@@ -106,7 +104,8 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
     if type(conversation.head) is str and (already is None or already.head != conversation.head):
         default = next((one for one in reversed(conversation.messages) if one.sidechain is not True), None)
         if default is None or default.id != conversation.head:
-            yield {"type": "last-prompt", "leafUuid": legal_uuid(conversation.head), "sessionId": writing.session}
+            leaf = legal_uuid(conversation.head)
+            yield {"type": "last-prompt", "lastPrompt": "", "leafUuid": leaf, "sessionId": writing.session}
 
 
 def _join(held: dict[str, Any], more: dict[str, Any], writing: _Writing, message: Message) -> None:

@@ -5,7 +5,7 @@ residue of `anthropic`.
 
 Claude Code wants fields that other conversations do not have. They are made from what is there, never by chance, and
 known again by their look: UUIDs of version 8 (its own are of version 4), times that end in `+00:00` (its own end in
-`Z`), and versions `0.0.N`, where N says which fields were given (1 the place, 2 isSidechain, 4 the parent).
+`Z`), and versions `0.0.N`, where the bits of N say which of the fields that every record has were given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hansard.formats.anthropic_blocks import read_block, write_block
 from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
-from hansard.model.conversation import Context, Message, Thinking, Todo, Usage
+from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
 from hansard.model.parts import (
     Binding,
     CompactionPart,
@@ -35,6 +35,7 @@ from hansard.model.parts import (
 
 NAME = "claude-code"
 PROVIDER = "anthropic"
+SNAPSHOT = "file-history-snapshot"
 BLOCKS = "anthropic"
 EPOCH = "1970-01-01T00:00:00.000+00:00"
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -101,6 +102,37 @@ def write_todo(todo: Todo) -> dict[str, Any]:
     return {**out, **unpack(NAME, todo.extra)[0]}
 
 
+# -- snapshots -------------------------------------------------------------------------------------------------------
+
+
+def read_snapshot(record: dict[str, Any]) -> Snapshot:
+    rest = dict(record)
+    del rest["type"]
+    message_id = take_maybe_str(rest, "messageId")
+    fields: dict[str, Any] = {}
+    if type(rest.get("snapshot")) is dict:
+        held = dict(rest.pop("snapshot"))
+        if held.get("messageId") == message_id:
+            held.pop("messageId", None)
+        fields["created_at"] = take_maybe_str(held, "timestamp")
+        if type(held.get("trackedFileBackups")) is dict:
+            fields["backups"] = held.pop("trackedFileBackups")
+        if held:
+            rest["snapshot"] = held
+    if type(rest.get("isSnapshotUpdate")) is bool:
+        fields["update"] = rest.pop("isSnapshotUpdate")
+    return Snapshot(message_id=message_id, **fields, extra=pack(NAME, rest))
+
+
+def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    rest, _ = unpack(NAME, snapshot.extra)
+    held = rest.pop("snapshot", {})
+    inner = put({}, messageId=snapshot.message_id, trackedFileBackups=snapshot.backups, timestamp=snapshot.created_at)
+    out = put({"type": SNAPSHOT}, messageId=snapshot.message_id)
+    out["snapshot"] = {**inner, **held} if type(held) is dict else held
+    return {**put(out, isSnapshotUpdate=snapshot.update), **rest}
+
+
 # -- usage -----------------------------------------------------------------------------------------------------------
 
 
@@ -124,10 +156,10 @@ def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
 
 
 def write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
-    if usage is UNSET or usage.input_tokens is UNSET:
+    if usage is UNSET:
         return UNSET
     read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
-    out: dict[str, Any] = {"input_tokens": usage.input_tokens - (read or 0) - (wrote or 0)}
+    out: dict[str, Any] = {"input_tokens": max(0, (usage.input_tokens or 0) - (read or 0) - (wrote or 0))}
     put(out, cache_creation_input_tokens=wrote, cache_read_input_tokens=read, output_tokens=usage.output_tokens)
     return {**out, **unpack(NAME, usage.extra)[0]}
 
@@ -169,7 +201,7 @@ def _write_part(part: Any, role: str, at: int) -> Any:
     if kind is FilePart:
         return write_block(part) if _is_whole(part) else None
     if kind is RawPart:
-        return part.value if part.format == BLOCKS else None
+        return part.value if part.format == BLOCKS and type(part.value) is dict else None
     if kind is RefusalPart or (kind is CompactionPart and type(part.text) is str):
         return {"type": "text", "text": part.text}
     return None

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.claude_code_parts import SNAPSHOT, read_snapshot
 from hansard.formats.claude_code_records import (
-    SNAPSHOT,
     Answer,
     Place,
     read_envelope,
     read_event,
-    read_snapshot,
     read_user,
+    usage_is_made,
 )
 from hansard.formats.claude_code_tree import Tree
 from hansard.formats.made_ids import is_made, made_uuid
@@ -46,6 +46,7 @@ class Reader:
         self._tasks: dict[int, str] = {}
         self._last: dict[str | None, int] = {}  # the turn of the last line, of the main chain and every side chain
         self._prompts: dict[str | None, int] = {}  # the turn of the last prompt of each
+        self._preserved: dict[str, list[str]] = {}
         self._titles: dict[int, list[tuple[Any, str]]] = {}
         self._session: str | UnsetType = UNSET
         self._first, self._before, self._caveat, self._pointer = "", "", "", ""
@@ -123,7 +124,7 @@ class Reader:
         """A record outside the chain."""
         leaf = value.get("leafUuid")
         turn = self._tree.turns.get(leaf) if type(leaf) is str else None
-        if kind == "last-prompt" and turn is not None and value.keys() <= {"type", "leafUuid", "sessionId"}:
+        if kind == "last-prompt" and turn is not None and value.get("lastPrompt") == "":
             self._pointer = str(leaf)
             return
         value["uuid"] = made_uuid(kind, record.byte)
@@ -131,8 +132,11 @@ class Reader:
 
     def _add_line(self, value: dict[str, Any], kind: str, record: Record) -> None:
         uuid = value["uuid"]
-        if self._tree.turns.get(uuid) is not None:
+        if (known := self._tree.turns.get(uuid)) is not None:
             self._report(record, f"the record {uuid!r} is written twice; the first one counts")
+            later = self._tree.turns.get(str(value.get("parentUuid")))
+            if later is not None and later > known:
+                self._tree.turns[uuid] = later  # preserved by a compaction: what follows it follows that
             return
         self._first, self._pointer = self._first or uuid, ""
         side = value.get("agentId") or "" if value.get("isSidechain") is True else None
@@ -149,6 +153,15 @@ class Reader:
             self._add_user(value, body["content"], record, turn, side)
         else:
             self._add_event(value, record, turn, side)
+        if self._preserved and (moved := self._preserved.pop(uuid, None)) is not None:
+            self._move(moved, uuid)
+
+    def _move(self, preserved: list[str], anchor: str) -> None:
+        """What follows the messages that a compaction preserved follows its summary."""
+        turn = self._tree.turns.get(anchor)
+        for uuid in preserved:
+            if turn is not None and self._tree.turns.get(uuid) is not None:
+                self._tree.turns[uuid] = turn
 
     def _parent(self, value: dict[str, Any], side: str | None, record: Record) -> int | None:
         """The turn that a line follows; a line whose parent is not there follows the line before it."""
@@ -162,8 +175,8 @@ class Reader:
             return before
         turn = self._tree.turns.get(parent)
         if turn is None:
-            follows = "nothing is before it" if before is None else "it follows the line before it"
-            self._report(record, f"the parent {parent!r} of {value['uuid']!r} is not in the file; {follows}")
+            follows = "nothing does" if before is None else "it follows the line before it"
+            self._report(record, f"the parent {parent!r} of {value['uuid']!r} does not come before it; {follows}")
             return before
         return turn
 
@@ -183,6 +196,7 @@ class Reader:
             del rest["message"], rest["type"]
             fields, turn = self._placed(rest, turn, body.get("model") != _SYNTHETIC, side)
             answer = Answer(uuid, fields, rest, turn, end)
+            answer.no_usage = usage_is_made(value.get("version"))
             self._held.append((answer, 0))
             if type(message_id) is str:
                 self._open[message_id] = answer
@@ -233,6 +247,7 @@ class Reader:
         uuid, rest = value["uuid"], dict(value)
         if rest.get("subtype") == "compact_boundary" and turn is not None and value.get("parentUuid") is None:
             rest.pop("logicalParentUuid", None)
+            self._preserved |= _preserved(value.get("compactMetadata"))
         fields, turn = self._placed(rest, turn, False, side)
         self._held.append((read_event(fields, rest), record.byte + len(record.raw)))
         self._tree.turns[uuid] = self._last[side] = turn
@@ -268,6 +283,16 @@ class Reader:
 def _time(value: dict[str, Any], before: str | None) -> str | None:
     time = value.get("timestamp")
     return time if type(time) is str else before
+
+
+def _preserved(metadata: Any) -> dict[str, list[str]]:
+    """The lines that a compaction kept, under the line they stand behind now."""
+    kept = metadata.get("preservedMessages") or metadata.get("preservedSegment") if type(metadata) is dict else None
+    if type(kept) is not dict or type(kept.get("anchorUuid")) is not str:
+        return {}
+    listed = kept.get("uuids")
+    uuids: list[Any] = listed if type(listed) is list else [kept.get("headUuid"), kept.get("tailUuid")]
+    return {kept["anchorUuid"]: [uuid for uuid in uuids if type(uuid) is str]}
 
 
 def _words(content: list[Any]) -> str:

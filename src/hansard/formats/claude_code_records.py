@@ -27,13 +27,15 @@ from hansard.formats.claude_code_parts import (
 )
 from hansard.formats.made_ids import is_made, made_uuid
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.model.conversation import Context, Message, ModelRef, Snapshot
+from hansard.model.conversation import Context, Message, ModelRef
 from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
 
-SNAPSHOT = "file-history-snapshot"
 _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use"}
 _FINISH = {stop: finish for finish, stop in _STOP.items()}
-_MADE = {f"0.0.{n}": n for n in range(8)}
+_MADE = {f"0.0.{n}": n for n in range(64)}
+_GIVEN_CONTEXT, _GIVEN_SIDECHAIN, _GIVEN_PARENT, _MADE_USER, _MADE_CWD, _MADE_USAGE = 1, 2, 4, 8, 16, 32
+_SUBTYPES = frozenset({"stop_hook_summary", "turn_duration", "compact_boundary", "microcompact_boundary", "api_error"})
+_SUBTYPES |= {"local_command", "away_summary", "bridge_status", "scheduled_task_fire", "informational"}
 
 
 class Place(NamedTuple):
@@ -50,37 +52,56 @@ class Place(NamedTuple):
 
 def read_envelope(rest: dict[str, Any], place: Place) -> tuple[dict[str, Any], bool]:
     """What every record of the chain says, less what only fills a place; and whether its parent was given."""
-    uuid, time, agent = rest.pop("uuid"), take_maybe_str(rest, "timestamp"), take_maybe_str(rest, "agentId")
+    uuid, time = rest.pop("uuid"), take_maybe_str(rest, "timestamp")
     rest.pop("parentUuid", None)
     if rest.get("sessionId") == place.session:
         rest.pop("sessionId", None)
     if type(time) is str and time.endswith("+00:00") and time == made_time(place.time):
         time = UNSET
     sidechain: Any = rest.pop("isSidechain") if type(rest.get("isSidechain")) is bool else UNSET
+    agent = take_maybe_str(rest, "agentId") if sidechain is True else UNSET
     context = read_context(rest)
     version, given = rest.get("version"), None
     if type(version) is str and (given := _MADE.get(version)) is not None:
         del rest["version"]
-        context = context if given & 1 else UNSET
-        sidechain = sidechain if given & 2 else UNSET
+        context = _given_context(context, given)
+        sidechain = sidechain if given & _GIVEN_SIDECHAIN else UNSET
     fields = {"id": uuid, "created_at": time, "agent_id": agent, "sidechain": sidechain, "context": context}
-    return fields, given is None or bool(given & 4)
+    return fields, given is None or bool(given & _GIVEN_PARENT)
+
+
+def usage_is_made(version: Any) -> bool:
+    """Does the usage of an answer only fill its place?"""
+    return type(version) is str and bool(_MADE.get(version, 0) & _MADE_USAGE)
+
+
+def _given_context(context: Context | UnsetType, given: int) -> Context | UnsetType:
+    if not given & _GIVEN_CONTEXT:
+        return UNSET
+    said = context if context is not UNSET else Context()
+    return Context(
+        cwd=UNSET if given & _MADE_CWD else said.cwd,
+        git_branch=said.git_branch,
+        user_type=UNSET if given & _MADE_USER else said.user_type,
+    )
 
 
 def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent: str | None) -> dict[str, Any]:
     context, sidechain = message.context, message.sidechain
-    usual = context if context is not UNSET else place.context
-    parent_given = message.parent_message_id is not UNSET
-    given = (context is not UNSET) + 2 * (sidechain is not UNSET) + 4 * parent_given
+    given = _GIVEN_SIDECHAIN * (sidechain is not UNSET) + _GIVEN_PARENT * (message.parent_message_id is not UNSET)
     out: dict[str, Any] = {"parentUuid": parent, "isSidechain": sidechain is True}
-    out["userType"], out["cwd"], out["gitBranch"] = "external", "/", ""
-    if usual is not UNSET:
-        if context is not UNSET:
-            del out["userType"], out["cwd"], out["gitBranch"]
-        put(out, userType=usual.user_type, cwd=usual.cwd, gitBranch=usual.git_branch)
+    if context is not UNSET:
+        given += _GIVEN_CONTEXT + _MADE_USER * (context.user_type is UNSET) + _MADE_CWD * (context.cwd is UNSET)
+    if message.role == "assistant" and message.usage is UNSET:
+        given += _MADE_USAGE
+    usual = context if context is not UNSET else place.context if place.context is not UNSET else Context()
+    out["userType"] = "external" if usual.user_type is UNSET else usual.user_type
+    out["cwd"] = "/" if usual.cwd is UNSET else usual.cwd
+    put(out, gitBranch=usual.git_branch)
     out["sessionId"] = rest.pop("sessionId", place.session)
     out["version"] = rest.pop("version", f"0.0.{given}")
-    put(out, agentId=message.agent_id)
+    if sidechain is True:
+        put(out, agentId=message.agent_id)
     out["uuid"] = made_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
     out["timestamp"] = made_time(place.time) if message.created_at is UNSET else message.created_at
     return out
@@ -94,6 +115,7 @@ class Answer:
 
     def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int, start: int) -> None:
         self.uuid, self.fields, self.rest, self.turn, self.start = uuid, fields, rest, turn, start
+        self.no_usage = False
         self.body: dict[str, Any] = {}
         self.blocks: list[Any] = []
         self.lines: list[list[Any]] = []
@@ -119,6 +141,7 @@ class Answer:
         stop, usage = take_maybe_str(body, "stop_reason"), read_usage(body.get("usage"))
         if usage is not UNSET:
             del body["usage"]
+            usage = UNSET if self.no_usage else usage
         for key, usual in _USUAL_BODY:
             if key in body and body[key] == usual:
                 del body[key]
@@ -157,6 +180,7 @@ def _made_id(uuid: str) -> str:
 
 
 _NO_MODEL = "<unknown>"
+_NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 _USUAL_BODY = (("type", "message"), ("role", "assistant"), ("stop_reason", None), ("stop_sequence", None))
 
 
@@ -204,6 +228,8 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
     body |= {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
     if type(inner) is dict:
         body |= inner
+    if "version" not in unpack(NAME, message.extra)[0]:
+        body["usage"] = _NO_USAGE
     body |= put({}, usage=write_usage(message.usage))
     cuts = _known_cuts(marks.get("lines"), blocks)
     records: list[dict[str, Any]] = []
@@ -312,11 +338,16 @@ def write_user(message: Message, place: Place, parent: str | None) -> dict[str, 
 def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
     """A record of any other kind: what the system noted, an attachment, or one that is not known."""
     kind = rest.get("type")
-    part: Any
     if kind == "system" and type(rest.get("subtype")) is str:
+        event = rest.get("event")
+        if rest["subtype"] == "informational" and type(event) is dict and event.get("name") == rest.get("content"):
+            data = event.get("data", UNSET)  # one of another format's, as `write_event` has it
+            return Message(role="event", parts=[DataPart(name=event["name"], data=data)], **fields)
         del rest["type"]
-        part = DataPart(name=rest.pop("subtype"), data=rest)
-    elif kind == "attachment" and len(rest.keys() - _ENVELOPE) == 2 and type(rest.get("attachment")) is dict:
+        name = rest.pop("subtype")
+        marks: Any = UNSET if name in _SUBTYPES else {NAME: {"$": {"type": "system"}}}
+        return Message(role="event", parts=[DataPart(name=name, data=rest)], **fields, extra=marks)
+    if kind == "attachment" and len(rest.keys() - _ENVELOPE) == 2 and type(rest.get("attachment")) is dict:
         del rest["type"]
         data = rest.pop("attachment")
         return Message(
@@ -325,9 +356,7 @@ def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
             **fields,
             extra=pack(NAME, rest, {"type": "attachment"}),
         )
-    else:
-        part = RawPart(format=NAME, value=rest)
-    return Message(role="event", parts=[part], **fields)
+    return Message(role="event", parts=[RawPart(format=NAME, value=rest)], **fields)
 
 
 _ENVELOPE = frozenset({"slug", "version", "entrypoint", "requestId", "sessionKind", "teamName"})
@@ -337,13 +366,18 @@ def write_event(message: Message, place: Place, parent: str | None) -> dict[str,
     rest, marks = unpack(NAME, message.extra)
     part = message.parts[0] if len(message.parts) == 1 else None
     said: dict[str, Any]
-    if type(part) is RawPart and part.format == NAME and type(part.value) is dict:
-        said = part.value
+    raw = part.value if type(part) is RawPart and part.format == NAME else None
+    if type(raw) is dict and type(raw.get("type")) is str:
+        said = raw
     elif type(part) is DataPart and marks.get("type") == "attachment":
         said = {"type": "attachment", "attachment": part.data, **rest}
+    elif (
+        type(part) is DataPart and type(part.data) is dict and (part.name in _SUBTYPES or marks.get("type") == "system")
+    ):
+        said = {"type": "system", "subtype": part.name, **part.data}
     elif type(part) is DataPart:
-        data = part.data if type(part.data) is dict else put({}, content=part.data)
-        said = {"type": "system", "subtype": part.name, **data}
+        event = put({"name": part.name}, data=part.data)
+        said = {"type": "system", "subtype": "informational", "content": part.name, "level": "info", "event": event}
     else:
         words = [one.text for one in message.parts if type(one) is TextPart]
         said = {"type": "system", "subtype": "informational", "content": "\n".join(words), "level": "info"}
@@ -352,34 +386,3 @@ def write_event(message: Message, place: Place, parent: str | None) -> dict[str,
     if said.get("subtype") == "compact_boundary" and said.get("type") == "system":
         out["parentUuid"], out["logicalParentUuid"] = None, parent
     return {**out, **{key: value for key, value in said.items() if key not in out}}
-
-
-# -- snapshots -------------------------------------------------------------------------------------------------------
-
-
-def read_snapshot(record: dict[str, Any]) -> Snapshot:
-    rest = dict(record)
-    del rest["type"]
-    message_id = take_maybe_str(rest, "messageId")
-    fields: dict[str, Any] = {}
-    if type(rest.get("snapshot")) is dict:
-        held = dict(rest.pop("snapshot"))
-        if held.get("messageId") == message_id:
-            held.pop("messageId", None)
-        fields["created_at"] = take_maybe_str(held, "timestamp")
-        if type(held.get("trackedFileBackups")) is dict:
-            fields["backups"] = held.pop("trackedFileBackups")
-        if held:
-            rest["snapshot"] = held
-    if type(rest.get("isSnapshotUpdate")) is bool:
-        fields["update"] = rest.pop("isSnapshotUpdate")
-    return Snapshot(message_id=message_id, **fields, extra=pack(NAME, rest))
-
-
-def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    rest, _ = unpack(NAME, snapshot.extra)
-    held = rest.pop("snapshot", {})
-    inner = put({}, messageId=snapshot.message_id, trackedFileBackups=snapshot.backups, timestamp=snapshot.created_at)
-    out = put({"type": SNAPSHOT}, messageId=snapshot.message_id)
-    out["snapshot"] = {**inner, **held} if type(held) is dict else held
-    return {**put(out, isSnapshotUpdate=snapshot.update), **rest}
