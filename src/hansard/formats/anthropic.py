@@ -8,7 +8,7 @@
     tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
     tool-result                       tool_result; provider-executed: every other *_tool_result
     file                              image, document (base64, url, file, text)
-    raw(anthropic)                    any other block, word for word; alone in an event: a record of an unknown role
+    raw(anthropic)                    any other block, word for word; alone in an event: a record of unknown role
 
 Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
 times, agents, other providers' reasoning.
@@ -122,7 +122,25 @@ def _write_message(message: Message) -> dict[str, Any]:
         content = [write_block(part) for part in message.parts]
         if not content and marks.get("content") == "none":
             return {"role": role, **rest}
+    if role == "assistant" and message.model is not UNSET:  # an answer, sent back
+        return {"role": role, "content": content if type(content) is str else list(map(_sent_back, content))}
     return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
+
+
+def _sent_back(block: Any) -> Any:
+    """A block of an answer as a request may hold it: answers say more than requests may."""
+    if type(block) is not dict:
+        return block
+    if type(block.get("citations")) is list:
+        kept = [_without(cited, "file_id") for cited in block["citations"]]
+        block = {**block, "citations": kept}
+    if block.get("caller", UNSET) is None:
+        block = _without(block, "caller")
+    return block
+
+
+def _without(value: Any, name: str) -> Any:
+    return {key: item for key, item in value.items() if key != name} if type(value) is dict else value
 
 
 def _write_messages(messages: list[Message]) -> list[Any]:

@@ -149,6 +149,22 @@ def _write_spoken(part: Any) -> dict[str, Any]:
     return {}
 
 
+def _sent_back(record: dict[str, Any]) -> dict[str, Any]:
+    """An answer as a request may hold it: answers say more than requests may."""
+    record.pop("annotations", None)
+    calls = record.get("tool_calls", UNSET)
+    if calls is None:
+        del record["tool_calls"]
+    elif type(calls) is list:
+        record["tool_calls"] = [
+            {key: call[key] for key in call if key != "index"} if type(call) is dict else call for call in calls
+        ]
+    audio = record.get("audio")
+    if type(audio) is dict and "id" in audio:
+        record["audio"] = {"id": audio["id"]}
+    return record
+
+
 def write_message(message: Message, out: list[dict[str, Any]]) -> None:
     role, parts = message.role, message.parts
     if role == "tool":
@@ -160,7 +176,9 @@ def write_message(message: Message, out: list[dict[str, Any]]) -> None:
             if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
                 out.append(part.value)
     elif role == "assistant":
-        out.append(write_assistant(message))
+        record = write_assistant(message)
+        answered = message.model is not UNSET or message.finish_reason is not UNSET
+        out.append(_sent_back(record) if answered else record)
     else:
         rest, marks = unpack(NAME, message.extra)
         content = write_content(parts, marks, more=False)

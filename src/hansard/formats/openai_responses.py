@@ -18,12 +18,21 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
 from hansard.formats.openai_responses_content import NAME, NOTHING, PROVIDER, read_block, write_blocks
-from hansard.formats.openai_responses_items import KINDS, is_item, read_item, read_message, unbound, write_items
+from hansard.formats.openai_responses_items import (
+    KINDS,
+    is_item,
+    read_item,
+    read_message,
+    sent_back,
+    unbound,
+    write_items,
+)
 from hansard.formats.openai_responses_tools import Calls, read_answer, read_function
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
@@ -134,14 +143,17 @@ def _write_message(message: Message) -> list[Any]:
     return [{**rest, "role": message.role, "content": content}]
 
 
-def _write_messages(messages: list[Message]) -> list[Any]:
+def _write_messages(messages: list[Message], request: bool) -> list[Any]:
     items: list[Any] = []
     calls: Calls = {}
     for message in messages:
         if message.role in _ROLES:
             items += _write_message(message)
         elif message.role in ("assistant", "tool"):
+            start = len(items)
             write_items(message.parts, message.role, calls, items)
+            if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
+                items[start:] = map(sent_back, items[start:])
     return items
 
 
@@ -150,9 +162,14 @@ def _write_messages(messages: list[Message]) -> list[Any]:
 
 def _read_response(body: dict[str, Any]) -> Conversation:
     """The message at the end has what is said of the whole answer."""
-    messages = _read_items(body.pop("output"), "$.output")
+    output = body.pop("output")
+    messages = _read_items(output, "$.output")
     if not messages or messages[-1].role != "assistant":
         messages.append(Message(role="assistant", parts=[]))
+    if any(sent_back(item) is not item for item in output):
+        for i, message in enumerate(messages[:-1]):
+            if message.extra is UNSET:
+                messages[i] = replace(message, extra=pack(NAME, {}, {"answer": True}))
     marks: dict[str, Any] = {}
     usage, left = _read_usage(body.get("usage"))
     if usage is not UNSET:
@@ -197,7 +214,7 @@ def _write_response(conversation: Conversation, body: dict[str, Any]) -> dict[st
     ends, marks = unpack(NAME, message.extra)
     model = message.model if message.model is not UNSET else ModelRef()
     out = put({**body, **{key: ends[key] for key in _ENDS if key in ends}}, id=model.response_id, model=model.name)
-    out["output"] = _write_messages(conversation.messages)
+    out["output"] = _write_messages(conversation.messages, request=False)
     return put(out, usage=_write_usage(message.usage, marks.get("usage")))
 
 
@@ -280,7 +297,7 @@ def write(conversation: Conversation, target: Target) -> Any:
         if text is not None:
             out["instructions"] = text
             messages = messages[1:]
-    items = _write_messages(messages)
+    items = _write_messages(messages, request=True)
     if shape == "list" and "instructions" not in out:
         return items
     if marks.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:

@@ -224,3 +224,24 @@ _WRITERS: dict[type, Any] = {
     ToolCallPart: write_call,
     ToolResultPart: write_output,
 }
+
+
+_MAY_BE_NULL = frozenset({"arguments", "result", "code", "outputs", "param", "keys", "strict"})
+_DATA = frozenset({"parameters", "attributes", "metadata", "defs"})
+
+
+def sent_back(item: Any) -> Any:
+    """An item of an answer as a request may hold it: answers say more than requests may, and write nulls."""
+    if type(item) is list:
+        made = list(map(sent_back, item))
+        return made if any(new is not old for new, old in zip(made, item, strict=True)) else item
+    if type(item) is not dict:
+        return item
+    kept = {
+        key: value if key in _DATA else sent_back(value)
+        for key, value in item.items()
+        if key != "created_by" and (value is not None or key in _MAY_BE_NULL or key in _DATA)
+    }
+    if item.get("type") in ("custom_tool_call", "custom_tool_call_output"):
+        kept.pop("status", None)
+    return item if len(kept) == len(item) and all(kept[key] is item[key] for key in kept) else kept
