@@ -88,7 +88,6 @@ class GeminiDecoder(EventDecoder):
         super().__init__()
         self._answers = Answers(Response)
         self._now = self._answers.now
-        self._growing: Slot | None = None
         self._begun = False
 
     def reader(self, begin: bytes) -> Reader:
@@ -128,34 +127,38 @@ class GeminiDecoder(EventDecoder):
             if not part.text or slot.pieces is None or slot.block.get("thought", UNSET) != part.thought:
                 return False
             text, field = part.text, "text"
-        now.usage, self._growing = usage or now.usage, slot
+        now.usage = usage or now.usage
         if text:
-            self._grow(text)
-            self.grew(data, field, slot.key, slot.pieces or [], self._again)
+            if slot.pieces is not None:
+                slot.pieces.append(text)
+            elif slot.args is not None:
+                text = slot.args.more(text)
+            self._out.append(PartDelta(key=slot.key, text=text))
+            self._repeats(data, field, slot)
         return True
 
-    def _again(self, text: str, found: Any) -> bool:
-        """One more piece of what grows; the usage beside it is the last one so far."""
-        if found.re.groups > 1:
-            usage = found[_USAGES[0]]
-            try:
-                _ANY.decode(usage)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                return False
-            self._now.usage = usage
-        if text:
-            self._grow(text)
-        return bool(text)
+    def _repeats(self, data: bytes, field: str, slot: Slot) -> None:
+        """A piece came; of those that follow it the usage beside them is the last one so far."""
+        now, args, pieces = self._now, slot.args, slot.pieces if slot.pieces is not None else []
 
-    def _grow(self, text: str) -> None:
-        slot = self._growing
-        if slot is None:
-            return
-        if slot.args is not None:
-            text = slot.args.more(text)
-        elif slot.pieces is not None:
-            slot.pieces.append(text)
-        self._out.append(PartDelta(key=slot.key, text=text))
+        def take(text: str, found: Any) -> bool:
+            if found.re.groups > 1:
+                usage = found[_USAGES[0]]
+                try:
+                    _ANY.decode(usage)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    return False
+                now.usage = usage
+            if not text:
+                return False
+            if args is not None:
+                text = args.more(text)
+            else:
+                pieces.append(text)
+            self._out.append(PartDelta(key=slot.key, text=text))
+            return True
+
+        self.grew(data, field, slot.key, pieces, take)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -199,8 +202,7 @@ class GeminiDecoder(EventDecoder):
             return
         slot = first.slots[-1]
         if parts[0].get("text") == delta.text and slot.pieces is not None and not APPENDED & candidates[0].keys():
-            self._growing = slot
-            self.grew(self._data, "text", slot.key, slot.pieces, self._again)
+            self._repeats(self._data, "text", slot)
 
     def _turn(self, event: dict[str, Any]) -> None:
         """The answer that the event belongs to: usually the one and only."""
