@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from hansard import formats, streams
 from hansard.model import Message, exact_json, native
@@ -81,19 +82,39 @@ SMALL: list[Any] = [
 ]
 
 
+# Pairs that were recorded from different answers: what the stream says, the whole answer does not.
+OTHER_ANSWERS = {
+    "anthropic-web-search-tool.1": "one search, and two",
+    "openai-reasoning-encrypted-content.1": "four responses, and one",
+    "openai-web-search-tool.1": "six searches, and three",
+    "google-reasoning-gemini3": "the signature came in an event of its own, which is a part of its own",
+    "google-text": "the signature came in an event of its own, which is a part of its own",
+}
+
+
 def test_the_folded_message_is_the_formats_reading_of_the_whole_answer(corpus: Path) -> None:
-    pairs = 0
+    """Recorded pairs agree in all but their words; answers taken apart and put together again are tested by decoder."""
+    pairs, others = 0, set()
     for name, path in recorded(corpus):
         whole = path.with_name(path.name.replace(".chunks.txt", ".json"))
         if path.suffix == ".txt" and whole.exists():
             said = said_by(fold(decode(name, [as_sse(path)])))
             read = said_by(formats.read(whole.read_bytes(), name).messages)
-            pairs += said == read
-    assert pairs  # recorded separately: kinds of parts agree, words need not
+            pairs += 1
+            if said != read:
+                others.add(whole.stem)
+    assert pairs > len(others)
+    assert others <= OTHER_ANSWERS.keys()
 
 
 def said_by(messages: list[Message]) -> list[Any]:
-    return [[type(part).__name__ for part in message.parts] for message in messages]
+    """Who said what kind of parts, with which of the canonical fields, and how it ended."""
+    told = []
+    for message in messages:
+        parts = [(type(part).__name__, sorted(plain([message])[0]["parts"][i])) for i, part in enumerate(message.parts)]
+        parts = [(kind, [field for field in fields if field != "extra"]) for kind, fields in parts]
+        told.append((message.role, message.finish_reason, message.state, message.usage is UNSET, parts))
+    return told
 
 
 def test_a_stream_cut_anywhere_keeps_every_character(corpus: Path) -> None:
