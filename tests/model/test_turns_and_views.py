@@ -20,11 +20,14 @@ from hansard.model import (
     Run,
     TextPart,
     ToolCallPart,
+    ToolResultPart,
     exact_json,
     native,
 )
 from hansard.model.binding import digests
+from hansard.model.calls import pending_calls
 from hansard.model.turns import Turn, from_turns, turns
+from hansard.model.validate import validate
 from hansard.model.views import to_model_messages
 from tests.conftest import GOLDEN
 from tests.strategies import conversations
@@ -187,3 +190,17 @@ def test_a_conversation_without_agents_and_events_is_seen_as_it_is(conversation:
     ]
     given_ = replace(conversation, messages=messages, head=UNSET)
     assert exact_json.same(native.plain(to_model_messages(given_, "a")), native.plain(given_))
+
+
+def test_what_a_provider_runs_itself_is_not_pending() -> None:
+    search = ToolCallPart(tool_call_id="s1", tool_name="web_search", input={}, provider_executed=True)
+    pay = ToolCallPart(tool_call_id="c1", tool_name="pay", input={})
+    thread = Conversation(
+        messages=[
+            Message(role="assistant", parts=[search, pay]),
+            Message(role="tool", parts=[ToolResultPart(tool_call_id="c1", output="paid")]),
+            Message(role="assistant", parts=[search, pay]),
+        ]
+    )
+    assert [path for path, _ in pending_calls(thread)] == ["$.messages[2].parts[1]"]
+    assert [finding.check for finding in validate(thread)] == []

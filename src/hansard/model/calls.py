@@ -60,13 +60,16 @@ class Links:
 def pending_calls(conversation: Conversation) -> list[tuple[str, ToolCallPart]]:
     """Every tool call of the conversation that still waits for a result, with its path.
 
+    What a provider runs itself waits for nobody here.
+
     >>> from hansard.model import TextPart
     >>> call = ToolCallPart(tool_call_id="c1", tool_name="pay", input={})
     >>> pending_calls(Conversation(messages=[Message(role="assistant", parts=[call])]))[0][0]
     '$.messages[0].parts[0]'
     """
     links = Links(conversation.messages)
-    return [(f"$.messages[{i}].parts[{j}]", links.calls[i, j]) for i, j in links.unanswered()]
+    waiting = [(place, links.calls[place]) for place in links.unanswered()]
+    return [(f"$.messages[{i}].parts[{j}]", call) for (i, j), call in waiting if call.provider_executed is not True]
 
 
 def call_names(messages: list[Message]) -> dict[str, str]:
