@@ -13,6 +13,7 @@ from hansard import formats
 from hansard.formats.atif_record import applied, difference
 from hansard.model import (
     Conversation,
+    DataPart,
     FilePart,
     Message,
     ReasoningPart,
@@ -146,6 +147,15 @@ def test_a_step_that_somebody_changed_is_believed() -> None:
     assert again.messages[0].parts == [TextPart(text="What else?")]
     path = {message.id: message for message in again.messages}
     assert path["a2"].parts[0] == FORKED.messages[2].parts[0], "the other steps keep their records"
+    assert exact_json.same(formats.write(again, "atif").data, document)
+
+
+def test_a_record_of_words_that_were_changed_is_not_believed() -> None:
+    parts = [TextPart(text="as it was"), DataPart(name="mood", data="good")]
+    document = formats.write(Conversation(messages=[Message(role="user", parts=[*parts])]), "atif").data
+    document["steps"][0]["message"] = "edited"
+    again = formats.read(document, "atif")
+    assert again.messages[0].parts == [TextPart(text="edited")]
     assert exact_json.same(formats.write(again, "atif").data, document)
 
 

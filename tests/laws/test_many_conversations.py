@@ -89,6 +89,16 @@ def test_reading_one_of_many_names_the_way_out(name: str) -> None:
         formats.read(raw, name)
 
 
+@pytest.mark.parametrize("name", ["openai-finetune", "sharegpt"])
+def test_a_last_line_becomes_one_in_the_middle(name: str) -> None:
+    raw = b'{"messages":[{"role":"user","content":"x"}],"conversations":[{"from":"human","value":"x"}]}'
+    last = formats.read(raw, name)
+    written = formats.write_all([last, last], name)
+    assert written.json == raw + b"\n" + raw or name == "sharegpt"
+    assert lines(written.json) == lines(raw + b"\n" + raw)
+    assert [loss.path[:4] for loss in written.losses] == ["$[0]"], "the newline that the first one got"
+
+
 def test_a_format_of_one_says_which_hold_many() -> None:
     said = [formats.read([{"role": "user", "content": word}], "anthropic") for word in ("one", "two")]
     with pytest.raises(CannotWrite, match=r"2 conversations do not fit .* write them to hansard, "):
