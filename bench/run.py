@@ -91,6 +91,7 @@ def peers() -> None:
     request = anthropic_request()
     raw = exact_json.encode(request)
     _pydantic_ai(raw)
+    _pydantic_ai(exact_json.encode(anthropic_request(scale=0.3)))
     _langchain(raw, request)
     _litellm(raw, request)
 
@@ -117,9 +118,23 @@ def _pydantic_ai(raw: bytes) -> None:
         return ModelMessagesTypeAdapter.dump_json(VercelAIAdapter.load_messages(adapter.validate_json(ui)))
 
     ours, theirs = measure(lambda: hansard.convert(history, "ai-sdk-ui", "pydantic-ai").json, their_dump, rounds=5)
-    row("pydantic-ai JSON -> AI SDK UIMessage JSON", ours, theirs, theirs / ours, "at least 10x pydantic-ai's adapter")
+    size = f", {len(history) / 1e6:.1f} MB"
+    row(
+        f"pydantic-ai JSON -> AI SDK UIMessage JSON{size}",
+        ours,
+        theirs,
+        theirs / ours,
+        "at least 10x pydantic-ai's adapter",
+    )
     ours, theirs = measure(lambda: hansard.convert(ui, "pydantic-ai", "ai-sdk-ui").json, their_load, rounds=5)
-    row("AI SDK UIMessage JSON -> pydantic-ai JSON", ours, theirs, theirs / ours, "at least 10x pydantic-ai's adapter")
+    size = f", {len(ui) / 1e6:.1f} MB"
+    row(
+        f"AI SDK UIMessage JSON -> pydantic-ai JSON{size}",
+        ours,
+        theirs,
+        theirs / ours,
+        "at least 10x pydantic-ai's adapter",
+    )
 
 
 def _langchain(raw: bytes, request: dict[str, Any]) -> None:
