@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,3 +91,15 @@ def test_new_lines_end_as_the_lines_of_the_file_do() -> None:
     assert joined(b"{}\r\n", [b"[]\n"]) == b"{}\r\n[]\r\n"
     assert joined(b"{}\r\n{}", [b"[]\n"]) == b"{}\r\n{}\r\n[]\r\n"
     assert joined(b"", [b"[]\n"]) == b"[]\n"
+
+
+def test_a_line_beyond_the_limit_is_not_held() -> None:
+    scanner = Scanner(longest=10_000)
+    tracemalloc.start()
+    for _ in range(500):
+        assert list(scanner.feed(bytes(10_000))) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+    (bad,) = scanner.finish()
+    assert isinstance(bad, Bad)

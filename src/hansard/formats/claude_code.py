@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -63,9 +64,13 @@ class _Writing:
         if message.role == "assistant":
             records = write_answer(message, place, line)
         elif message.role == "event":
-            records = [write_event(message, place, line)]
+            records = write_event(message, place, line)
         else:
             records = [write_user(message, place, line)]
+        if not records:
+            if message.id is not UNSET and line is not None:
+                self.lines[message.id] = line
+            return []
         self.before = records[-1]["uuid"]
         if message.id is not UNSET:
             self.lines[message.id] = records[-1]["uuid"]
@@ -89,6 +94,8 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
     held: dict[str, Any] | None = None
     for message in conversation.messages[start:]:
         new = writing.records(message)
+        if not new:
+            continue
         if held is not None and unpack(NAME, message.extra)[1].get("joined") is True and new[0]["type"] == "user":
             _join(held, new[0], writing, message)
             continue
@@ -129,8 +136,8 @@ def whole(value: Any) -> bool:
 def fits(document: Any) -> int:
     """Lines with Claude Code's own envelope are certain."""
     if type(document) is bytes:
-        found = [one.value for one in Scanner(whole=whole).feed(document[:200_000]) if isinstance(one, Record)][:40]
-        return max(map(_sure, found), default=0)
+        first = islice(Scanner(whole=whole).feed(document), 40)
+        return max((_sure(one.value) for one in first if isinstance(one, Record)), default=0)
     return max(map(_sure, document[:20] if type(document) is list else [document]), default=0)
 
 
@@ -161,5 +168,9 @@ FORMAT = Format(
     verbatim=True,
     trees=True,
     own_provider=PROVIDER,
+    why={
+        "id": "Claude Code's ids are UUIDs: one is made of it",
+        "parentMessageId": "Claude Code's ids are UUIDs: one is made of it",
+    },
     session=SESSION,
 )

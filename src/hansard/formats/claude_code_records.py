@@ -362,7 +362,8 @@ def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
 _ENVELOPE = frozenset({"slug", "version", "entrypoint", "requestId", "sessionKind", "teamName"})
 
 
-def write_event(message: Message, place: Place, parent: str | None) -> dict[str, Any]:
+def write_event(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
+    """The record of an event; none for one that only another agent understands."""
     rest, marks = unpack(NAME, message.extra)
     part = message.parts[0] if len(message.parts) == 1 else None
     said: dict[str, Any]
@@ -379,10 +380,12 @@ def write_event(message: Message, place: Place, parent: str | None) -> dict[str,
         event = put({"name": part.name}, data=part.data)
         said = {"type": "system", "subtype": "informational", "content": part.name, "level": "info", "event": event}
     else:
-        words = [one.text for one in message.parts if type(one) is TextPart]
-        said = {"type": "system", "subtype": "informational", "content": "\n".join(words), "level": "info"}
+        words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
+        if not words:
+            return []
+        said = {"type": "system", "subtype": "informational", "content": words, "level": "info"}
     said = dict(said)
     out = write_envelope(message, said, place, parent)
     if said.get("subtype") == "compact_boundary" and said.get("type") == "system":
         out["parentUuid"], out["logicalParentUuid"] = None, parent
-    return {**out, **{key: value for key, value in said.items() if key not in out}}
+    return [{**out, **{key: value for key, value in said.items() if key not in out}}]

@@ -16,6 +16,7 @@ Lost, and reported: titles, agents, runs, contexts, todos, side chains, files, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -269,18 +270,21 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
     before: str | None = None
-    ends: dict[str, str] = {}
+    ends: dict[str, str | None] = {}
+    written = 0
     for i, message in enumerate(conversation.messages):
-        own = made_uuid(i) if message.id is UNSET else message.id
+        own = made_uuid(written) if message.id is UNSET else message.id
         parent = message.parent_message_id
-        above = before if parent is UNSET else ends.get(parent, parent) if parent is not None else None
+        above = before if parent is UNSET else ends.get(parent) if parent is not None else None
         time = NO_TIME if message.created_at is UNSET else message.created_at
-        for n, event in enumerate(_events(message)):
+        events = _events(message)
+        for n, event in enumerate(events):
             before = own if not n else made_uuid(own, n)
             if already is None or i >= len(already.messages):
                 yield _event(event, before, above, time)
             above = before
-        ends[own] = str(before)
+        written += bool(events)
+        ends[own] = above
 
 
 def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> dict[str, Any]:
@@ -293,6 +297,8 @@ def _events(message: Message) -> list[dict[str, Any]]:
     if message.role == "event" and type(part) is RawPart and part.format == NAME and type(part.value) is dict:
         if type(part.value.get("type")) is str:
             return [dict(part.value)]
+    if message.role == "event":
+        return []
     results = [part for part in message.parts if type(part) is ToolResultPart]
     spoken = len(results) < len(message.parts) or not results
     events: list[dict[str, Any]] = []
@@ -315,8 +321,8 @@ def fits(document: Any) -> int:
     """Events with dotted types."""
     found: Any = document[:20] if type(document) is list else [document]
     if type(document) is bytes:
-        found = [one.value for one in Scanner(whole=whole).feed(document[:200_000] + b"\n") if isinstance(one, Record)]
-    return max(map(_sure, found[:20]), default=0)
+        found = (one.value for one in islice(Scanner(whole=whole).feed(document), 20) if isinstance(one, Record))
+    return max(map(_sure, found), default=0)
 
 
 def _sure(event: Any) -> int:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -59,6 +60,7 @@ class Reader:
         self._leaf: str | None = None
         self._last: str | None = None
         self._entries = self._count = 0
+        self._nameless = False  # the message before has no id
 
     def feed(self, records: Iterable[Record]) -> list[Message]:
         return [message for record in records if (message := self._read(record)) is not None]
@@ -132,8 +134,9 @@ class Reader:
         parent = self._parent(rest, record)
         usual = own is not UNSET and not known and own == made_id("entry", self._count)
         fields: dict[str, Any] = {"id": name, "parent_message_id": parent, "created_at": created}
-        if usual and parent == self._last:
-            fields = {"created_at": created, "parent_message_id": UNSET}
+        if parent == self._last and (usual or self._nameless):  # nobody could name a message without an id
+            fields = {"created_at": created, "parent_message_id": UNSET, **({} if usual else {"id": name})}
+        self._nameless = "id" not in fields
         self._known[name] = number
         if rest.get("type") != "session_info":
             self._last, self._count = name, self._count + 1
@@ -170,22 +173,27 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         session = _NO_SESSION if conversation.id is UNSET else conversation.id
         head = {"type": "session", "version": rest.pop("version", 3), "id": session}
         head["timestamp"] = NO_TIME if conversation.created_at is UNSET else conversation.created_at
-        yield {**head, "cwd": rest.pop("cwd", "/"), **rest}
+        folders = (one.context.cwd for one in conversation.messages if one.context is not UNSET)
+        cwd = next((folder for folder in folders if type(folder) is str and folder), "/")
+        yield {**head, "cwd": rest.pop("cwd", cwd), **rest}
     start = 0 if already is None else len(already.messages)
     before: str | None = None
-    ends: dict[str, str] = {}
+    ends: dict[str, str | None] = {}
+    written = 0
     for i, message in enumerate(conversation.messages):
-        own = made_id("entry", i) if message.id is UNSET else message.id
+        own = made_id("entry", written) if message.id is UNSET else message.id
         parent = message.parent_message_id
-        above = before if parent is UNSET else ends.get(parent, parent) if parent is not None else None
+        above = before if parent is UNSET else ends.get(parent) if parent is not None else None
         time = NO_TIME if message.created_at is UNSET else message.created_at
-        for n, entry in enumerate(write_said(message, _moment(message.created_at))):
+        entries = write_said(message, _moment(message.created_at))
+        for n, entry in enumerate(entries):
             before = own if not n else made_id(own, n)
             links = {"id": before, "parentId": above, "timestamp": time}
             if i >= start:
                 yield {"type": entry.pop("type"), **links, **entry}
             above = before
-        ends[own] = str(before)
+        written += bool(entries)
+        ends[own] = above
     titled = conversation.title is not UNSET and (already is None or already.title != conversation.title)
     last = conversation.messages[-1].id if conversation.messages else UNSET
     moved = type(conversation.head) is str and conversation.head != last
@@ -209,8 +217,8 @@ def fits(document: Any) -> int:
     """pi's header comes first."""
     found: Any = document[:1] if type(document) is list else [document]
     if type(document) is bytes:
-        found = [one.value for one in Scanner(whole=whole).feed(document[:200_000] + b"\n") if isinstance(one, Record)]
-    return max(map(_sure, found[:20]), default=0)
+        found = (one.value for one in islice(Scanner(whole=whole).feed(document), 20) if isinstance(one, Record))
+    return max(map(_sure, found), default=0)
 
 
 def _sure(entry: Any) -> int:

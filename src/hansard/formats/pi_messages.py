@@ -217,7 +217,7 @@ def write_said(message: Message, time: int) -> list[dict[str, Any]]:
     held = rest.pop("message", {})
     inner = held if type(held) is dict else {}
     if message.role == "event":
-        return [_write_event(message, rest)]
+        return _write_event(message, rest)
     results = [part for part in message.parts if type(part) is ToolResultPart]
     others = [part for part in message.parts if type(part) is not ToolResultPart]
     entries: list[dict[str, Any]] = []
@@ -287,18 +287,15 @@ def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Messa
     return Message(role="event", parts=[RawPart(format=NAME, value={"type": kind, **rest})], **fields)
 
 
-def _write_event(message: Message, rest: dict[str, Any]) -> dict[str, Any]:
+def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The entry of an event; none for one that only another agent understands."""
     part = message.parts[0] if len(message.parts) == 1 else None
-    if (
-        type(part) is RawPart
-        and part.format == NAME
-        and type(part.value) is dict
-        and type(part.value.get("type")) is str
-    ):
-        return dict(part.value)
+    raw = part.value if type(part) is RawPart and part.format == NAME else None
+    if type(raw) is dict and type(raw.get("type")) is str:
+        return [dict(raw)]
     if type(part) is CompactionPart and type(part.text) is str:
-        return {"type": "compaction", "summary": part.text, **rest}
+        return [{"type": "compaction", "summary": part.text, **rest}]
     if type(part) is DataPart:
-        return {**put({"type": "custom", "customType": part.name}, data=part.data), **rest}
+        return [{**put({"type": "custom", "customType": part.name}, data=part.data), **rest}]
     words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
-    return {"type": "custom", "customType": "event", "data": words}
+    return [{"type": "custom", "customType": "event", "data": words}] if words else []
