@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 from data import anthropic_request
+from ledger import ledgers
 from streams import live
 
 import hansard
@@ -206,6 +207,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "conversions": conversions,
     "peers": peers,
     "streams": lambda: live(measure),
+    "ledger": ledgers,
     "start": start_up,
 }
 

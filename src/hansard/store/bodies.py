@@ -25,20 +25,22 @@ from hansard.store.dictionary import DICTIONARY
 
 PLAIN, ZSTD, CUT, SEALED = b"\x00", b"\x01", b"\x02", b"\x03"
 LONG = 4096
-_SMALL = 96
+_SMALL = 300
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ENTRY = struct.Struct("<I32s")
 _COUNT = struct.Struct("<H")
 _SUM = struct.Struct("<I")
 _MOST = 0xFFFF
+_LEVEL = 3
 _DICTIONARY = zstandard.ZstdCompressionDict(DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+_DICTIONARY.precompute_compress(level=_LEVEL)
 
 
 class _Zstd(threading.local):
     """Compressors are not to be shared by threads."""
 
     def __init__(self) -> None:
-        self.pack = zstandard.ZstdCompressor(level=3, dict_data=_DICTIONARY, write_content_size=True).compress
+        self.pack = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_DICTIONARY, write_content_size=True).compress
         self.unpack = zstandard.ZstdDecompressor(dict_data=_DICTIONARY).decompress
 
 

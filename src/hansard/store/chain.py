@@ -29,7 +29,8 @@ class Prepared:
     def __init__(self, message: Message, key: str) -> None:
         self.message, self.id = message, safe(key) or ""
         self.body = native.encode(message)
-        self.stored, self.blobs = bodies.stored(self.body)
+        self.stored, texts = bodies.stored(self.body)
+        self.blobs = {name: (len(text), bodies.squeezed(text)) for name, text in texts.items()}
         self.role = safe(message.role)
         self.agent = safe(message.agent_id) if type(message.agent_id) is str else None
         self.created_at = milliseconds(message.created_at) if type(message.created_at) is str else None

@@ -118,11 +118,10 @@ class _Merging:
         )
         if item.blobs:
             self.tx.one("share_blobs")
-            names = list(item.blobs.items())
             self.tx.many(
-                "add_blob", [{"hash": n, "size": len(text), "data": bodies.squeezed(text)} for n, text in names]
+                "add_blob", [{"hash": n, "size": size, "data": data} for n, (size, data) in item.blobs.items()]
             )
-            self.tx.many("use_blob", [{"hash": name, "thread": self.thread.thread} for name, _ in names])
+            self.tx.many("use_blob", [{"hash": name, "thread": self.thread.thread} for name in item.blobs])
         if len(self.rows) >= _BATCH:
             self.flush()
         return place

@@ -64,8 +64,8 @@ def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int
             thread = tree.open_segment(tx, thread, place)
         if item.blobs:
             tx.one("share_blobs")
-        for name, text in item.blobs.items():
-            tx.run("add_blob", hash=name, size=len(text), data=bodies.squeezed(text))
+        for name, (size, data) in item.blobs.items():
+            tx.run("add_blob", hash=name, size=size, data=data)
             tx.run("use_blob", hash=name, thread=thread.thread)
         place = Place(seg, depth, proof, said)
         new.append(item.message)
