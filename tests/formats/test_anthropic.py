@@ -18,6 +18,7 @@ from hansard.model import (
     ToolResultPart,
     exact_json,
 )
+from hansard.model.binding import append
 from tests.conftest import GOLDEN
 
 
@@ -124,3 +125,20 @@ def test_only_files_that_anthropic_takes_are_written(file: FilePart, source: obj
     blocks = written.data["messages"][0]["content"]
     assert blocks == "see" if source is None else blocks[1]["source"] == source
     assert source is not None or [loss.path for loss in written.losses] == ["$.messages[0].parts[1]"]
+
+
+def test_a_summary_is_carried_to_others_and_its_seal_stays_here() -> None:
+    question = formats.read([{"role": "user", "content": "hi"}], "anthropic")
+    block = {"type": "compaction", "content": "We said hello.", "encrypted_content": "ENC", "signature": "SIG"}
+    answer = {"type": "message", "role": "assistant", "content": [block, {"type": "text", "text": "Yes?"}]}
+    both = append(question, formats.read(answer, "anthropic"))
+    assert formats.write(both, "anthropic").data[1]["content"][0] == block
+    for other in ("openai-chat", "openai-responses", "gemini"):
+        written = formats.write(both, other).json
+        assert b"We said hello." in written
+        assert b"ENC" not in written
+        assert b"SIG" not in written
+    other_words = formats.read([{"role": "user", "content": "hello"}], "anthropic").messages
+    changed = Conversation(messages=[*other_words, *both.messages[1:]])
+    unsealed = {"type": "text", "text": "We said hello."}
+    assert formats.write(changed, "anthropic").data["messages"][1]["content"][0] == unsealed

@@ -5,6 +5,7 @@
     user, tool                        a user message; tool results and the rest of it are messages of their own
     text                              text; citations and cache_control are residue
     reasoning                         thinking (signature), redacted_thinking (encrypted)
+    compaction                        compaction (its text, encrypted, signature)
     tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
     tool-result                       tool_result; provider-executed: every other *_tool_result
     file                              image, document (base64, url, file, text)
@@ -27,7 +28,16 @@ from hansard.formats.law import Law
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.formats.usual import Record, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 
 PROVIDER = "anthropic"
 _FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
@@ -380,6 +390,7 @@ LAW = Law(
     id_pattern=r"[a-zA-Z0-9_-]+",
     name_pattern=r"[a-zA-Z0-9_-]{1,128}",
     object_input=True,
+    own_parts=frozenset({CompactionPart}),
     media=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf", "text/plain"}),
     linked=frozenset({"image/", "application/pdf"}),
     result_parts=_SAID,

@@ -11,7 +11,17 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.data_url import by_value
 from hansard.formats.residue import Unfit, left, put, take_str, unpack
 from hansard.model import exact_json
-from hansard.model.parts import Binding, FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import (
+    Binding,
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 
 NAME = "anthropic"
 _OURS = Binding(provider="anthropic")
@@ -59,6 +69,23 @@ def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
     if part.encrypted is not UNSET:
         return {"type": "redacted_thinking", "data": part.encrypted, **rest}
     return {**put({"type": "thinking", "thinking": part.text}, signature=part.signature), **rest}
+
+
+def _read_compaction(block: dict[str, Any], names: dict[str, str]) -> Part:
+    if type(block.get("content")) is not str:
+        raise Unfit("content")
+    known = _SUMMARY | {key for key in _SEALS if type(block.get(key)) is str}
+    seals = {field: block[key] for key, field in _SEALS.items() if key in known}
+    return CompactionPart(text=block["content"], **seals, extra=left(NAME, block, known))
+
+
+_SUMMARY = frozenset({"type", "content"})
+_SEALS = {"encrypted_content": "encrypted", "signature": "signature"}
+
+
+def _write_compaction(part: CompactionPart) -> dict[str, Any]:
+    out = put({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted, signature=part.signature)
+    return {**out, **unpack(NAME, part.extra)[0]}
 
 
 def _read_call(block: dict[str, Any], names: dict[str, str]) -> Part:
@@ -251,6 +278,7 @@ _READERS: dict[str, Any] = {
     "text": _read_text,
     "thinking": _read_thinking,
     "redacted_thinking": _read_redacted,
+    "compaction": _read_compaction,
     "tool_use": _read_call,
     "server_tool_use": _read_call,
     "mcp_tool_use": _read_call,
@@ -261,6 +289,7 @@ _READERS: dict[str, Any] = {
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     ReasoningPart: _write_reasoning,
+    CompactionPart: _write_compaction,
     ToolCallPart: _write_call,
     ToolResultPart: _write_result,
     FilePart: _write_file,
