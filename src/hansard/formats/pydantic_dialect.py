@@ -3,18 +3,20 @@
 Pydantic AI writes every field of a part, nulls and defaults included. A `Dialect` lists them: on reading a field
 with its default value is dropped, on writing it is put back, and only a field that was not there is remembered
 (mark `absent`). A part that says nothing unusual is known by one comparison (`usual`) and written by filling in a
-copy of the fields of its kind (`blank`).
+record of its kind (`blank`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, defstruct
 
+from hansard.formats.usual import Written
 from hansard.model.calls import Links, Place, call_names
 from hansard.model.conversation import Message
 from hansard.model.times import is_time
@@ -52,9 +54,24 @@ class Dialect:
         self.times, self.digests, self.without = times, digests, without
         own = {kind: fields for kind, fields in _OWN.items() if kind in defaults}
         self.usual = {kind: _usual(len(fields) + 1, defaults[kind]) for kind, fields in own.items()}
-        self.blank: dict[str, dict[str, Any]] = {
-            kind: {**dict.fromkeys(fields), **defaults[kind], "part_kind": kind} for kind, fields in own.items()
+
+    @cached_property
+    def blank(self) -> dict[str, Callable[..., Written]]:
+        """A record for each kind of part, in which only the fields of its own are to be filled in."""
+        own = {kind: fields for kind, fields in _OWN.items() if kind in self.defaults}
+        return {
+            kind: blank({**dict.fromkeys(fields), **self.defaults[kind], "part_kind": kind, **_NOT_ALWAYS})
+            for kind, fields in own.items()
         }
+
+
+_NOT_ALWAYS = {"timestamp": UNSET, "content_file_digests": UNSET}
+
+
+def blank(fields: dict[str, Any]) -> Callable[..., Written]:
+    """A record that has these values where nothing else is said."""
+    named = [(name, Any, value) for name, value in fields.items()]
+    return cast(Callable[..., Written], defstruct("Blank", named, bases=(Written,), gc=False))
 
 
 def _usual(own: int, defaults: dict[str, Any]) -> Callable[[dict[str, Any], int], bool]:

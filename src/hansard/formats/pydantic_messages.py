@@ -5,20 +5,22 @@ Messages nearly always have all their fields and no others, and most of these ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.formats.pydantic_dialect import Around, Dialect, is_absent, kept, lacks, settle, takes_time
+from hansard.formats.pydantic_dialect import Around, Dialect, blank, is_absent, kept, lacks, settle, takes_time
 from hansard.formats.pydantic_parts import read_response, write_response
 from hansard.formats.pydantic_releases import NAME
 from hansard.formats.pydantic_requests import RoleRun, read_alone, read_request, write_request
 from hansard.formats.pydantic_signatures import provider_of, take_provider
-from hansard.formats.pydantic_usage import read_usage, write_usage
+from hansard.formats.pydantic_usage import NO_USAGE, read_usage, write_usage
 from hansard.formats.residue import pack, take_maybe_str, unpack
+from hansard.formats.usual import Written
 from hansard.model.conversation import Conversation, Message, ModelRef
 from hansard.model.parts import RawPart
 
@@ -273,6 +275,16 @@ def _leave_out(keys: Iterable[str], out: dict[str, Any], marks: dict[str, Any], 
             del out[key]
 
 
+@cache
+def _blanks(dialect: Dialect) -> tuple[Callable[..., Written], Callable[..., Written]]:
+    """Records for a request and a response without residue."""
+    request, response = dialect.defaults["request"], dialect.defaults["response"]
+    return (
+        blank({"parts": None, **request, "kind": "request", "timestamp": None}),
+        blank({"parts": None, "usage": None, **response, "kind": "response", "timestamp": UNSET}),
+    )
+
+
 class Writing:
     """One pass over a conversation."""
 
@@ -283,7 +295,9 @@ class Writing:
         request, response = dialect.defaults["request"], dialect.defaults["response"]
         self.request = {"parts": None, **request, **whole, "kind": "request", "timestamp": None}
         self.response = {"parts": None, "usage": None, **response, **whole, "kind": "response"}
+        self.blank_request, self.blank_response = _blanks(dialect)
         self.out: list[Any] = []
+        self.asked: list[Any] = []  # the parts of the last request
 
     def write(self, messages: list[Message]) -> list[Any]:
         before: Message | None = None
@@ -308,15 +322,19 @@ class Writing:
         rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else ({}, {})
         joined = marks.get("joined")
         if before is not None and (joined if type(joined) is bool else _shares_request(before, message)):
-            self.out[-1]["parts"] += parts
+            self.asked += parts
             return
-        out = self.request.copy()
-        out["parts"] = parts
+        self.asked = parts
+        said: dict[str, Any] = {"parts": parts}
         if at is not UNSET:
-            out["timestamp"] = at
+            said["timestamp"] = at
         if message.state == "interrupted":
-            out["state"] = "interrupted"
-        self.put_common(out, message)
+            said["state"] = "interrupted"
+        self.put_common(said, message)
+        if message.extra is UNSET:
+            self.out.append(self.blank_request(conversation_id=self.conversation_id, **said))
+            return
+        out = {**self.request, **said}
         if marks:
             _leave_out(("timestamp",), out, marks, {})
             _leave_out(self.dialect.defaults["request"], out, marks, self.request)
@@ -328,9 +346,8 @@ class Writing:
         if at is not UNSET and not takes_time(at):
             at = UNSET
         self.around.at = at
-        out = self.response.copy()
-        out["parts"] = write_response(i, message, self.around)
-        out["usage"] = write_usage(message.usage)
+        usage = NO_USAGE if message.usage is UNSET and message.extra is UNSET else write_usage(message.usage)
+        out: dict[str, Any] = {"parts": write_response(i, message, self.around), "usage": usage}
         if at is not UNSET:
             out["timestamp"] = at
         if (model := message.model) is not UNSET:
@@ -346,9 +363,11 @@ class Writing:
         if message.state is not UNSET and message.state in _NATIVE_STATES:
             out["state"] = _NATIVE_STATES[message.state]
         self.put_common(out, message)
-        self.out.append(out)
         if message.extra is UNSET:
+            self.out.append(self.blank_response(conversation_id=self.conversation_id, **out))
             return
+        out = {**self.response, **out}
+        self.out.append(out)
         rest, marks = unpack(NAME, message.extra)
         if marks:
             if message.usage is UNSET:

@@ -243,9 +243,7 @@ def write_response(i: int, message: Message, around: Around) -> list[Any]:
     for j, part in enumerate(message.parts):
         if type(part) is TextPart and (part.extra is UNSET or name not in part.extra):
             if part.signature is UNSET and part.id is UNSET:  # nearly all are so
-                written = blank.copy()
-                written["content"] = part.text
-                out.append(written)
+                out.append(blank(content=part.text))
                 continue
         writer = _WRITERS.get(type(part))
         if writer is not None and (written := writer(part, around, (i, j))) is not UNSET:

@@ -90,7 +90,7 @@ def _write_retry_prompt(
     return {**out, **rest, "part_kind": "retry-prompt"}
 
 
-def _write_result(part: ToolResultPart, around: Around, place: Place) -> dict[str, Any]:
+def _write_result(part: ToolResultPart, around: Around, place: Place) -> Any:
     if part.extra is not UNSET:
         rest, marks = unpack(around.dialect.name, part.extra)
         if marks.get("kind") == "retry-prompt":
@@ -109,7 +109,7 @@ def _read_feedback(block: dict[str, Any], around: Around) -> Part:
     return RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
 
 
-def _write_retry(part: RetryPart, around: Around, place: Place) -> dict[str, Any]:
+def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     if marks.get("kind") == "retry-prompt" or not around.knows("retry-feedback"):
@@ -314,13 +314,9 @@ def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: 
         out.append(_prompt("user-prompt", content, marks, around))
 
 
-def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> dict[str, Any]:
+def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> Any:
     if not marks:
-        out = around.dialect.blank[kind].copy()
-        out["content"] = content
-        if around.at is not UNSET and around.dialect.times:
-            out["timestamp"] = around.at
-        return out
+        return around.dialect.blank[kind](content=content, timestamp=around.at if around.dialect.times else UNSET)
     rest = marks.get("rest")
     rest = rest if type(rest) is dict else {}
     out = {"content": content, **filled(around.dialect.defaults[kind], marks)}

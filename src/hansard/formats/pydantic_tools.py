@@ -28,6 +28,7 @@ from hansard.formats.pydantic_dialect import (
 )
 from hansard.formats.pydantic_signatures import put_signature, signed
 from hansard.formats.residue import pack, take_maybe_str, take_str, unpack
+from hansard.formats.usual import Written
 from hansard.model.calls import Place
 from hansard.model.parts import Part, ToolCallPart, ToolResultPart
 
@@ -79,12 +80,10 @@ def _read_args(args: Any, marks: dict[str, Any]) -> tuple[Any, str | UnsetType]:
     return given, text
 
 
-def write_call(part: ToolCallPart, around: Around, place: Place) -> dict[str, Any]:
-    out: dict[str, Any]
+def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
     if _is_usual_call(part, around.dialect.name):
-        out = around.dialect.blank["tool-call"].copy()
-        out["tool_name"], out["args"], out["tool_call_id"] = part.tool_name, part.input, part.tool_call_id
-        return out
+        blank = around.dialect.blank["tool-call"]
+        return blank(tool_name=part.tool_name, args=part.input, tool_call_id=part.tool_call_id)
     rest, marks = unpack(around.dialect.name, part.extra)
     kind = BUILTIN_CALL if part.provider_executed is True and around.knows(BUILTIN_CALL) else "tool-call"
     how = marks.get("args")
@@ -94,7 +93,7 @@ def write_call(part: ToolCallPart, around: Around, place: Place) -> dict[str, An
         args = write_arguments(part)
     elif args is UNSET and how == "empty":
         args = ""
-    out = {"tool_name": _name(part, around)}
+    out: dict[str, Any] = {"tool_name": _name(part, around)}
     if args is not UNSET or not is_absent(marks, "args"):
         out["args"] = None if args is UNSET else args
     put_call_id(out, part, marks, around, place)
@@ -183,7 +182,7 @@ def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return"
     )
 
 
-def write_usual_return(part: ToolResultPart, around: Around) -> dict[str, Any] | None:
+def write_usual_return(part: ToolResultPart, around: Around) -> Written | None:
     """The result, when it has an id, a name, data that came as it should, and nothing else of ours."""
     dialect, output = around.dialect, part.output
     if (
@@ -197,16 +196,16 @@ def write_usual_return(part: ToolResultPart, around: Around) -> dict[str, Any] |
         or type(part.tool_name) is not str
     ):
         return None
-    out = dialect.blank["tool-return"].copy()
-    out["tool_name"], out["content"], out["tool_call_id"] = part.tool_name, output, part.tool_call_id
-    if around.at is not UNSET and dialect.times:
-        out["timestamp"] = around.at
-    if dialect.digests and (type(output) is dict or type(output) is list):
-        out["content_file_digests"] = []
-    return out
+    return dialect.blank["tool-return"](
+        tool_name=part.tool_name,
+        content=output,
+        tool_call_id=part.tool_call_id,
+        timestamp=around.at if dialect.times else UNSET,
+        content_file_digests=[] if dialect.digests and (type(output) is dict or type(output) is list) else UNSET,
+    )
 
 
-def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> dict[str, Any]:
+def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> Any:
     if kind == "tool-return" and (usual := write_usual_return(part, around)) is not None:
         return usual
     dialect = around.dialect

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import encode
 
-from hansard.formats.pydantic_dialect import filled, is_absent, settle
+from hansard.formats.pydantic_dialect import blank, filled, is_absent, settle
 from hansard.formats.pydantic_releases import NAME
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Usage
@@ -32,6 +32,7 @@ _USAGE = {
     "cost": None,
 }
 NOTHING = Raw(encode(_USAGE))
+NO_USAGE = blank({**_USAGE, "details": None})(details={})  # one for all: nobody changes a record that is written
 _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_tokens"}
 
 
