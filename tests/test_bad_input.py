@@ -26,6 +26,7 @@ CASES = {
     "duplicate_hidden_by_numbers": (b'{"messages":[],"b":1,"b":2,"n":[1e9,1e9,1e9]}', "'b' is given twice"),
     "nan": (b'{"messages":[],"x":NaN}', "NaN"),
     "infinity": (b'{"messages":[],"x":-Infinity}', "Infinity"),
+    "number": (b'{"messages":[],"x":1e9999999999999999999}', "1e9999999999999999999"),
     "utf16": (GOOD.decode().encode("utf-16"), "UTF-16"),
     "utf16_without_mark": (GOOD.decode().encode("utf-16-le"), "UTF-16"),
     "latin1": ('{"messages":[{"role":"user","content":"é"}]}'.encode("latin-1"), "not UTF-8"),

@@ -30,7 +30,7 @@ def read_arguments(text: str) -> tuple[Any, str | UnsetType]:
         value = _DECODER.decode(text)
         if exact_json.encode(value).decode() == text:
             return value, UNSET
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except (HansardError, msgspec.MsgspecError, ValueError, RecursionError):
         pass
     try:
         value = exact_json.decode(text)

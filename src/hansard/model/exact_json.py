@@ -9,7 +9,7 @@ of two equal keys without a word).
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import msgspec
@@ -39,7 +39,11 @@ def exact_float(literal: str) -> float | Decimal:
     if text == literal:
         return number
     _Respelled.count += 1
-    exact = Decimal(literal)
+    try:
+        exact = Decimal(literal)
+    except InvalidOperation:
+        shown = literal if len(literal) <= 40 else f"{literal[:40]}..."
+        raise Unreadable(f"the number {shown} is beyond all that can be kept", way_out="give it as a string") from None
     return number if number - number == 0 and Decimal(text) == exact else exact
 
 
