@@ -139,6 +139,12 @@ def test_what_follows_messages_that_a_compaction_preserved_follows_its_summary()
     assert len(active_path(conversation)) == len(conversation.messages) == 8
 
 
+def test_a_forked_session_names_where_it_came_from() -> None:
+    conversation = golden("forked_session")
+    assert conversation.parent_thread_id == "5e551000-0000-4000-8000-000000000000"
+    assert len(active_path(conversation)) == 3
+
+
 def test_a_sidechain_hangs_on_the_message_that_called_for_it() -> None:
     conversation = golden("sidechain_inside")
     messages = conversation.messages

@@ -1,7 +1,8 @@
 """Claude Code session files: `~/.claude/projects/<folder>/<session>.jsonl` and `agent-<id>.jsonl`.  As of 2.1.144.
 
     canonical                         native
-    conversation id, title            sessionId; custom-title, else ai-title, else the summary of a line in this file
+    conversation id, parent thread    sessionId; forkedFrom of the first line
+    title                             custom-title, else ai-title, else the summary of a line in this file
     message                           user, assistant, system, attachment and unknown records
     assistant message                 all lines that share message.id: blocks in order, usage of the last one; the
                                       mark `lines` has the other lines' uuids, times and cuts

@@ -50,6 +50,7 @@ class Reader:
         self._titles: dict[int, list[tuple[Any, str]]] = {}
         self._session: str | UnsetType = UNSET
         self._first, self._before, self._caveat, self._pointer = "", "", "", ""
+        self._source: Any = None  # the session that this one was forked from
         self._time: str | None = None
         self._count = 0
 
@@ -79,6 +80,7 @@ class Reader:
             title=self._title(),
             snapshots=self.snapshots or UNSET,
             head=self._pointer or UNSET,
+            parent_thread_id=self._source if type(self._source) is str else UNSET,
         )
 
     def _title(self) -> str | UnsetType:
@@ -138,7 +140,11 @@ class Reader:
             if later is not None and later > known:
                 self._tree.turns[uuid] = later  # preserved by a compaction: what follows it follows that
             return
-        self._first, self._pointer = self._first or uuid, ""
+        if not self._first:
+            self._first = uuid
+            source = value.get("forkedFrom")
+            self._source = source.get("sessionId") if type(source) is dict else None
+        self._pointer = ""
         side = value.get("agentId") or "" if value.get("isSidechain") is True else None
         side = side if type(side) is str else None
         turn = self._parent(value, side, record)
@@ -169,6 +175,8 @@ class Reader:
         if parent is None and type(value.get("logicalParentUuid")) is str:
             parent = value["logicalParentUuid"]
         before = self._last.get(side)
+        if parent is None and value.get("subtype") == "compact_boundary":
+            return before
         if parent is None:
             return before if self._first == value["uuid"] else None  # notes may stand before the first line
         if type(parent) is not str:

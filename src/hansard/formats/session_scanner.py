@@ -16,9 +16,9 @@ import msgspec
 from hansard.errors import Unreadable
 from hansard.model import exact_json
 
-LONGEST_LINE = 64 * 1024 * 1024
+LONGEST_LINE = 32 * 1024 * 1024  # held as bytes and, in memory, as text of up to four bytes a character
 _LONGEST_MENDED = 4 * 1024 * 1024  # a torn line is tried from many places: not a huge one
-_TRIES = 256
+_TRIES = 64
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n\ufeff"
 _DECODER = msgspec.json.Decoder(float_hook=exact_json.exact_float)
