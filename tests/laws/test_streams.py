@@ -142,6 +142,7 @@ def test_a_stream_cut_anywhere_keeps_every_character(corpus: Path) -> None:
         b"data: {broken\n\n",
         b'data: "a string"\n\ndata: [1]\n\ndata: null\n\n',
         b'data: {"type":"never.heard.of.it","x":1}\n\n',
+        b'data: {"type":"start","choices":[],"x":1e9999999999999999999}\n\n',
         b'{"error":{"message":"overloaded","type":"overloaded_error"}}',
     ],
 )

@@ -266,7 +266,7 @@ class EventDecoder:
         value: Any = msgspec.UNSET
         try:
             value = json.loads(text, strict=False, parse_float=exact_json.exact_float, parse_constant=str)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, HansardError):
             if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
                 self.emit(Other(format=self.name, value=text))
                 return value
