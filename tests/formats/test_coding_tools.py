@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -239,6 +239,42 @@ def test_tools_of_nobody_we_know_are_left_as_they_are() -> None:
 def test_an_agent_gets_its_own_conversation_unchanged() -> None:
     conversation = called("Read", {"file_path": "/a"}, "claude-code")
     assert handed(conversation, "claude-code")[1].parts == conversation.messages[1].parts
+
+
+_LATER = ("shell_command",)  # comes back as the usual way to do the same
+
+
+@st.composite
+def sessions(draw: st.DrawFn, source: str) -> Conversation:
+    """A session of one agent: calls of its tools, given this and that, and their results."""
+    values = st.one_of(texts, st.integers(0, 9000), st.booleans(), st.just("/work"), st.just([{"content": "a"}]))
+    messages: list[Message] = [Message(role="user", parts=[TextPart(text="go")], context=Context(cwd="/work"))]
+    for i in range(draw(st.integers(1, 3))):
+        calls = []
+        for j in range(draw(st.integers(1, 3))):
+            tool = draw(st.sampled_from([tool for tool in TOOLS[source] if tool.offered and tool.name not in _LATER]))
+            names = [*tool.fields.values(), "description", "of_tomorrow"]
+            fields = draw(st.dictionaries(st.sampled_from(names), values, max_size=4))
+            calls.append(ToolCallPart(tool_call_id=f"c{i}_{j}", tool_name=tool.name, input=fields))
+        answers = [
+            ToolResultPart(tool_call_id=call.tool_call_id, tool_name=call.tool_name, output=draw(texts), is_error=False)
+            for call in calls
+        ]
+        messages.append(Message(role="assistant", parts=list(calls), context=Context(cwd="/work")))
+        messages.append(Message(role="tool", parts=list(answers), context=Context(cwd="/work")))
+    return Conversation(messages=messages, extra=OWN[source])
+
+
+@pytest.mark.parametrize(("source", "to"), PAIRS)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_any_call_comes_back_as_it_went(source: str, to: str, data: st.DataObject) -> None:
+    conversation = data.draw(sessions(source))
+    there = formats.read(formats.write(conversation, to).json, to)
+    back = formats.read(formats.write(there, source).json, source)
+    before, after = said(conversation), said(back)
+    assert after["calls"] == before["calls"]
+    assert after["results"] == before["results"]
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS)

@@ -405,3 +405,11 @@ def test_other_lines_are_not_taken_for_sage() -> None:
 
 def test_reading_is_pure() -> None:
     assert sage.read(FILES["odd_lines.jsonl"]) == sage.read(FILES["odd_lines.jsonl"])
+
+
+def test_a_message_with_an_id_follows_one_without() -> None:
+    said = [TextPart(text="a")]
+    conversation = Conversation(messages=[Message(role="user", parts=said), Message(role="user", parts=said, id="m2")])
+    written = formats.write(conversation, "sage")
+    assert written.losses == []
+    assert active_path(formats.read(written.json, "sage")) == [0, 1]

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.coding_tools import AGENTS, in_words_of, knows, understood
+from hansard.formats.coding_tools import AGENTS, Tool, in_words_of, knows, understood
 from hansard.formats.coding_tools_text import call_in_words, from_words, result_in_words
 from hansard.formats.contract import Loss
 from hansard.formats.residue import pack, unpack
@@ -34,12 +34,18 @@ def source_of(conversation: Conversation, to: str) -> str | None:
                 if agent in extra:
                     return agent
     parts = [part for message in conversation.messages for part in message.parts]
-    calls = [part.tool_name for part in parts if type(part) is ToolCallPart]
-    found = {agent: sum(knows(agent, name) for name in calls) for agent in dict.fromkeys((to, *AGENTS))}
+    calls = [part for part in parts if type(part) is ToolCallPart]
+    found = {agent: _familiar(agent, calls) for agent in dict.fromkeys((to, *AGENTS))}
     if any((carried := from_words(parts, j)) is not None and carried.agent == to for j in range(len(parts))):
         del found[to]  # it would not tell its own calls in words
     best = max(found, key=lambda agent: found[agent])
-    return best if found[best] else None
+    return best if found[best] > (0, 0) else None
+
+
+def _familiar(agent: str, calls: list[ToolCallPart]) -> tuple[int, int]:
+    """How many calls an agent would understand, and of how many it knows the tool."""
+    known = [call for call in calls if knows(agent, call.tool_name)]
+    return sum(understood(agent, call.tool_name, call.input, UNSET) is not None for call in known), len(known)
 
 
 def handed_over(conversation: Conversation, to: str, notes: list[Loss], path: list[int]) -> Conversation:
@@ -47,15 +53,25 @@ def handed_over(conversation: Conversation, to: str, notes: list[Loss], path: li
     source = source_of(conversation, to)
     if source == to:
         return conversation
-    messages = _HandOver(conversation.messages, source, to, notes, path).messages()
+    messages = _HandOver(conversation, source, to, notes, path).messages()
     return conversation if messages is conversation.messages else replace(conversation, messages=messages)
+
+
+def _folder(conversation: Conversation, source: str | None) -> Any:
+    """Where the agent stood, for messages that do not say: as the first that does, or as its session says."""
+    for message in conversation.messages:
+        if message.context is not UNSET and message.context.cwd is not UNSET:
+            return message.context.cwd
+    return unpack(source or "", conversation.extra)[0].get("cwd", UNSET)
 
 
 class _HandOver:
     def __init__(
-        self, messages: list[Message], source: str | None, to: str, notes: list[Loss], path: list[int]
+        self, conversation: Conversation, source: str | None, to: str, notes: list[Loss], path: list[int]
     ) -> None:
+        messages = conversation.messages
         self.given, self.to, self.notes, self.path = messages, to, notes, path
+        self.cwd = _folder(conversation, source)
         self.agents: dict[Place, str] = {}  # of calls and results that came as words
         self.read = [self._from_words(i, message) for i, message in enumerate(messages)]
         self.links = Links(self.read)
@@ -135,12 +151,10 @@ class _HandOver:
         i, j = place
         where = f"$.messages[{self.path[i]}].parts[{j}]"
         context = self.read[i].context
-        cwd = context.cwd if context is not UNSET else UNSET
+        cwd = context.cwd if context is not UNSET and context.cwd is not UNSET else self.cwd
         found = None
         if call.provider_executed is not True and type(call.tool_call_id) is str:
-            meant = understood(agent, call.tool_name, call.input, cwd)
-            if meant is not None:
-                found = in_words_of(self.to, meant, agent, call.tool_name, cwd)
+            found = _match(call, agent, self.to, cwd)
         if found is None:
             self.words.add(place)
             if place not in self.agents:
@@ -185,6 +199,17 @@ class _HandOver:
             else:
                 kept.append(part)
         return kept, told
+
+
+def _match(call: ToolCallPart, agent: str, to: str, cwd: Any) -> tuple[Tool, Any] | None:
+    """The tool of the other agent that does the same, if its call would be understood the other way round too."""
+    meant = understood(agent, call.tool_name, call.input, cwd)
+    found = in_words_of(to, meant, agent, call.tool_name, cwd) if meant is not None else None
+    if found is None:
+        return None
+    again = understood(to, found[0].name, found[1], cwd)
+    back = in_words_of(agent, again, to, found[0].name, cwd) if again is not None else None
+    return found if back is not None else None
 
 
 _CUSTOM: Any = pack(_RESPONSES, {}, {"type": "custom_tool_call"})

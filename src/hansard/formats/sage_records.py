@@ -52,6 +52,11 @@ def made_uuid(at: int) -> str:
     return f"00000000-0000-4000-8000-{at:012x}"
 
 
+def is_nameless(parent: Any, place: Place) -> bool:
+    """Is the parent the message before, and that one without an id by which it could be named?"""
+    return place.at > 0 and parent is not None and parent == place.before == made_uuid(place.at - 1)
+
+
 def is_record(value: Any) -> bool:
     """Is it an object that a session file may hold: one with a type, a uuid, or the older role and content?"""
     if type(value) is not dict:
@@ -188,6 +193,8 @@ def _read_enhanced(rest: dict[str, Any], role: str, place: Place) -> Message:
         fields["id"] = UNSET
         if fields.get("parent_message_id", UNSET) == place.before:
             del fields["parent_message_id"]
+    elif is_nameless(fields.get("parent_message_id"), place):
+        del fields["parent_message_id"]
     if type(rest.get("sessionId")) is str and rest["sessionId"] == place.session:
         del rest["sessionId"]
     fields.update(_read_details(rest))

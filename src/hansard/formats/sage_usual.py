@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.sage_parts import NAME
-from hansard.formats.sage_records import ROLES, TYPES, Place, made_uuid
+from hansard.formats.sage_records import ROLES, TYPES, Place, is_nameless, made_uuid
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Thinking, Todo, Usage
 from hansard.model.parts import Node, Part, TextPart, ToolCallPart, ToolResultPart
@@ -127,6 +127,8 @@ def read_usual(record: Record, place: Place) -> Message | None:
         message_id = UNSET
         if parent == place.before:
             parent = UNSET
+    elif is_nameless(parent, place):
+        parent = UNSET
     return Message(
         role=role,
         parts=parts,
