@@ -210,29 +210,24 @@ def test_filters_pick_by_who_where_and_when(ledger: Ledger) -> None:
     assert ledger.search("agent:ann").items[0].title == "Tea"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        *(
-            "",
-            "   ",
-            "!!!",
-            "-tea",
-            "role:",
-            "since:soon",
-            "until:2026-13",
-            "since:99999",
-            "-since:7d",
-            "thread:nobody",
-        ),
-        *('""', "since:2026-02-30", "a " * 300),
-    ],
-)
-def test_what_cannot_be_searched_for_is_one_clear_error(ledger: Ledger, query: str) -> None:
-    with pytest.raises(HansardError) as caught:
-        ledger.search(query)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 250
+def test_what_cannot_be_searched_for_is_one_clear_error(ledger: Ledger) -> None:
+    wrong = (
+        "",
+        "   ",
+        "!!!",
+        "-tea",
+        "role:",
+        "since:soon",
+        "until:2026-13",
+        "since:99999",
+        "-since:7d",
+        "thread:nobody",
+    )
+    for query in (*wrong, '""', "since:2026-02-30", "a " * 300):
+        with pytest.raises(HansardError) as caught:
+            ledger.search(query)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 250
 
 
 def test_cursors_are_checked(ledger: Ledger) -> None:
@@ -262,13 +257,13 @@ def _hits_or_error(ledger: Ledger, query: str) -> list[Hit]:
         return []
 
 
-@pytest.mark.parametrize("query", ATTACKS, ids=range(len(ATTACKS)))
-def test_what_is_typed_is_data(ledger: Ledger, query: str) -> None:
+def test_what_is_typed_is_data(ledger: Ledger) -> None:
     thread = ledger.create_thread()
     ledger.append(thread.id, said("something else entirely"))
-    for typed in (query, f"entirely {query}", f'"{query}"', f"{query}*", f"-{query} entirely"):
-        assert len(_hits_or_error(ledger, typed)) <= 1
-    assert len(found(ledger, "entirely")) == 1
+    for query in ATTACKS:
+        for typed in (query, f"entirely {query}", f'"{query}"', f"{query}*", f"-{query} entirely"):
+            assert len(_hits_or_error(ledger, typed)) <= 1, typed
+        assert len(found(ledger, "entirely")) == 1
 
 
 # -- pages ---------------------------------------------------------------------------------------------------------
@@ -421,11 +416,11 @@ def snippets() -> Iterator[tuple[str, str, str]]:
     yield "role:user", "just the beginning", "just the beginning"
 
 
-@pytest.mark.parametrize(("query", "text", "expected"), list(snippets()))
-def test_a_snippet_marks_what_was_found(ledger: Ledger, query: str, text: str, expected: str) -> None:
-    thread = ledger.create_thread()
-    ledger.append(thread.id, said(text))
-    assert ledger.search(query).items[0].snippet == expected
+def test_a_snippet_marks_what_was_found(ledger: Ledger) -> None:
+    for query, text, expected in snippets():
+        thread = ledger.create_thread()
+        ledger.append(thread.id, said(text))
+        assert ledger.search(f"{query} thread:{thread.id}").items[0].snippet == expected
 
 
 def test_a_snippet_is_short_and_where_the_words_are(ledger: Ledger) -> None:

@@ -24,6 +24,7 @@ from hansard.store.journal import LEASE
 from hansard.store.live import Live
 from hansard.store.live_run import LiveRun
 from hansard.store.rows import find_place, find_run, find_thread
+from hansard.store.searching import Searching
 from hansard.store.upkeep import Upkeep
 from hansard.store.values import Branch, Page, Pending, Synced, Thread, TreeNode
 
@@ -34,7 +35,7 @@ T = TypeVar("T")
 MOST = 10_000
 
 
-class Ledger(Live, Upkeep):
+class Ledger(Live, Searching, Upkeep):
     """Open one with `hansard.open`; it may be used by many threads at once, and as a context manager."""
 
     def __init__(self, driver: Driver) -> None:

@@ -85,7 +85,10 @@ class Synced(Value, frozen=True, kw_only=True):
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """A message that was found; `snippet` has the words between \\x02 and \\x03."""
+    """A message that was found; `snippet` has the words between \\x02 and \\x03.
+
+    `rank` is 0 to 1, how much the words weigh in it; `active` whether it is on the thread's path; `status` its run's.
+    """
 
     thread_id: str
     message_id: str
@@ -96,6 +99,8 @@ class Hit(Value, frozen=True, kw_only=True):
     created_at: str | None = None
     rank: float = 0.0
     active: bool = True
+    run_id: str | None = None
+    status: str | None = None
 
 
 class Pruned(Value, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ with moved as (
   returning 1
 ), fed as (
   insert into feed (tenant, thread, seg, low, high)
-  select :tenant, :thread, :seg, :depth, :depth from moved
+  select :tenant, :thread, :seg, :depth - 1, :depth from moved
 )
 select version from moved
 

@@ -127,7 +127,7 @@ create table snapshot (
   primary key (tenant, thread, n)
 );
 
--- What the search index has not seen yet: the messages low to high of a segment.
+-- What the search index has not seen yet: the messages of a segment with low < depth <= high.
 create table feed (
   n integer primary key,
   tenant integer not null,
@@ -137,7 +137,7 @@ create table feed (
   high integer not null
 );
 
+-- Which tokens a message has, by its n; not where (detail = none): see searchable.py. Words come cut and folded already.
 create virtual table search using fts5 (
-  words, scope,
-  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
+  words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 );

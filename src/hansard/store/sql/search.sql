@@ -1,0 +1,22 @@
+-- Search, and the feed its index follows.
+
+-- name: feed_end
+select max(n) from feed where tenant = :tenant
+
+-- name: fed
+select f.n, f.low, f.high, f.thread, f.seg, m.depth, m.n, m.role, m.agent, m.created_at, m.body
+from (select * from feed where tenant = :tenant and n <= :end order by n limit :limit) f
+left join message m
+  on m.tenant = :tenant and m.thread = f.thread and m.seg = f.seg
+  and m.depth > f.low and m.depth <= f.high and m.depth <= f.low + :limit
+order by f.n, m.depth limit :limit
+
+-- name: feed_done
+delete from feed where tenant = :tenant and n = :n
+
+-- name: feed_reached
+update feed set low = :low where tenant = :tenant and n = :n
+
+-- name: found_columns
+m.n, m.thread, m.seg, m.depth, m.id, m.role, m.agent, m.created_at, m.body, r.id, r.status, t.id, t.title,
+       t.head_seg, t.head_depth

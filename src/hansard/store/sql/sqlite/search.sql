@@ -1,0 +1,43 @@
+-- Search, in SQLite's own way.
+
+-- name: lock_search
+select 1
+
+-- name: index_words
+insert or replace into search (rowid, words) values (:n, :words)
+
+-- name: search_matches
+with found as materialized (
+  select rowid as n from search
+  where search match :wanted and rowid between :low and :high order by rowid desc limit :most
+), span as materialized (select min(n) as low, max(n) as high from found)
+select n, count(*) - 1 from (
+  select n from found
+  union all
+  select s.rowid from span, json_each(:weights) w, search s
+  where s.search match w.value and s.rowid between span.low and span.high
+)
+group by n
+
+-- name: search_found
+select {found_columns}
+from json_each(:ns) j
+join message m on m.n = j.value
+join thread t on t.thread = m.thread and t.forgotten_at is null
+left join run r on r.tenant = :tenant and r.thread = m.thread and r.run = m.run
+where m.tenant = :tenant
+
+-- name: drop_search
+drop table if exists search
+
+-- name: make_search
+create virtual table search using fts5 (
+  words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
+)
+
+-- name: drop_feed
+delete from feed
+
+-- name: feed_all
+insert into feed (tenant, thread, seg, low, high)
+select tenant, thread, seg, min(depth) - 1, max(depth) from message group by tenant, thread, seg
