@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
 from hansard import formats
@@ -21,7 +22,7 @@ from hansard.formats.html_style import POLICY, STYLE
 from hansard.formats.page import spelled
 from hansard.model import Conversation, FilePart, Message, TextPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
-from tests.strategies import conversations
+from tests.strategies import conversations, parts, rich_messages
 
 NAMES = [name for name in formats.names() if formats.get(name).kept is not None]
 CASES = [
@@ -63,10 +64,10 @@ def test_no_losses_if_and_only_if_everything_is_shown(name: str, conversation: C
     assert native.encode(kept(shown)) == native.encode(shown)
 
 
-def words(parts: list[Any]) -> list[str]:
+def words(shown: list[Any]) -> list[str]:
     """What a reader must find on a page: every field that is kept, but for bytes, which are pictures and links."""
     found: list[str] = []
-    for part in parts:
+    for part in shown:
         for field in structs.fields(type(part)):
             value = getattr(part, field.name)
             if value is UNSET or type(value) is bool or (type(part) is FilePart and field.name in ("data", "url")):
@@ -84,13 +85,22 @@ def spiked(value: Any, numbers: Iterator[int]) -> Any:
         return [spiked(item, numbers) for item in value]
     if type(value) is dict:
         own = ("type", "role", "mimeType", "url", "data") if "type" in value or "role" in value else ()
-        return {key: item if key in own else spiked(item, numbers) for key, item in value.items()}
+        return {
+            key: item if key in own else spiked(item, numbers)
+            for key, item in value.items()
+            if key != "parentMessageId"  # one path, so that all of it is shown
+        }
     return f"{value}<b id='{next(numbers)}'>&amp;\"" if type(value) is str else value
 
 
-nasty = conversations.map(
-    lambda one: Conversation(
-        messages=[native.build(Message, spiked(native.plain(message), count()), "$") for message in one.messages]
+nasty = st.lists(rich_messages, min_size=1, max_size=2).flatmap(
+    lambda messages: st.lists(parts, min_size=6, max_size=12).map(
+        lambda more: Conversation(
+            messages=[
+                native.build(Message, spiked(native.plain(message), count()), "$")
+                for message in [*messages, Message(role="assistant", parts=more)]
+            ]
+        )
     )
 )
 
