@@ -147,7 +147,7 @@ def _sure(record: Any) -> int:
     if type(kind) is not str:
         return 0
     if kind == "summary":
-        return 3 if "leafUuid" in record and type(record.get("summary")) is str else 0
+        return 2 if "leafUuid" in record and type(record.get("summary")) is str else 0
     if kind == SNAPSHOT:
         return 3 if type(record.get("snapshot")) is dict else 0
     if kind in _LINES and type(record.get("uuid")) is str and "parentUuid" in record and "sessionId" in record:
