@@ -237,13 +237,17 @@ class _Runs:
         rows = [RunRow(*row) for row in tx.all("runs", thread=thread.thread)]
         self._numbers: dict[str, int] = {row.id: row.run for row in rows}
         self._committed = {(row.fork_seg, row.fork_depth) for row in rows if row.status == "committed"}
-        self._given: list[tuple[int, Run]] = []
+        self._given: list[tuple[int, str, Run]] = []
+        met: dict[str, int] = {}
         self.next = thread.next_run
         for run in conversation.runs if isinstance(conversation.runs, list) else []:
             key = safe(run.id) or ""
+            met[key] = met.get(key, 0) + 1
+            if met[key] > 1:  # two runs of one id: both are kept
+                key = f"{key}~{met[key]}"
             if key not in self._numbers:
                 self._numbers[key] = self.next
-                self._given.append((self.next, run))
+                self._given.append((self.next, key, run))
                 self.next += 1
         self.added = bool(self._given)
 
@@ -258,7 +262,7 @@ class _Runs:
         for i, message in enumerate(incoming.conversation.messages):
             if isinstance(message.run_id, str):
                 of.setdefault(message.run_id, []).append(i)
-        for number, run in self._given:
+        for number, key, run in self._given:
             own = of.get(run.id, [])
             fork = ROOT
             if isinstance(run.fork_from_message_id, str) and run.fork_from_message_id in index:
@@ -275,7 +279,7 @@ class _Runs:
                 "add_run",
                 thread=thread.thread,
                 run=number,
-                id=safe(run.id),
+                id=key,
                 status=status,
                 agent=safe(run.agent_id) if isinstance(run.agent_id, str) else None,
                 fork_seg=fork.seg,
