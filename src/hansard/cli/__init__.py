@@ -14,12 +14,26 @@ import click
 from hansard.errors import HansardError
 
 _COMMANDS = {
+    "backup": "Copy the ledger while others write to it.",
+    "checkout": "Put the head of a thread at a message.",
     "convert": "Write a conversation in another format, and say what it could not carry.",
+    "export": "Write threads of the ledger in a format.",
+    "forget": "Delete a thread for good; a tombstone stays.",
+    "fork": "Go on from an earlier message of a thread.",
     "formats": "List the formats.",
+    "import": "Put conversations into the ledger.",
+    "migrate": "Bring the ledger up to the newest schema.",
+    "prune": "Delete what stands on no branch in force.",
     "schema": "Print the JSON Schema of native conversations.",
+    "show": "Print a thread.",
+    "stats": "Say how much the ledger holds.",
     "stream": "Read a live stream and write it for another client, as it arrives.",
+    "threads": "List the threads of the ledger.",
+    "tree": "Draw a thread with its branches.",
     "validate": "Check a conversation against the rules, and a provider's rules.",
+    "verify": "Prove that the ledger says what was written.",
 }
+_MODULES = {"import": "import_files"}  # the others are named as their command
 
 
 class _Commands(click.Group):
@@ -31,7 +45,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        return import_module(f"hansard.cli.{cmd_name}").command  # type: ignore[no-any-return]
+        return import_module(f"hansard.cli.{_MODULES.get(cmd_name, cmd_name)}").command  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -40,8 +54,11 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, help="Print the version.")
-def group(version: bool) -> None:
+@click.option("--db", metavar="URL", help="The ledger to work on; each command takes it too.")
+def group(version: bool, db: str | None) -> None:
     """One lossless ledger for agent conversations."""
+    if db is not None:
+        os.environ["HANSARD_DB"] = db
 
 
 def run(arguments: list[str]) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -90,6 +91,17 @@ def resolve(ledger: Ledger, text: str) -> Thread:
     raise HansardError(f"{text!r} may be {len(found)} or more threads: {ids}; give more of the id")
 
 
+def resolve_message(ledger: Ledger, thread_id: str, text: str) -> str:
+    """The id of the message somebody means: itself, or a beginning that only one has."""
+    found = [node.id for node in ledger.tree(thread_id) if node.id.startswith(text)]
+    if text in found or len(found) == 1:
+        return text if text in found else found[0]
+    if not found:
+        raise HansardError(f"no message {text!r} in thread {thread_id!r}; `hansard tree` shows them")
+    ids = ", ".join(shown(key) for key in found[:4])
+    raise HansardError(f"{text!r} may be {len(found)} messages: {ids}; give more of the id")
+
+
 def shown(text: object, *, lines: bool = False) -> str:
     """Words as a terminal may have them: what steers it, hides or turns the order of letters is spelled out.
 
@@ -104,10 +116,34 @@ def shown(text: object, *, lines: bool = False) -> str:
     return _TRICKS.sub(spelled, str(text))
 
 
+@contextmanager
+def watched(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on a terminal, for work that tells how far it is; nothing else."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task(what)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
 def say(text: str) -> None:
     """Print a line whose data went through `shown`; a terminal that lacks a letter gets its number."""
     code = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(code, "backslashreplace").decode(code))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "message"), counted(2, "journal entry")
+    ('1 message', '2 journal entries')
+    """
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 def say_json(value: Any) -> None:

@@ -31,6 +31,16 @@ class Upkeep:
     def _write(self, job: Job[T]) -> T:
         return self._driver.write(job)
 
+    @property
+    def migrated(self) -> list[str]:
+        """The migrations that were applied when this ledger was opened."""
+        return list(self._driver.migrated)
+
+    @property
+    def dialect(self) -> str:
+        """What it is kept in: sqlite or postgres."""
+        return self._driver.dialect
+
     def find_threads(self, text: str, *, limit: int = 10) -> list[Thread]:
         """The threads whose id begins with this, or that have it as their title, newest first."""
 

@@ -1,0 +1,102 @@
+"""Messages as people read them in a terminal: a heading, then what was said, part by part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from msgspec import UNSET
+
+from hansard.cli.ledgers import shown
+from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.model.parts import (
+    CompactionPart,
+    DataPart,
+    FilePart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hansard.model.shown import shown_error, shown_input, shown_output
+
+LONG = 2000
+COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta", "developer": "magenta"}
+
+
+def page(message: Message, *, full: bool, colour: bool) -> list[str]:
+    """The lines of a message."""
+    paint = click.style if colour else _plain
+    who = [paint(shown(message.role), fg=COLOURS.get(message.role, "white"), bold=True)]
+    who += [shown(name) for name in (message.agent_id, _model(message)) if isinstance(name, str)]
+    who += [shown(when) for when in (message.created_at,) if isinstance(when, str)]
+    who += [f"({shown(message.state)})" for _ in (0,) if isinstance(message.state, str) and message.state != "complete"]
+    who.append(paint(shown(message.id) if isinstance(message.id, str) else "", dim=True))
+    lines = ["  ".join(word for word in who if word)]
+    for part in message.parts:
+        text = _cut(said(part), full)
+        dim = not isinstance(part, TextPart)
+        lines += [paint(f"  {line}", dim=True) if dim else f"  {line}" for line in text.split("\n")]
+    return lines
+
+
+def gist(message: Message, width: int = 60) -> str:
+    """The first words of a message on one line."""
+    text = " ".join(" ".join(said(part) for part in message.parts).split())
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def said(part: Any) -> str:
+    """What a part says, safe for a terminal."""
+    return shown(_said(part), lines=True)
+
+
+def _said(part: Any) -> str:
+    match part:
+        case TextPart() | RefusalPart():
+            return part.text
+        case ReasoningPart():
+            return f"[thinking] {part.text}" if part.text else "[thinking, not shown]"
+        case ToolCallPart():
+            return f"→ {_name(part)} {_data(shown_input(part))}"
+        case ToolResultPart() if part.is_error is True:
+            return f"← {_name(part)} failed: {shown_error(part)}"
+        case ToolResultPart() | RetryPart():
+            return f"← {_name(part)} {_data(shown_output(part))}"
+        case FilePart():
+            named = [text for text in (part.name, part.media_type, part.file_id) if isinstance(text, str)]
+            address = part.url if isinstance(part.url, str) and not part.url.startswith("data:") else ""
+            return f"[file {' '.join([*named, address]).strip()}]"
+        case SourcePart():
+            return f"[source {' '.join(text for text in (part.title, part.url) if isinstance(text, str))}]"
+        case DataPart():
+            return f"[{part.name}] {_data(part.data) if part.data is not UNSET else ''}".rstrip()
+        case CompactionPart():
+            return f"[what came before, in short] {part.text if isinstance(part.text, str) else ''}".rstrip()
+    return f"[{getattr(part, 'format', 'part')}] {_data(getattr(part, 'value', None))}"
+
+
+def _name(part: Any) -> str:
+    return part.tool_name if isinstance(part.tool_name, str) else "tool"
+
+
+def _data(value: Any) -> str:
+    return value if isinstance(value, str) else exact_json.encode(value).decode("utf-8", "surrogatepass")
+
+
+def _model(message: Message) -> Any:
+    return message.model.name if message.model is not UNSET else UNSET
+
+
+def _cut(text: str, full: bool) -> str:
+    if full or len(text) <= LONG:
+        return text
+    return f"{text[:LONG]}… ({len(text) - LONG} more characters; --full shows them)"
+
+
+def _plain(text: str, **_: Any) -> str:
+    return text
