@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hansard import streams
-from hansard.model import exact_json
+from hansard.model import Message, exact_json
 from hansard.streams.accumulator import fold
+from hansard.streams.anthropic import AnthropicDecoder
 from hansard.streams.deltas import End, Failure, Other
 from tests.laws.test_stream_repeats import STREAMS
 from tests.laws.test_streams import decode, plain
@@ -151,3 +152,27 @@ def test_one_huge_piece_is_read_in_any_cut(name: str) -> None:
     deltas = decode(name, [raw[i : i + 65536] for i in range(0, len(raw), 65536)])
     assert exact_json.encode(plain(fold(deltas))).count("éx".encode()) >= 2_000_000
     assert not [delta for delta in deltas if type(delta) is Failure]
+
+
+class Unreadable(AnthropicDecoder):
+    """Its answer cannot be read as a whole."""
+
+    def whole(self) -> list[Message]:
+        raise ZeroDivisionError
+
+
+def test_an_answer_that_cannot_be_read_as_a_whole_is_what_its_deltas_say() -> None:
+    decoder = Unreadable()
+    deltas = decoder.feed(sse(GOOD["anthropic"])) + decoder.finish()
+    (message,) = fold(deltas)
+    text, _, error = plain([message])[0]["parts"]
+    assert (text["text"], message.state) == ("Hello world!", "partial")
+    assert "cannot be read: ZeroDivisionError" in error["data"]
+
+
+def test_citations_behind_what_is_no_list_are_kept() -> None:
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "", "citations": 7}}
+    said = {"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "so"}}
+    events = [json.loads(GOOD["anthropic"][0]), start, {"type": "content_block_delta", "index": 0, "delta": said}]
+    deltas = decode("anthropic", [sse([json.dumps(event).encode() for event in events])])
+    assert b"cited_text" in exact_json.encode(plain(fold(deltas)))

@@ -78,7 +78,8 @@ class _Block:
                 base = block.get(field)
                 block = {**block, field: (base if type(base) is str else "") + joined(pieces)}
         if self.citations:
-            block = {**block, "citations": [*(block.get("citations") or []), *self.citations]}
+            given = block.get("citations")
+            block = {**block, "citations": [*(given if type(given) is list else []), *self.citations]}
         return block
 
     def part(self) -> Any:

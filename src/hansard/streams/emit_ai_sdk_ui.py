@@ -63,7 +63,7 @@ class AiSdkUiEmitter(EventEmitter):
         self._last: Any = UNSET
         self._calls: dict[str, ToolCallPart] = {}
         self._nameless: list[tuple[str, ToolCallPart]] = []
-        self._refused: dict[Any, dict[str, Any]] = {}  # inputs that the stream itself said were refused
+        self._refused: dict[str, dict[str, Any]] = {}  # inputs that the stream itself said were refused
 
     # -- the frame -------------------------------------------------------------------------------------------------
 
@@ -99,8 +99,9 @@ class AiSdkUiEmitter(EventEmitter):
     def other(self, delta: Other) -> None:
         value = delta.value
         kind = value.get("type") if delta.format == NAME and type(value) is dict else None
-        if kind == _REFUSED and self._own and self._level >= 5.1:
-            self._refused[value.get("toolCallId")] = {key: item for key, item in value.items() if key != "type"}
+        if kind == _REFUSED:
+            if self._own and self._level >= 5.1 and type(value.get("toolCallId")) is str:
+                self._refused[value["toolCallId"]] = {key: item for key, item in value.items() if key != "type"}
         elif type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
             self._begin()
             self._aborted = self._aborted or kind == "abort"

@@ -60,10 +60,8 @@ class OpenAIChatEmitter(EventEmitter):
 
     def open(self, slot: Slot) -> None:
         part = slot.part
-        key = _KEYS.get(type(part))
-        if key is not None:
-            slot.head = self._before + b'"%b":' % key.encode()
-            slot.tail = b'},"finish_reason":null}]}\n\n'
+        if type(part) in _KEYS:
+            self._open_words(slot)
             if part.text:
                 self.grow(slot, part.text)
         elif type(part) is ToolCallPart and type(part.tool_name) is str and type(part.tool_call_id) is str:
@@ -72,6 +70,8 @@ class OpenAIChatEmitter(EventEmitter):
     def close(self, slot: Slot) -> None:
         part = slot.part
         if type(part) in _KEYS:
+            if not slot.head:  # it began as something else
+                self._open_words(slot)
             if len(part.text) > slot.sent:
                 self.grow(slot, part.text[slot.sent :])
         elif type(part) is ToolCallPart and part.provider_executed is not True:
@@ -79,6 +79,10 @@ class OpenAIChatEmitter(EventEmitter):
                 self._open_call(slot, part)
             if not slot.sent:
                 self.grow(slot, write_arguments(part) or "{}")
+
+    def _open_words(self, slot: Slot) -> None:
+        slot.head = self._before + b'"%b":' % _KEYS[type(slot.part)].encode()
+        slot.tail = b'},"finish_reason":null}]}\n\n'
 
     def _open_call(self, slot: Slot, call: ToolCallPart) -> None:
         """A call is streamed if its id and name are known from the start."""
