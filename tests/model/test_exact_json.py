@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hansard import formats
 from hansard.errors import Unreadable
 from hansard.model import exact_json
 
@@ -90,3 +91,14 @@ def test_same_tells_numbers_apart() -> None:
 
 def test_half_a_pair_is_escaped_wherever_it_stands() -> None:
     assert exact_json.encode(({"\ud83d": ("\ud83d",)}, ["\ude00"])) == b'[{"\\ud83d":["\\ud83d"]},["\\ude00"]]'
+
+
+def test_values_that_json_cannot_say_are_refused_by_name() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    loop: Any = {}
+    loop["messages"] = [loop]
+    for value, word in ((float("nan"), "NaN"), (-float("inf"), "Infinity"), (deep, "deeply"), (loop, "deeply")):
+        with pytest.raises(Unreadable, match=word):
+            formats.read({"max_tokens": value, "messages": [{"role": "user", "content": "hi"}]}, "anthropic")

@@ -143,11 +143,27 @@ def plain(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of plain JSON data, for a reader that takes its document apart."""
-    if type(value) is dict:
-        return {key: copied(item) for key, item in value.items()}
-    if type(value) is list or type(value) is tuple:
-        return [copied(item) for item in value]
+    """A copy of plain JSON data, for a reader that takes its document apart; what JSON cannot say is refused by name.
+
+    >>> copied([1, {"a": (2,)}])
+    [1, {'a': [2]}]
+    """
+    try:
+        return _copied(value)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_copied(item) for item in value]
+    if kind is float and value - value != 0:
+        _refuse_constant("NaN" if value != value else "Infinity")
     return value
 
 
