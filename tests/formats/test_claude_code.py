@@ -328,7 +328,7 @@ def test_an_id_used_for_every_answer_does_not_make_them_one() -> None:
 
 @given(names=st.lists(st.one_of(st.uuids().map(str), st.text(max_size=4), st.none())))
 def test_very_many_names_are_kept_small_and_found_again(names: list[str | None]) -> None:
-    kept, numbers = Uuids(), Numbers(recent=3)
+    kept, numbers = Uuids(recent=3), Numbers(recent=3)
     for i, name in enumerate(names):
         kept.append(name)
         if name is not None:

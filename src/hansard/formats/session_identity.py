@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -9,6 +11,8 @@ from msgspec import UNSET, UnsetType
 from hansard.model.conversation import Conversation
 from hansard.model.parts import TextPart
 
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ADDRESSES = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 NO_TIME = "1970-01-01T00:00:00.000Z"  # says that none is known
 
 
@@ -19,21 +23,21 @@ def read_time(value: Any) -> str | UnsetType:
 
 def is_uuid(text: Any) -> bool:
     """Is it a UUID as they are written?"""
-    from uuid import UUID
+    return type(text) is str and _UUID.fullmatch(text.lower()) is not None
 
-    try:
-        return type(text) is str and str(UUID(text)) == text.lower()
-    except ValueError:
-        return False
+
+def _uuid5(words: str) -> str:
+    """The UUID (version 5, of an address) that is always the same for the same words."""
+    digest = hashlib.sha1(_ADDRESSES + words.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+    variant = f"{int(digest[16], 16) & 3 | 8:x}"
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def session_uuid(conversation: Conversation) -> str:
     """The conversation's id where that is a UUID, else always the same one for the same conversation."""
-    from uuid import NAMESPACE_URL, uuid5
-
     if type(conversation.id) is str:
         if is_uuid(conversation.id):
             return conversation.id
-        return str(uuid5(NAMESPACE_URL, "hansard:" + conversation.id.encode("utf-8", "replace").decode()))
+        return _uuid5("hansard:" + conversation.id)
     words = [part.text for one in conversation.messages[:2] for part in one.parts if type(part) is TextPart]
-    return str(uuid5(NAMESPACE_URL, "hansard:" + "\n".join(words).encode("utf-8", "replace").decode()))
+    return _uuid5("hansard:" + "\n".join(words))

@@ -40,11 +40,12 @@ class Numbers:
 
 
 class Uuids:
-    """Very many UUIDs by their numbers, sixteen bytes each; other names as they are."""
+    """Very many UUIDs by their numbers, sixteen bytes each; recent ones, and other names, as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, recent: int = _RECENT) -> None:
         self._halves = array("Q")
-        self._odd: dict[int, str | None] = {}
+        self._names: dict[int, str | None] = {}
+        self._limit = self._full = recent
 
     def __len__(self) -> int:
         return len(self._halves) // 2
@@ -55,19 +56,25 @@ class Uuids:
         self[len(self) - 1] = name
 
     def __setitem__(self, at: int, name: str | None) -> None:
-        if name is None or not _UUID.fullmatch(name):
-            self._odd[at] = name
-            return
-        number = int(name.replace("-", ""), 16)
-        self._halves[2 * at], self._halves[2 * at + 1] = number >> 64, number & _LOW
-        if self._odd:
-            self._odd.pop(at, None)
+        if len(self._names) >= self._full:
+            self._pack()
+        self._names[at] = name
 
     def __getitem__(self, at: int) -> str | None:
-        if at in self._odd:
-            return self._odd[at]
+        if at in self._names:
+            return self._names[at]
         text = f"{self._halves[2 * at]:016x}{self._halves[2 * at + 1]:016x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def _pack(self) -> None:
+        odd: dict[int, str | None] = {}
+        for at, name in self._names.items():
+            if name is not None and _UUID.fullmatch(name):
+                number = int(name.replace("-", ""), 16)
+                self._halves[2 * at], self._halves[2 * at + 1] = number >> 64, number & _LOW
+            else:
+                odd[at] = name
+        self._names, self._full = odd, len(odd) + self._limit
 
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
