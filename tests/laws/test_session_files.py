@@ -105,3 +105,10 @@ def test_an_empty_file_is_an_empty_conversation(name: str) -> None:
     empty = formats.read(b"", name)
     assert empty.messages == []
     assert formats.write(empty, name).data == b""
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini-cli"])
+def test_a_file_of_something_else_is_refused(name: str) -> None:
+    for other in (b'{"messages":[{"role":"user","content":"hi"}]}\n', b"17", b"<html>", b'{"a":1}\n{"b":2}\n'):
+        with pytest.raises(Unreadable, match="no record of a"):
+            formats.read(other, name)

@@ -36,12 +36,15 @@ from hansard.formats.session_scanner import Record, Scanner
 _KINDS = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _LATER = frozenset({"world_state", "inter_agent_communication", "token_usage_record", "retained_context"})
 _ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call"})
+_OLD = {"id", "timestamp", "instructions"}  # the first line before 0.30
 _LOOK = 256 * 1024  # a session begins with its instructions, which are long
 
 
 def is_record(value: Any) -> bool:
     """Is it a record, not an object inside one?"""
-    return type(value) is dict and "payload" in value and type(value.get("type")) is str
+    if type(value) is not dict:
+        return False
+    return ("payload" in value and type(value.get("type")) is str) or value.keys() >= _OLD
 
 
 def fits(document: Any) -> int:
@@ -68,7 +71,7 @@ def _sure(values: list[Any]) -> int:
     kind = first.get("type")
     if type(kind) is str and type(first.get("payload")) is dict:
         return 3 if kind in _KINDS or kind in _LATER else 0
-    old = {"id", "timestamp", "instructions"} <= first.keys() and type(first["id"]) is str
+    old = first.keys() >= _OLD and type(first["id"]) is str
     return 3 if old and all(type(one) is dict and _is_bare(one) for one in values[1:]) else 0
 
 

@@ -63,10 +63,11 @@ class SessionReader(Protocol):
 class Reading:
     """One session file being read, from any cut of its bytes."""
 
-    def __init__(self, name: str, scanner: Scanner, reader: SessionReader) -> None:
-        self._name, self._scanner, self._reader = name, scanner, reader
+    def __init__(self, name: str, scanner: Scanner, reader: SessionReader, whole: Callable[[Any], bool]) -> None:
+        self._name, self._scanner, self._reader, self._whole = name, scanner, reader, whole
         self._bad: list[Report] = []
         self.records = 0
+        self.known = False  # was there a record of this format's own?
         self.unlisted = 0
 
     def feed(self, data: bytes) -> list[Message]:
@@ -92,6 +93,7 @@ class Reading:
         for one in found:
             if isinstance(one, Record):
                 self.records += 1
+                self.known = self.known or self._whole(one.value)
                 yield one
             else:
                 self._bad.append(Report(line=one.line, byte=one.byte, what=one.what, kind="bad"))
@@ -133,14 +135,14 @@ class SessionFile(Struct, frozen=True, kw_only=True):
 
     def open(self) -> Reading:
         """A reading of one file."""
-        return Reading(self.name, self.scanner(self.decode, self.whole), self.reader())
+        return Reading(self.name, self.scanner(self.decode, self.whole), self.reader(), self.whole)
 
     def read(self, document: bytes) -> Conversation:
         """The conversation in a file, with the text of the file where that is not what we would write."""
         reading = self.open()
         messages = reading.feed(document)
         messages += reading.finish()
-        if not reading.records and reading.reports:
+        if not messages and not reading.known and (reading.records or reading.reports):
             raise Unreadable(f"no record of a {self.name} session", "$", "each line of a session file is a JSON object")
         conversation = reading.conversation(messages)
         return kept(conversation, self.name, document, map(_line, self.records(conversation, None)))
