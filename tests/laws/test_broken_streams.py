@@ -176,3 +176,10 @@ def test_citations_behind_what_is_no_list_are_kept() -> None:
     events = [json.loads(GOOD["anthropic"][0]), start, {"type": "content_block_delta", "index": 0, "delta": said}]
     deltas = decode("anthropic", [sse([json.dumps(event).encode() for event in events])])
     assert b"cited_text" in exact_json.encode(plain(fold(deltas)))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_cut_at_any_byte_is_no_failure(name: str) -> None:
+    raw = b"".join(b"event: message\nid: 1\ndata: " + payload + b"\n\n" for payload in GOOD[name])
+    for cut in range(raw.index(b"\n\n") + 2, len(raw)):
+        assert not [delta for delta in decode(name, [raw[:cut]]) if type(delta) is Failure], raw[:cut][-20:]

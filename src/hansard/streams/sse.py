@@ -15,6 +15,7 @@ from msgspec import Struct
 
 _BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"[A-Za-z][\w-]*:")
+_NAMES = (b"data:", b"event:", b"id:", b"retry:")
 _MANY = 4  # pieces of one line: it is long
 _SHOWN = 200  # bytes of stray lines that are kept
 
@@ -101,6 +102,8 @@ class SSEReader:
     def finish(self) -> list[Event]:
         """The event the stream was cut in, if it had any data."""
         tail, self._tail = b"".join(self._tail), []
+        if any(name.startswith(tail) for name in _NAMES):  # cut inside the name of a field
+            tail = b""
         events = self._take(tail.replace(b"\r", b"\n").split(b"\n") if tail else [])
         events += self._take([b""])
         return [*events, self._strays()] if self._stray else events
