@@ -17,7 +17,7 @@ from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.contract import Target
 from hansard.formats.law import lawful
-from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, exact_json, native
+from hansard.model import Conversation, Message, RawPart, TextPart, ToolCallPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.strategies import conversations, plain_conversations
@@ -28,7 +28,10 @@ DOCUMENTS = {name: [path.read_bytes() for path in sorted((GOLDEN / name).glob("*
 
 def said_of(data: Any, name: str) -> Any:
     try:
-        return native.plain(formats.read(data, name))
+        read = formats.read(data, name)
+        parts = [part for message in read.messages for part in message.parts]
+        raw = [exact_json.encode(part.value).decode() for part in parts if isinstance(part, RawPart)]
+        return [native.plain(read), raw]  # raw parts with their keys in order
     except HansardError as error:
         return str(error)
 

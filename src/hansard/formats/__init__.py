@@ -17,6 +17,7 @@ from hansard.errors import AmbiguousFormat, CannotWrite, UnknownFormat, Unreadab
 from hansard.formats.collector import quiet_collector
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.residue import unpack
+from hansard.formats.usual import Typed, Unusual
 from hansard.model import exact_json
 from hansard.model.binding import bind
 from hansard.model.conversation import Conversation
@@ -218,7 +219,7 @@ def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:
     if format is not None and isinstance(data, _TEXTS) and (usual := get(format).usual) is not None:
         data = _bytes(data)
         if (typed := usual(data)) is not None:
-            return get(format), [typed], False
+            return get(format), [Typed(typed, data)], False
     document, halves = _parse(data, format)
     chosen = get(format or detect(document))
     if chosen.text and not isinstance(document, bytes):
@@ -229,7 +230,9 @@ def _documents(data: Any, format: str | None) -> tuple[Format, list[Any], bool]:
 def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Outline | None]:
     met = exact_json.Halves.count
     try:
-        conversation = chosen.read(document)
+        conversation = chosen.read(document.document if type(document) is Typed else document)
+    except Unusual:
+        return _read(chosen, exact_json.decode(document.text), halves)
     except RecursionError:
         raise Unreadable("nested too deeply to be a conversation") from None
     except Unreadable as error:

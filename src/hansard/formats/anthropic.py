@@ -26,7 +26,7 @@ from hansard.formats.anthropic_blocks import NAME, NOTHING, read_block, write_bl
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.formats.usual import Record, plain
+from hansard.formats.usual import Record, check, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
     CompactionPart,
@@ -298,7 +298,9 @@ def read(document: Any) -> Conversation:
             if (said := read_said(record, names)) is not None:
                 messages.append(said)
             else:
+                count = len(messages)
                 _read_message(plain(record), i, names, messages)
+                check(messages, count)
         return Conversation(messages=messages, extra=pack(NAME, body, marks))
     for i, record in enumerate(records):
         _read_message(record, i, names, messages)

@@ -8,9 +8,9 @@ from msgspec import UNSET, UnsetType
 
 from hansard.formats import usual
 from hansard.formats.anthropic_blocks import read_block, write_block
-from hansard.formats.usual import Record, Written, plain
+from hansard.formats.usual import Record, Unusual, Written, plain
 from hansard.model.conversation import Message
-from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 
 class _Block(Record, tag_field="type"):
@@ -137,7 +137,10 @@ def _read_answer(block: Any, names: dict[str, str]) -> Any:
             return ToolCallPart(tool_call_id=block.id, tool_name=block.name, input=block.input)
         if kind is _Thinking:
             return ReasoningPart(text=block.thinking, signature=block.signature)
-    return read_block(plain(block), names)
+    part = read_block(plain(block), names)
+    if type(part) is RawPart:
+        raise Unusual
+    return part
 
 
 class _WrittenMessage(Written):

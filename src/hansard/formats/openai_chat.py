@@ -28,7 +28,7 @@ from hansard.formats.openai_chat_content import NAME, PARTS, PROVIDER
 from hansard.formats.openai_chat_law import LAW
 from hansard.formats.openai_chat_messages import ROLES, read_assistant, read_message, write_assistant, write_message
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.formats.usual import Record, plain
+from hansard.formats.usual import Record, check, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
@@ -154,7 +154,9 @@ def read(document: Any) -> Conversation:
 
         for i, record in enumerate(records):
             if not read_said(record, names, messages):
+                count = len(messages)
                 read_message(plain(record), place, i, names, messages)
+                check(messages, count)
         return Conversation(messages=messages, extra=pack(NAME, body, marks))
     for i, record in enumerate(records):
         read_message(record, place, i, names, messages)

@@ -29,7 +29,7 @@ from hansard.formats.contract import Format, Target
 from hansard.formats.pydantic_messages import Reading, Writing
 from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
 from hansard.formats.residue import pack, unpack
-from hansard.formats.usual import Record
+from hansard.formats.usual import Record, check
 from hansard.model.conversation import Conversation
 
 
@@ -112,6 +112,7 @@ def _read_typed(records: list[Any]) -> Conversation:
             reading.read_response(plain_of(record))
         else:
             reading.read_other(plain_of(record))
+    check(reading.out)
     return _read_whole(reading, profile)
 
 

@@ -15,6 +15,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.model.parts import RawPart
 
 
 class Record(Struct, forbid_unknown_fields=True, gc=False):
@@ -23,6 +25,25 @@ class Record(Struct, forbid_unknown_fields=True, gc=False):
 
 class Written(Struct, gc=False):
     """An object as it is written, its fields in that order; one that is UNSET is left out."""
+
+
+class Typed(Struct, gc=False, frozen=True):
+    """A document of typed records, and the text it was decoded from."""
+
+    document: Any
+    text: bytes
+
+
+class Unusual(Exception):
+    """A part has to be kept word for word, with its keys in the order they came: only plain values have that."""
+
+
+def check(messages: list[Message], start: int = 0) -> None:
+    """Raise Unusual if one of the messages, read from typed records, holds a part that is kept raw."""
+    for message in messages[start:]:
+        for part in message.parts:
+            if type(part) is RawPart:
+                raise Unusual
 
 
 def plain(record: Record) -> dict[str, Any]:
