@@ -124,6 +124,7 @@ NO_MATCHES = [
     ("claude-code", "Bash", {"command": "ls", "run_in_background": True}, "codex"),
     ("claude-code", "Bash", {"command": "ls", "of_tomorrow": 1}, "codex"),
     ("claude-code", "mcp__x__y", {"a": 1}, "sage"),
+    ("claude-code", "LS", {"path": "/a"}, "gemini-cli"),  # it would not come back: Claude Code has it no more
     ("codex", "exec_command", {"cmd": "ls", "workdir": "/elsewhere"}, "claude-code"),
     ("codex", "apply_patch", "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch\n", "claude-code"),
     ("gemini-cli", "grep_search", {"pattern": "x"}, "claude-code"),  # it does not mind case
