@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from data import anthropic_request
 from ledger import ledgers
+from search import searching
 from streams import live
 
 import hansard
@@ -208,6 +209,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "peers": peers,
     "streams": lambda: live(measure),
     "ledger": ledgers,
+    "search": searching,
     "start": start_up,
 }
 

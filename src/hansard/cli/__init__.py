@@ -25,6 +25,7 @@ _COMMANDS = {
     "migrate": "Bring the ledger up to the newest schema.",
     "prune": "Delete what stands on no branch in force.",
     "schema": "Print the JSON Schema of native conversations.",
+    "search": "Find messages by their words.",
     "show": "Print a thread.",
     "stats": "Say how much the ledger holds.",
     "stream": "Read a live stream and write it for another client, as it arrives.",
@@ -94,8 +95,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(text: str) -> int:
-    line = " ".join(text.split())
-    if sys.stderr is None:
-        return 2
-    print(f"hansard: {line.encode('utf-8', 'backslashreplace').decode()}", file=sys.stderr)
+    from hansard.cli.ledgers import shown
+
+    if sys.stderr is not None:
+        print(f"hansard: {shown(' '.join(text.split()))}", file=sys.stderr)
     return 2

@@ -129,6 +129,7 @@ def _delete(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> Pru
     for seg, depth in dead:
         first[seg] = min(first.get(seg, depth), depth)
     cut: set[bytes] = set()
+    tx.one("lock_search")  # whoever indexes just now is not to put the words back
     for seg, low in first.items():
         where = {"thread": thread.thread, "seg": seg, "low": low}
         for (body,) in tx.all("cut_bodies_from", mark=bodies.CUT, **where):

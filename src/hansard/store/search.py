@@ -168,7 +168,11 @@ def _digest(query: str) -> str:
 
 
 def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -> Page[Hit]:
-    """The messages a query finds; `after` is the `next` of the page before."""
+    """The messages a query finds; `after` is the `next` of the page before.
+
+    Whether a message has a phrase is seen only in the message: a page ends, however short, when a window's worth of
+    messages was looked at for it, so that a rare phrase of common words takes many pages and not one long wait.
+    """
     query = Query(text, now)
     start = None if after is None else _cursor(after, text)
     catch_up(driver)
@@ -178,8 +182,11 @@ def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -
         hits: list[Hit] = []
         last: _Cursor | None = None
         for hit, cursor in looking.hits(start, limit):
-            if len(hits) == limit:
-                assert last is not None
+            if hit is None:
+                if len(hits) == limit or looking.looked_at >= WINDOW:
+                    return Page(items=hits, next=cursor.spelled(text))
+                continue
+            if len(hits) == limit and last is not None:
                 return Page(items=hits, next=last.spelled(text))
             hits.append(hit)
             last = cursor
@@ -193,8 +200,10 @@ class _Looking:
 
     def __init__(self, tx: Tx, driver: Driver, query: Query) -> None:
         self.tx, self.query = tx, query
+        self.looked_at = 0
         self.paths: dict[int, dict[int, tuple[int, int]]] = {}
         wanted = [choice for term in query.wanted for choice in atoms(term)]
+        weights = [[*wanted, [Atom(mark + word)]] for word in query.plain[:8] for mark in OFTEN]
         unwanted = [atom for term in query.unwanted if len(term.words) == 1 for atom in atoms(term)[0]]
         for name, values in query.filters.items():
             wanted.append([self._scope(name, value) for value in values])
@@ -209,8 +218,7 @@ class _Looking:
         spelling = _SPELLING[driver.dialect]
         self.nothing = not all(wanted)
         self.wanted = "" if self.nothing else spelling(wanted, unwanted)
-        weights = [[*wanted, [Atom(mark + word)]] for word in query.plain[:8] for mark in OFTEN]
-        self.weights = "[]" if self.nothing else _json([spelling(weight, unwanted) for weight in weights])
+        self.weights = _json([spelling(weight, []) for weight in weights])
         self.most = max(1, len(weights))
 
     def _scope(self, name: str, value: str) -> Atom:
@@ -218,8 +226,8 @@ class _Looking:
             return Atom(searchable.in_thread(find_thread(self.tx, value).thread))
         return Atom(searchable.scope(name, value))
 
-    def hits(self, start: _Cursor | None, limit: int) -> Iterator[tuple[Hit, _Cursor]]:
-        """All hits behind a cursor, each with the cursor that goes on behind it."""
+    def hits(self, start: _Cursor | None, limit: int) -> Iterator[tuple[Hit | None, _Cursor]]:
+        """All hits behind a cursor, each with the cursor that goes on behind it; None: nothing was found up to here."""
         low, high = (0, _FAR) if start is None else (start.low, start.high)
         most = WINDOW if start is None else _ALL
         while not self.nothing:
@@ -238,7 +246,10 @@ class _Looking:
                 chunk = [(-level, -n) for level, n in ordered[at : at + step]]
                 for level, hit in self._found(chunk):
                     yield hit[1], _Cursor(low, high, level, hit[0])
+                self.looked_at += len(chunk)
                 at, step = at + step, min(step * 2, 500)
+                if at < len(ordered) or low:
+                    yield None, _Cursor(low, high, *chunk[-1])
             if low == 0:
                 return
             low, high, most = 0, low - 1, WINDOW

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hansard.errors import HansardError
 from hansard.model.times import milliseconds
 from hansard.store.searchable import STEM, STEM_LENGTH
-from hansard.store.words import folded, pattern, words
+from hansard.store.words import Sought, folded, words
 
 NAMES = ("role", "tool", "agent", "thread")
 _TYPED = re.compile(
@@ -91,21 +91,19 @@ class Query:
             self.until = behind if self.until is None else min(behind, self.until)
 
     @cached_property
-    def phrases(self) -> list[re.Pattern[str]]:
+    def phrases(self) -> list[Sought]:
         """What a message's folded text must have, beside the words themselves."""
-        return [re.compile(pattern(term.words, prefix=term.prefix)) for term in self.wanted if len(term.words) > 1]
+        return [Sought([term]) for term in self.wanted if len(term.words) > 1]
 
     @cached_property
-    def no_phrases(self) -> list[re.Pattern[str]]:
+    def no_phrases(self) -> list[Sought]:
         """What it must not have."""
-        return [re.compile(pattern(term.words, prefix=term.prefix)) for term in self.unwanted if len(term.words) > 1]
+        return [Sought([term]) for term in self.unwanted if len(term.words) > 1]
 
     @cached_property
-    def shown(self) -> re.Pattern[str] | None:
-        """Finds what is to be marked in a snippet; the number of the group is that of the term."""
-        if not self.wanted:
-            return None
-        return re.compile("|".join(f"({pattern(term.words, prefix=term.prefix)})" for term in self.wanted))
+    def shown(self) -> Sought | None:
+        """Finds what is to be marked in a snippet."""
+        return Sought(list(self.wanted)) if self.wanted else None
 
     @cached_property
     def plain(self) -> list[str]:

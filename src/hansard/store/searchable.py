@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from msgspec import UNSET
@@ -123,11 +124,13 @@ def tokens(
     spoken = words(folded(text_of(message)))
     counts = Counter(spoken)
     found += counts
-    found += {STEM + word[:STEM_LENGTH] for word in counts if len(word) > 1}
+    found += [STEM + stem for stem in {word[:STEM_LENGTH] for word in counts} if len(stem) > 1]
     norm = 1.2 * (0.25 + 0.75 * len(spoken) / _AVERAGE)
+    heavy = list(counts)
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
         least = norm * level
-        found += (mark + word for word, count in counts.items() if count >= least)
+        heavy = [word for word in heavy if counts[word] >= least]
+        found += [mark + word for word in heavy]
     joined = " ".join(found)
     return joined if len(joined) * 4 < _MOST else _cut(joined)
 
@@ -145,6 +148,7 @@ def _day(moment: int | None) -> str | None:
     return f"{time.year:04d}{time.month:02d}{time.day:02d}"
 
 
+@lru_cache(4096)
 def scope(kind: str, value: str) -> str:
     """The token of a role, an agent or a tool; big and small letters are the same."""
     name = hashlib.blake2b(value.casefold().encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from hansard.store.words import folded
+from hansard.store.words import Sought, folded
 
 OPEN, CLOSE = "\x02", "\x03"
 _BLOCK = 65_536
@@ -18,7 +18,7 @@ _MOST_SPANS = 200
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-def snippet(text: str, shown: re.Pattern[str] | None) -> str:
+def snippet(text: str, shown: Sought | None) -> str:
     """The stretch of a text that has most of the terms, the first of several; the beginning if it has none."""
     if shown is None:
         return _marked(text, 0, [])
@@ -28,12 +28,12 @@ def snippet(text: str, shown: re.Pattern[str] | None) -> str:
         count, first = _best(spans)
         if count > best[0]:
             best = (count, start + first - _BEFORE, [(a + start, b + start) for a, b, _ in spans])
-        if count == shown.groups:
+        if count == len(shown.terms):
             break
     return _marked(text, best[1], best[2])
 
 
-def _spans(block: str, shown: re.Pattern[str]) -> list[tuple[int, int, int]]:
+def _spans(block: str, shown: Sought) -> list[tuple[int, int, int]]:
     """Where terms are in a text: (start, end, which)."""
     plain, origin = _mapped(block)
     found: list[tuple[int, int, int]] = []

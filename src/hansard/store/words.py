@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import cached_property
 
 LONGEST = 64  # of a longer word only the beginning counts
-_ALONE = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
+_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = f"[^\\W_{_ALONE}]"
 _WORD = re.compile(f"[{_ALONE}]|{_LETTER}+")
-_ASCII_WORD = re.compile("[a-z0-9]+")
-_GAP = r"[\W_]*"
+_ONE_ALONE = re.compile(f"[{_ALONE}]")
+_ASCII_LETTER = "[a-z0-9]"
+_ASCII_WORD = re.compile(f"{_ASCII_LETTER}+")
 
 
 class _Marks(dict[int, int | None]):
@@ -50,23 +51,52 @@ def words(text: str) -> list[str]:
     (['src', 'main', 'loop', 'py', '12'], ['漢', '字', 'ok'])
     """
     found = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(text)
-    if len(text) <= LONGEST or not any(len(word) > LONGEST for word in found):
+    if len(text) <= LONGEST or max(map(len, found), default=0) <= LONGEST:
         return found
     return [word[:LONGEST] for word in found]
 
 
-def pattern(term: tuple[str, ...], *, prefix: bool = False) -> str:
-    """A regular expression for words that follow one another in a folded text; the last one may go on if `prefix`.
+class Sought:
+    """Looks in folded texts for several terms: each some words that follow one another, the last of which may go on.
 
-    >>> bool(re.search(pattern(("main", "loop")), "the main_loop")), bool(re.search(pattern(("main",)), "domain"))
-    (True, False)
+    >>> [bool(Sought([(("main", "loop"), False)]).search(text)) for text in ("the main_loop", "domain loop")]
+    [True, False]
     """
-    last = len(term) - 1
-    return _GAP.join(_one(word, goes_on=prefix and i == last) for i, word in enumerate(term))
+
+    def __init__(self, terms: list[tuple[tuple[str, ...], bool]]) -> None:
+        self.terms = terms
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._for(text).search(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Every find; its `lastindex` is the number of the term, from 1."""
+        return self._for(text).finditer(text)
+
+    def _for(self, text: str) -> re.Pattern[str]:
+        return self._ascii if text.isascii() else self._general
+
+    @cached_property
+    def _ascii(self) -> re.Pattern[str]:  # the usual case, and several times as fast
+        return _compiled(self.terms, _ASCII_LETTER, "[^a-z0-9]*")
+
+    @cached_property
+    def _general(self) -> re.Pattern[str]:
+        return _compiled(self.terms, _LETTER, r"[\W_]*")
 
 
-def _one(word: str, *, goes_on: bool) -> str:
-    if len(word) == 1 and re.fullmatch(f"[{_ALONE}]", word):
-        return word
-    end = f"{_LETTER}*" if goes_on or len(word) == LONGEST else f"(?!{_LETTER})"
-    return f"(?<!{_LETTER}){re.escape(word)}{end}"
+def _compiled(terms: list[tuple[tuple[str, ...], bool]], letter: str, gap: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"({_pattern(words, letter, gap, prefix)})" for words, prefix in terms))
+
+
+def _pattern(term: tuple[str, ...], letter: str, gap: str, prefix: bool) -> str:
+    pieces: list[str] = []
+    for i, word in enumerate(term):
+        escaped = re.escape(word)
+        if _ONE_ALONE.fullmatch(word):
+            pieces.append(escaped)
+            continue
+        end = f"{letter}*" if (prefix and i == len(term) - 1) or len(word) == LONGEST else f"(?!{letter})"
+        # Looking back from behind the word, so that the pattern begins with letters and can be skipped to.
+        pieces.append(f"{escaped}(?<!{letter}{escaped}){end}")
+    return gap.join(pieces)

@@ -11,19 +11,20 @@ with found as materialized (
   select rowid as n from search
   where search match :wanted and rowid between :low and :high order by rowid desc limit :most
 ), span as materialized (select min(n) as low, max(n) as high from found)
-select n, count(*) - 1 from (
-  select n from found
+select n, sum(heavy) from (
+  select n, 0 as heavy, 1 as own from found
   union all
-  select s.rowid from span, json_each(:weights) w, search s
+  select s.rowid, 1, 0 from span cross join json_each(:weights) w cross join search s
   where s.search match w.value and s.rowid between span.low and span.high
 )
-group by n
+group by n having sum(own)
 
 -- name: search_found
+-- `cross join` keeps this order: the few numbers first.
 select {found_columns}
 from json_each(:ns) j
-join message m on m.n = j.value
-join thread t on t.thread = m.thread and t.forgotten_at is null
+cross join message m on m.n = j.value
+cross join thread t on t.thread = m.thread and t.forgotten_at is null
 left join run r on r.tenant = :tenant and r.thread = m.thread and r.run = m.run
 where m.tenant = :tenant
 
