@@ -25,6 +25,7 @@ def command(thread: str, yes: bool, db: str | None, as_json: bool) -> int:
             try:
                 sure = click.confirm(f"Forget {name} with its {found.messages} messages for good?", err=True)
             except click.Abort:
+                click.echo(err=True)
                 raise HansardError("nobody is there to ask; --yes forgets without asking") from None
             if not sure:
                 return 1

@@ -62,11 +62,11 @@ def _said(part: Any) -> str:
         case ReasoningPart():
             return f"[thinking] {part.text}" if part.text else "[thinking, not shown]"
         case ToolCallPart():
-            return f"→ {_name(part)} {_data(shown_input(part))}"
+            return f"→ {_name(part)} {_data(shown_input(part))}".rstrip()
         case ToolResultPart() if part.is_error is True:
             return f"← {_name(part)} failed: {shown_error(part)}"
         case ToolResultPart() | RetryPart():
-            return f"← {_name(part)} {_data(shown_output(part))}"
+            return f"← {_name(part)} {_data(shown_output(part))}".rstrip()
         case FilePart():
             named = [text for text in (part.name, part.media_type, part.file_id) if isinstance(text, str)]
             address = part.url if isinstance(part.url, str) and not part.url.startswith("data:") else ""

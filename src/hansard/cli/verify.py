@@ -20,7 +20,8 @@ def command(db: str | None, as_json: bool) -> int:
             return 1 if problems else 0
         for problem in problems:
             place = [f"thread {shown(problem.thread_id)}"] if problem.thread_id is not None else []
-            place.append(shown(problem.where))
+            if problem.where != "thread":
+                place.append(shown(problem.where))
             place[-1] += f" {shown(problem.message_id)} (n {problem.n})" if problem.message_id is not None else ""
             say(f"{', '.join(place)}: {shown(problem.what)}")
         if problems:

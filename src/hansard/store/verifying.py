@@ -123,7 +123,9 @@ class _Thread:
             for n, depth, key, run, role, agent, created_at, proof, said, body in rows:
                 self.count += 1
                 if depth != place.depth + 1:
-                    self.note(f"{depth - place.depth - 1} messages before it are gone", "message", key, n)
+                    gone = depth - place.depth - 1
+                    what = "the message before it is" if gone == 1 else f"{gone} messages before it are"
+                    self.note(f"{what} gone", "message", key, n)
                 if n <= before:
                     self.note("stands in the order of writing before the message it answers", "message", key, n)
                 if run is not None and run not in self.numbers:
