@@ -15,7 +15,8 @@ MAY_IMPORT = {
     "formats": {"errors", "model"},
     "streams": {"errors", "model", "formats"},
     "store": {"errors", "model", "streams"},  # streams: the journal of a run folds its deltas
-    "cli": {"errors", "model", "formats", "streams", "store", "_version"},
+    "sessions": {"errors", "model", "formats", "store"},
+    "cli": {"sessions", "errors", "model", "formats", "streams", "store", "_version"},
     "demo": {"errors", "model", "formats", "_version"},
     "__init__": {"errors", "model", "formats", "store", "_version"},
     "__main__": {"_version", "cli"},

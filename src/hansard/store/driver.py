@@ -70,6 +70,7 @@ class Driver(Protocol):
     def close(self) -> None: ...
 
 
+_FILES = ("queries.sql", "search.sql", "upkeep.sql", "sources.sql")
 _INCLUDED = re.compile(r"\{(\w+)\}")
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
@@ -79,9 +80,9 @@ def statements(dialect: str) -> dict[str, str]:
     """The named statements of a dialect: the common ones, and its own in their place."""
     found: dict[str, str] = {}
     folder = files("hansard.store") / "sql"
-    for source in [
-        place / name for place in (folder, folder / dialect) for name in ("queries.sql", "search.sql", "upkeep.sql")
-    ]:
+    for source in [place / name for place in (folder, folder / dialect) for name in _FILES]:
+        if not source.is_file():  # nothing to say in this dialect's own way
+            continue
         _, *pieces = _HEADING.split(source.read_text("utf-8"))
         for name, text in zip(pieces[::2], pieces[1::2], strict=True):
             found[name] = _INCLUDED.sub(lambda match: found[match[1]], text.strip())

@@ -20,7 +20,7 @@ from hansard.store.chain import Prepared, link
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.ids import new_id
-from hansard.store.rows import ROOT, Place, RunRow, ThreadRow, described, find_thread, id_at
+from hansard.store.rows import ROOT, Place, RunRow, ThreadRow, find_thread, id_at
 from hansard.store.values import Synced
 from hansard.store.writing import add_usage
 
@@ -151,7 +151,7 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
     if not threads.exists(tx, incoming.id):
         threads.start(tx, incoming.described, now, incoming.id)
     thread = find_thread(tx, incoming.id, lock=True)
-    _describe(tx, thread, incoming, now)
+    threads.retell(tx, thread, incoming.described)
     merging = _Merging(tx, thread)
     runs = _Runs(tx, thread, incoming.conversation)
     places: list[Place] = []
@@ -167,7 +167,8 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
         places.append(found)
     thread = merging.done()._replace(next_run=runs.next)
     runs.save(tx, thread, places, incoming)
-    _add_snapshots(tx, thread, incoming.conversation)
+    if isinstance(incoming.conversation.snapshots, list):
+        threads.add_snapshots(tx, thread, incoming.conversation.snapshots)
     path = incoming.path
     known = next((k for k, i in enumerate(path) if i in fresh), len(path))
     head = thread.head
@@ -185,49 +186,6 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
         forked=forked,
         forked_from=unsafe(id_at(tx, thread, fork)) if forked else None,
     )
-
-
-def _describe(tx: Tx, thread: ThreadRow, incoming: Incoming, now: int) -> None:
-    """What the conversation says of itself that the thread does not say yet."""
-    old, new = described(thread), incoming.described
-    changes = {
-        name: getattr(new, name)
-        for name in (
-            "title",
-            "resource_id",
-            "agents",
-            "metadata",
-            "extra",
-            "created_at",
-            "updated_at",
-            "runs",
-            "snapshots",
-        )
-        if getattr(new, name) is not UNSET and getattr(new, name) != getattr(old, name)
-    }
-    if changes:
-        value = replace(old, **changes)
-        tx.run(
-            "change_thread",
-            thread=thread.thread,
-            title=safe(value.title) if isinstance(value.title, str) else None,
-            resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
-            body=bodies.sealed(native.encode(value)),
-            now=thread.updated_at,
-        )
-
-
-def _add_snapshots(tx: Tx, thread: ThreadRow, conversation: Conversation) -> None:
-    given = conversation.snapshots if isinstance(conversation.snapshots, list) else []
-    have = len(tx.all("snapshots", thread=thread.thread)) if given else 0
-    for n, snapshot in enumerate(given[have:], start=have):
-        tx.run(
-            "add_snapshot",
-            thread=thread.thread,
-            n=n,
-            message=safe(snapshot.message_id) if isinstance(snapshot.message_id, str) else None,
-            body=bodies.sealed(native.encode(snapshot)),
-        )
 
 
 class _Runs:

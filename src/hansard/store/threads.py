@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Conflict, HansardError, NotFound
 from hansard.model import native
-from hansard.model.conversation import Agent, Conversation
+from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.times import spelled
 from hansard.store import bodies, tree
 from hansard.store.driver import Tx, safe, unsafe
@@ -18,6 +18,7 @@ from hansard.store.values import Page, Thread
 from hansard.store.writing import spelled_usage
 
 _FAR = 1 << 60
+_TOLD = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
 
 
 def create(tx: Tx, value: Conversation, now: int) -> Thread:
@@ -120,6 +121,45 @@ def change(
         now=max(seconds(now), row.updated_at),
     )
     return shown(tx, find_thread(tx, thread_id))
+
+
+def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
+    """What a conversation says of itself that the thread does not say yet; what it leaves open stays."""
+    old = described(row)
+    changes = {
+        name: getattr(value, name)
+        for name in _TOLD
+        if getattr(value, name) is not UNSET and getattr(value, name) != getattr(old, name)
+    }
+    if changes:
+        new = replace(old, **changes)
+        tx.run(
+            "change_thread",
+            thread=row.thread,
+            title=safe(new.title) if isinstance(new.title, str) else None,
+            resource=safe(new.resource_id) if isinstance(new.resource_id, str) else None,
+            body=bodies.sealed(native.encode(new)),
+            now=row.updated_at,
+        )
+
+
+def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot]) -> None:
+    """All snapshots of a conversation: the thread takes those it does not have yet."""
+    have = len(tx.all("snapshots", thread=row.thread)) if snapshots else 0
+    for n, snapshot in enumerate(snapshots[have:], start=have):
+        tx.run(
+            "add_snapshot",
+            thread=row.thread,
+            n=n,
+            message=safe(snapshot.message_id) if isinstance(snapshot.message_id, str) else None,
+            body=bodies.sealed(native.encode(snapshot)),
+        )
+
+
+def last_said(tx: Tx, row: ThreadRow) -> str | None:
+    """The message that was written last; of a file without a head that is where it stands."""
+    found = tx.one("last_message", thread=row.thread)
+    return None if found is None else unsafe(found[0])
 
 
 def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: bool) -> Thread:

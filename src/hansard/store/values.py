@@ -148,3 +148,18 @@ class Stats(Value, frozen=True, kw_only=True):
     bytes_on_disk: int
     schema: int
     usage: Usage
+
+
+class Source(Value, frozen=True, kw_only=True):
+    """A file that a thread was imported from; `told` is what was noticed in it."""
+
+    number: int
+    uri: str
+    format: str
+    thread_id: str
+    main: bool
+    size: int
+    mtime: int
+    hash: str
+    version: int
+    told: dict[str, Any] = {}

@@ -195,6 +195,37 @@ create table snapshot (
 -- row level security, for the owner too
 -- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
 
+create table source (
+  source bigint not null generated always as identity,
+  tenant integer not null,
+  uri text not null,
+  format text not null,
+  thread bigint not null,
+  main integer not null,
+  size bigint not null,
+  mtime bigint not null,
+  hash bytea not null,
+  version bigint not null,
+  replaced integer not null default 0,
+  body bytea not null,
+  PRIMARY KEY (tenant, source)
+);
+CREATE INDEX source_thread ON source USING btree (tenant, thread);
+CREATE UNIQUE INDEX source_uri ON source USING btree (tenant, uri) WHERE (replaced = 0);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table source_chunk (
+  tenant integer not null,
+  source bigint not null,
+  at bigint not null,
+  size integer not null,
+  data bytea not null,
+  PRIMARY KEY (tenant, source, at)
+);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
 create table tenant (
   tenant integer not null generated always as identity,
   name text not null,

@@ -1,0 +1,56 @@
+"""A thread as the session file it came from: the old bytes, and new records behind them for what was said since."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.formats.contract import Target
+from hansard.formats.session_file import SessionFile, with_evidence
+from hansard.model.conversation import Message
+from hansard.store import sources
+from hansard.store.ledger import Ledger
+from hansard.store.values import Source
+
+
+def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, bytes] | None:
+    """The files of a thread's session by name, its own first; None if it was not imported from this format."""
+    session = formats.get(format_).session
+    found = ledger._read(lambda tx: sources.of_thread(tx, thread_id))
+    kept = [one for one in found if one.format == format_ and one.told.get("archived")]
+    if session is None or not any(one.main for one in kept):
+        return None
+    main = max((one for one in kept if one.main), key=lambda one: (one.size, one.number))
+    parts = [one for one in kept if not one.main]
+    text = _bytes(ledger, main)
+    files = {os.path.basename(main.uri): text}
+    below = os.path.dirname(main.uri)
+    for part in parts:
+        files[os.path.relpath(part.uri, below)] = _bytes(ledger, part)
+    if ledger.thread(thread_id).version != max(one.version for one in kept):
+        files[os.path.basename(main.uri)] = _longer(ledger, thread_id, session, files)
+    return files
+
+
+def _bytes(ledger: Ledger, source: Source) -> bytes:
+    return b"".join(sources.content(ledger._driver, source))
+
+
+def _longer(ledger: Ledger, thread_id: str, session: SessionFile, files: dict[str, bytes]) -> bytes:
+    """The session's own file with what was said since the import."""
+    text, *parts = files.values()
+    said = session.read(text).messages
+    known: set[Any] = {message.id for message in said}
+    for part in parts:
+        known |= {message.id for message in session.read(part).messages}
+    conversation = ledger.export_conversation(thread_id)
+    new = [message for message in conversation.messages if _is_new(message, known)]
+    whole = replace(conversation, messages=[*said, *new])
+    return session.write(with_evidence(whole, session.name, text), Target())
+
+
+def _is_new(message: Message, known: set[Any]) -> bool:
+    return message.id not in known

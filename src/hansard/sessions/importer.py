@@ -1,0 +1,251 @@
+"""Session files into the ledger: streamed, kept byte for byte, and only what is new the next time.
+
+A file that has not changed costs a look at its size and time. One that grew is read again from the start (an agent may
+have gone on with an answer it had begun), but only new messages and new bytes are written. One that was rewritten is
+kept beside what it was. Memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import NotFound, Unreadable
+from hansard.formats.claude_code_project import Calls, started
+from hansard.formats.collector import quiet_collector
+from hansard.formats.session_file import Reading
+from hansard.model.conversation import Message, Snapshot
+from hansard.sessions.places import Session
+from hansard.store import sources, threads
+from hansard.store.chain import clock
+from hansard.store.driver import Tx
+from hansard.store.ledger import Ledger
+from hansard.store.rows import find_thread
+from hansard.store.values import Source
+
+_MANY = 400
+_MUCH = 4 << 20
+Progress = Callable[[int], None]
+
+
+class Imported(NamedTuple):
+    """What came of a session: `bad` are records nobody can read, `repairs` links that were mended."""
+
+    path: str
+    format: str
+    thread_id: str
+    added: int
+    known: int
+    bytes: int
+    changed: bool
+    bad: list[dict[str, Any]]
+    repairs: list[dict[str, Any]]
+
+
+def import_session(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> Imported:
+    """Import a session and its sub-agents, or what is new of them."""
+    files = [session.path, *session.parts]
+    before = [ledger._read(lambda tx, p=path: sources.find(tx, _uri(p))) for path in files]  # type: ignore[misc]
+    stats = [os.stat(path) for path in files]
+    first = before[0]
+    if first is not None and all(_unchanged(one, stat) for one, stat in zip(before, stats, strict=True)):
+        progress(sum(stat.st_size for stat in stats))
+        return Imported(str(session.path), first.format, first.thread_id, 0, 0, first.size, False, [], [])
+    name = session.format or _detect(session.path)
+    if formats.get(name).session is None:
+        return _import_whole(ledger, session, name, stats[0], progress)
+    run = _Import(ledger, name, progress)
+    run.file(session.path, first, main=True)
+    for path, known in zip(session.parts, before[1:], strict=True):
+        run.file(path, known, main=False)
+    return run.result(session)
+
+
+def _uri(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _unchanged(source: Source | None, stat: os.stat_result) -> bool:
+    return source is not None and (source.size, source.mtime) == (stat.st_size, stat.st_mtime_ns)
+
+
+def _detect(path: Path) -> str:
+    """The format of a file, told from its beginning."""
+    with open(path, "rb") as file:
+        head = file.read(1 << 20)
+    if not head.strip():
+        raise Unreadable("the file is empty", way_out="an agent that was stopped at once leaves such files")
+    lines = head[: head.rfind(b"\n") + 1] or head
+    for name in formats.names():
+        if formats.get(name).session is not None and formats.get(name).fits(lines) == 3:
+            return name
+    with open(path, "rb") as file:
+        return formats.detect(formats.parse(file.read()))
+
+
+def _import_whole(ledger: Ledger, session: Session, name: str, stat: os.stat_result, progress: Progress) -> Imported:
+    """A document that is read as a whole."""
+    data = session.path.read_bytes()
+    for part in session.parts:  # snapshots beside messages: one more piece of the same lines
+        data += (b"" if data.endswith(b"\n") or not data else b"\n") + part.read_bytes()
+    added = known = 0
+    key = ""
+    for i, conversation in enumerate(formats.read_all(data, name)):
+        key = conversation.id if isinstance(conversation.id, str) and conversation.id else _key(session.path, i)
+        done = ledger.sync(key, conversation)
+        added, known = added + done.added, known + done.known
+    uri = _uri(session.path)
+    if key:
+        number = ledger._write(lambda tx: sources.start(tx, key, uri, name, main=True))
+        proof = hashlib.sha256(data).digest()
+        told = {"archived": False}
+        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, told))
+    progress(len(data))
+    return Imported(str(session.path), name, key, added, known, len(data), bool(added), [], [])
+
+
+def _key(path: Path, index: int) -> str:
+    """The thread of a conversation that has no id: the file is its name."""
+    return hashlib.sha256(f"{_uri(path)}\0{index}".encode("utf-8", "surrogateescape")).hexdigest()[:26]
+
+
+class _Import:
+    """The files of one session on their way into one thread."""
+
+    def __init__(self, ledger: Ledger, name: str, progress: Progress) -> None:
+        self._ledger, self._name, self._progress = ledger, name, progress
+        self._calls = Calls()
+        self._thread = ""
+        self.added = self.known = self.size = 0
+        self.bad: list[dict[str, Any]] = []
+        self.repairs: list[dict[str, Any]] = []
+
+    def result(self, session: Session) -> Imported:
+        return Imported(
+            str(session.path),
+            self._name,
+            self._thread,
+            self.added,
+            self.known,
+            self.size,
+            True,
+            self.bad,
+            self.repairs,
+        )
+
+    def file(self, path: Path, before: Source | None, *, main: bool) -> None:
+        """One file: its messages and its bytes."""
+        stat = os.stat(path)
+        grown = before is not None and stat.st_size >= before.size and _prefix(path, before.size) == before.hash
+        session = formats.get(self._name).session
+        assert session is not None
+        reading = session.open()
+        digest = hashlib.sha256()
+        filing = sources.Filing("", False)
+        number = before.number if grown and before is not None else -1
+        kept = before.size if grown and before is not None else 0
+        waiting: list[sources.Arrival] = []
+        snapshots: list[Snapshot] = []
+        held: list[Message] = []  # a sub-agent's messages wait for its first words
+        fresh = untouched = False
+        at = much = 0
+        with open(path, "rb") as source:
+            for chunk in [*_chunks(source, stat.st_size), b""]:
+                with quiet_collector():
+                    messages = reading.feed(chunk) if chunk else reading.finish()
+                snapshots += reading.snapshots()
+                digest.update(chunk)
+                if not main:
+                    held += messages
+                    messages = started(held, self._calls, path.as_posix()) if not chunk else []
+                else:
+                    for message in messages:
+                        self._calls.note(message)
+                if not filing.thread_id:
+                    if main:
+                        self._thread = self._identity(reading, path)
+                    fresh, untouched = self._begin(reading, before)
+                    filing = sources.Filing(self._thread, fresh)
+                if number < 0:
+                    number = self._ledger._write(
+                        lambda tx: sources.start(tx, self._thread, _uri(path), self._name, main=main)
+                    )
+                waiting.append(sources.Arrival(messages, chunk[max(0, kept - at) :], max(at, kept)))
+                at += len(chunk)
+                much += len(chunk)
+                if not chunk or much >= _MUCH or sum(len(one.items) for one in waiting) >= _MANY:
+                    arrivals, now = waiting, clock()
+                    filing = self._ledger._write(
+                        lambda tx, f=filing, a=arrivals, n=now, s=number: f.add(tx, a, s, n)  # type: ignore[misc]
+                    )
+                    waiting, much = [], 0
+                self._progress(len(chunk))
+        self.added, self.known, self.size = self.added + filing.added, self.known + filing.known, self.size + at
+        for report in reading.reports:
+            one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
+            (self.bad if report.kind == "bad" else self.repairs).append(one)
+        told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+        if main:
+            self._settle(reading, snapshots, move=fresh or untouched)
+        self._ledger._write(
+            lambda tx: sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
+        )
+
+    def _identity(self, reading: Reading, path: Path) -> str:
+        told = reading.conversation([]).id
+        return told if isinstance(told, str) and told else _key(path, 0)
+
+    def _begin(self, reading: Reading, before: Source | None) -> tuple[bool, bool]:
+        """Make the thread if it is not there; was it empty, and has nobody touched it since the last import?"""
+        value = replace(reading.conversation([]), id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
+        now = clock()
+
+        def job(tx: Tx) -> tuple[bool, bool]:
+            if not threads.exists(tx, self._thread):
+                threads.start(tx, value, now)
+            row = find_thread(tx, self._thread)
+            return row.messages == 0, before is not None and before.version == row.version
+
+        return self._ledger._write(job)
+
+    def _settle(self, reading: Reading, snapshots: list[Snapshot], *, move: bool) -> None:
+        """What the session says of itself at its end: title, head, snapshots of files."""
+        value = reading.conversation([])
+        now = clock()
+
+        def job(tx: Tx) -> None:
+            row = find_thread(tx, self._thread, lock=True)
+            threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
+            threads.add_snapshots(tx, row, snapshots)
+            if move:
+                head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
+                try:
+                    threads.checkout(tx, self._thread, head, now, tip=False)
+                except NotFound:
+                    pass  # the file names a head that it does not hold
+
+        self._ledger._write(job)
+
+
+def _chunks(file: Any, size: int) -> Iterator[bytes]:
+    """The file as it was when we looked, a piece at a time; what is written meanwhile waits for the next time."""
+    left = size
+    while left > 0 and (chunk := file.read(min(sources.PIECE, left))):
+        left -= len(chunk)
+        yield chunk
+
+
+def _prefix(path: Path, size: int) -> str:
+    """The hash of the beginning of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for chunk in _chunks(file, size):
+            digest.update(chunk)
+    return digest.hexdigest()

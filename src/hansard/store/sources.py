@@ -1,0 +1,215 @@
+"""The files that threads were imported from: their bytes, so that they can be given back, and how far we read.
+
+An import is two things in one transaction: the messages a piece of a file says, and the piece itself. A file that grew
+adds pieces; one that was rewritten is a new source, and the old bytes stay with the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.store import bodies, tree
+from hansard.store.chain import Prepared, link
+from hansard.store.chain import proof as own_proof
+from hansard.store.driver import Driver, Row, Tx, safe, unsafe
+from hansard.store.rows import ROOT, Place, ThreadRow, find_thread
+from hansard.store.values import Source
+from hansard.store.writing import add_usage
+
+PIECE = 1 << 20
+
+
+def shown(row: Row) -> Source:
+    number, uri, format_, thread, main, size, mtime, proof, version, body = row
+    return Source(
+        number=number,
+        uri=unsafe(uri) or "",
+        format=format_,
+        thread_id=unsafe(thread) or "",
+        main=bool(main),
+        size=size,
+        mtime=mtime,
+        hash=bytes(proof).hex(),
+        version=version,
+        told=exact_json.decode(bodies.opened(body)),
+    )
+
+
+def find(tx: Tx, uri: str) -> Source | None:
+    row = tx.one("source_by_uri", uri=safe(uri))
+    return None if row is None else shown(row)
+
+
+def of_thread(tx: Tx, thread_id: str) -> list[Source]:
+    """The files of a thread, the session's own first."""
+    return [shown(row) for row in tx.all("sources_of", thread=find_thread(tx, thread_id).thread)]
+
+
+def every(tx: Tx) -> list[Source]:
+    return [shown(row) for row in tx.all("all_sources")]
+
+
+def content(driver: Driver, source: Source) -> Iterator[bytes]:
+    """The bytes of a file, a piece at a time."""
+    at = 0
+    while at < source.size:
+        rows = driver.read(
+            lambda tx, at=at: tx.all("source_chunks", source=source.number, at=at, limit=8)  # type: ignore[misc]
+        )
+        for start, size, data in rows:
+            piece = bodies.opened(data)
+            yield piece if start >= at else piece[at - start :]
+            at = start + size
+        if not rows:
+            return
+
+
+class Arrival:
+    """What a piece of a file brings: made ready outside the transaction."""
+
+    def __init__(self, messages: list[Message], piece: bytes = b"", at: int = 0) -> None:
+        self.items = [Prepared(message, message.id) for message in messages if isinstance(message.id, str)]
+        self.piece = bodies.squeezed(piece) if piece else b""
+        self.size, self.at = len(piece), at
+
+
+class Filing:
+    """A file on its way in. It remembers only the last place, whatever the length of the file."""
+
+    def __init__(self, thread_id: str, fresh: bool) -> None:
+        self.thread_id, self.fresh = thread_id, fresh
+        self.added = self.known = 0
+        self._last_id: str | None = None
+        self._last = ROOT
+
+    def add(self, tx: Tx, arrivals: list[Arrival], source: int | None, now: int) -> Filing:
+        """The messages and pieces of a file, in one transaction; what is known is only recognised."""
+        step = Filing(self.thread_id, self.fresh)
+        step.added, step.known, step._last_id, step._last = self.added, self.known, self._last_id, self._last
+        thread = find_thread(tx, self.thread_id, lock=True)
+        thread = step._messages(tx, thread, [item for arrival in arrivals for item in arrival.items])
+        thread.save(tx, now)
+        if source is not None:
+            for arrival in arrivals:
+                if arrival.size:
+                    tx.run("add_source_chunk", source=source, at=arrival.at, size=arrival.size, data=arrival.piece)
+        return step
+
+    def _messages(self, tx: Tx, thread: ThreadRow, items: list[Prepared]) -> ThreadRow:
+        rows: list[dict[str, Any]] = []
+        fed: dict[int, list[int]] = {}
+        tips: dict[int, int | None] = {}
+        new: dict[str, Place] = {}
+        told: list[Message] = []
+        for item in items:
+            parent = self._parent(tx, thread, item, new)
+            own = link(parent.said, item.said)[:16]
+            found = None if self.fresh else tx.one("place", thread=thread.thread, id=item.id)
+            key = item.id
+            if found is not None and bytes(found[3]) != own:  # the same id says something else now
+                key = f"{item.id}~{item.proof.hex()[:12]}"
+                found = tx.one("place", thread=thread.thread, id=key)
+            if found is not None or key in new:
+                place = new[key] if found is None else Place(*found[:4])
+                self.known += 1
+            else:
+                thread, seg = self._segment(tx, thread, parent, tips)
+                proof = link(parent.hash, item.proof if key == item.id else own_proof(key, item.body))
+                place = Place(seg, parent.depth + 1, proof, own)
+                tips[seg] = place.depth
+                fed.setdefault(seg, [parent.depth, 0])[1] = place.depth
+                rows.append(_row(thread, key, item, place))
+                told.append(item.message)
+                _blobs(tx, thread, item)
+                self.added += 1
+            new[item.id] = new[key] = place
+            self._last_id, self._last = item.id, place
+        if rows:
+            tx.many("add_message", rows)
+        for seg, (low, high) in fed.items():
+            tx.run("add_feed", thread=thread.thread, seg=seg, low=low, high=high)
+        usage = add_usage(thread.usage, told)
+        return thread._replace(messages=thread.messages + len(rows), usage=usage)
+
+    def _parent(self, tx: Tx, thread: ThreadRow, item: Prepared, new: dict[str, Place]) -> Place:
+        """Behind what a message stands: what it names, else the message before it in the file."""
+        named = item.message.parent_message_id
+        if named is None:
+            return ROOT
+        if not isinstance(named, str) or named == self._last_id:
+            return self._last
+        if (key := safe(named) or "") in new:
+            return new[key]
+        row = tx.one("place", thread=thread.thread, id=key)
+        return ROOT if row is None else Place(*row[:4])
+
+    def _segment(self, tx: Tx, thread: ThreadRow, parent: Place, tips: dict[int, int | None]) -> tuple[ThreadRow, int]:
+        if parent.seg not in tips:
+            row = tx.one("tip", thread=thread.thread, seg=parent.seg)
+            tips[parent.seg] = row[0] if row else None
+        if tips[parent.seg] in (None, parent.depth):
+            return thread, parent.seg
+        thread = tree.open_segment(tx, thread, parent)
+        return thread, thread.next_seg - 1
+
+
+def _row(thread: ThreadRow, key: str, item: Prepared, place: Place) -> dict[str, Any]:
+    return {
+        "thread": thread.thread,
+        "seg": place.seg,
+        "depth": place.depth,
+        "id": key,
+        "run": None,
+        "role": item.role,
+        "agent": item.agent,
+        "created_at": item.created_at,
+        "hash": place.hash,
+        "said": place.said,
+        "body": item.stored,
+    }
+
+
+def _blobs(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
+    if not item.blobs:
+        return
+    tx.one("share_blobs")
+    tx.many("add_blob", [{"hash": n, "size": size, "data": data} for n, (size, data) in item.blobs.items()])
+    tx.many("use_blob", [{"hash": name, "thread": thread.thread} for name in item.blobs])
+
+
+def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:
+    """A source with nothing in it yet; the one that had its place before is kept as what the file was."""
+    thread = find_thread(tx, thread_id)
+    if (old := tx.one("source_by_uri", uri=safe(uri))) is not None:
+        tx.run("replace_source", source=old[0])
+    row = tx.one(
+        "add_source",
+        uri=safe(uri),
+        format=format_,
+        thread=thread.thread,
+        main=int(main),
+        size=0,
+        mtime=0,
+        hash=b"",
+        version=0,
+        body=bodies.squeezed(b"{}"),
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def finish(tx: Tx, thread_id: str, number: int, size: int, mtime: int, proof: bytes, told: dict[str, Any]) -> None:
+    """All of the file is in: how long it was, when it was changed, and what was noticed."""
+    thread = find_thread(tx, thread_id)
+    tx.run(
+        "grow_source",
+        source=number,
+        size=size,
+        mtime=mtime,
+        hash=proof,
+        version=thread.version,
+        body=bodies.squeezed(exact_json.encode(told)),
+    )

@@ -1,0 +1,47 @@
+-- Statements about the files that threads were imported from.
+
+-- name: source_columns
+s.source, s.uri, s.format, t.id, s.main, s.size, s.mtime, s.hash, s.version, s.body
+
+-- name: source_by_uri
+select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.uri = :uri and s.replaced = 0
+
+-- name: sources_of
+select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.thread = :thread and s.replaced = 0 order by s.main desc, s.source
+
+-- name: all_sources
+select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.replaced = 0 order by s.source
+
+-- name: add_source
+insert into source (tenant, uri, format, thread, main, size, mtime, hash, version, body)
+values (:tenant, :uri, :format, :thread, :main, :size, :mtime, :hash, :version, :body)
+returning source
+
+-- name: grow_source
+update source set size = :size, mtime = :mtime, hash = :hash, version = :version, body = :body
+where tenant = :tenant and source = :source
+
+-- name: replace_source
+update source set replaced = 1 where tenant = :tenant and source = :source
+
+-- name: add_source_chunk
+insert into source_chunk (tenant, source, at, size, data) values (:tenant, :source, :at, :size, :data)
+on conflict do nothing
+
+-- name: source_chunks
+select at, size, data from source_chunk
+where tenant = :tenant and source = :source and at >= :at order by at limit :limit
+
+-- name: last_message
+select id from message where tenant = :tenant and thread = :thread order by n desc limit 1
+
+-- name: forget_source_chunks
+delete from source_chunk where tenant = :tenant and source in (
+  select source from source where tenant = :tenant and thread = :thread
+)
+
+-- name: forget_sources
+delete from source where tenant = :tenant and thread = :thread
