@@ -11,6 +11,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import StorageError
 from hansard.model import native
+from hansard.store import copying
 from tests.store.said import said, transcript
 from tests.store.test_upkeep_verify import fill
 
@@ -36,6 +37,14 @@ def test_a_backup_says_the_same(ledger: Ledger, tmp_path: Path) -> None:
         assert transcript(copy, "t") == [*transcript(ledger, "t"), "and on"]
     assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy.db"]
     assert (tmp_path / "copy.db").stat().st_mode & 0o077 == 0
+
+
+def test_every_table_is_copied_or_made_anew(tmp_path: Path) -> None:
+    with hansard.open(str(tmp_path / "ledger.db")) as ledger:
+        rows = ledger._driver._writer.execute(  # type: ignore[attr-defined]
+            "select name from sqlite_schema where type = 'table' and name not like 'search\\_%' escape '\\'"
+        ).fetchall()
+    assert {name for (name,) in rows} == {*copying._OF_THREADS, "blob", *copying.LEFT}
 
 
 def test_a_backup_under_writers_is_one_moment(ledger: Ledger, tmp_path: Path) -> None:

@@ -136,3 +136,13 @@ def is_found(path: Path) -> bool:
             return ledger.verify() != []
     except HansardError:
         return True
+
+
+def test_stats_count_what_there_is(ledger: Ledger) -> None:
+    fill(ledger)
+    found = ledger.stats()
+    assert (found.threads, found.forgotten, found.messages, found.runs, found.blobs) == (1, 1, 10, 2, 1)
+    assert found.usage == Usage(input_tokens=42)
+    exact = sum(len(native.encode(message)) for message in ledger.export_conversation("t").messages)
+    assert abs(found.payload_bytes - exact) < 500  # an export names parents that are otherwise left unsaid
+    assert 0 < found.stored_bytes < found.bytes_on_disk

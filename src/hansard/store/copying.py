@@ -15,7 +15,11 @@ from hansard.store.driver import Driver, Row, Tx, statements
 from hansard.store.sqlite import SqliteDriver
 
 _BATCH = 500
-_OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot")
+_OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
+LEFT = {"tenant", "feed", "search", "schema_migration"}  # made anew in the copy
+
+
+_PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # by which columns, how many at once
 
 
 def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | None) -> None:
@@ -82,14 +86,15 @@ def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) ->
 
 def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
     """The rows of a thread in one table, some at a time where there may be many."""
-    if table != "message":
+    if table not in _PAGED:
         yield source.all(f"copy_{table}", thread=thread)
         return
-    seg, depth = _columns(table).index("seg"), _columns(table).index("depth")
-    last = (-1, 0)
-    while rows := source.all("copy_message", thread=thread, seg=last[0], depth=last[1], limit=_BATCH):
+    one, two, limit = _PAGED[table]
+    first, second = _columns(table).index(one), _columns(table).index(two)
+    last = {one: -1, two: -1}
+    while rows := source.all(f"copy_{table}", thread=thread, limit=limit, **last):
         yield rows
-        last = rows[-1][seg], rows[-1][depth]
+        last = {one: rows[-1][first], two: rows[-1][second]}
 
 
 def _columns(table: str) -> list[str]:

@@ -41,6 +41,7 @@ def verify(driver: Driver, progress: Callable[[int, int], None] | None) -> list[
                 break
             last = numbers[-1][0]
         found += _blobs(driver)
+        found += _sources(driver)
         found += driver.read(_strays)
     except HansardError as error:  # the database could not even read it
         found.append(Problem(what=str(error), where="file"))
@@ -234,6 +235,40 @@ def _blobs(driver: Driver) -> list[Problem]:
         if not rows:
             return found
         after = bytes(rows[-1][0])
+
+
+def _sources(driver: Driver) -> list[Problem]:
+    """Files that threads were imported from and whose bytes are not what their hash says."""
+    found: list[Problem] = []
+    last = 0
+    while rows := driver.read(lambda tx: tx.all("sources_after", after=last, limit=64)):  # noqa: B023
+        for number, uri, size, proof, body, thread in rows:
+            try:
+                bodies.opened(bytes(body))
+                good = _digest(driver, number, size) == bytes(proof)
+            except HansardError:
+                good = False
+            if not good or thread is None:
+                what = "belongs to no thread" if thread is None else "its bytes are not what its hash says"
+                found.append(Problem(what=what, where=f"source {unsafe(uri)}", thread_id=unsafe(thread)))
+        last = rows[-1][0]
+    return found
+
+
+def _digest(driver: Driver, source: int, size: int) -> bytes:
+    """The hash of the first bytes of a file, as many as it says it has: an import may be adding more."""
+    digest, at = hashlib.sha256(), 0
+    while at < size:
+        rows = driver.read(lambda tx: tx.all("source_chunks", source=source, at=at, limit=8))  # noqa: B023
+        for start, length, data in rows:
+            piece = bodies.opened(bytes(data))
+            if start != at or length != len(piece):
+                return b""
+            digest.update(piece[: size - at])
+            at += length
+        if not rows:
+            return b""
+    return digest.digest()
 
 
 def _strays(tx: Tx) -> list[Problem]:

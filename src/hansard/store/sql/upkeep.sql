@@ -164,3 +164,18 @@ select thread, run, seq, count, data from run_chunk where tenant = :tenant and t
 
 -- name: copy_snapshot
 select thread, n, message, body from snapshot where tenant = :tenant and thread = :thread
+
+-- name: copy_source
+select source, thread, uri, format, main, size, mtime, hash, version, replaced, body from source
+where tenant = :tenant and thread = :thread
+
+-- name: copy_source_chunk
+select source, at, size, data from source_chunk
+where tenant = :tenant and source in (select s.source from source s where s.tenant = :tenant and s.thread = :thread)
+  and (source, at) > (:source, :at)
+order by source, at limit :limit
+
+-- name: sources_after
+select s.source, s.uri, s.size, s.hash, s.body, t.id from source s
+left join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.source > :after order by s.source limit :limit
