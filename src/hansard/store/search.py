@@ -27,6 +27,7 @@ from hansard.store.values import Hit, Page
 from hansard.store.words import folded
 
 WINDOW = 2000
+PATIENCE = 800  # so many messages are read for one page at the most
 BATCH = 500
 _FAR = 1 << 62
 _ALL = (1 << 31) - 1
@@ -170,8 +171,8 @@ def _digest(query: str) -> str:
 def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -> Page[Hit]:
     """The messages a query finds; `after` is the `next` of the page before.
 
-    Whether a message has a phrase is seen only in the message: a page ends, however short, when a window's worth of
-    messages was looked at for it, so that a rare phrase of common words takes many pages and not one long wait.
+    Whether a message has a phrase is seen only in the message: a page ends, however short, when `PATIENCE`
+    messages were read for it, so that a rare phrase of common words takes many pages and not one long wait.
     """
     query = Query(text, now)
     start = None if after is None else _cursor(after, text)
@@ -183,7 +184,7 @@ def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -
         last: _Cursor | None = None
         for hit, cursor in looking.hits(start, limit):
             if hit is None:
-                if len(hits) == limit or looking.looked_at >= WINDOW:
+                if len(hits) == limit or looking.looked_at >= PATIENCE:
                     return Page(items=hits, next=cursor.spelled(text))
                 continue
             if len(hits) == limit and last is not None:
@@ -203,7 +204,7 @@ class _Looking:
         self.looked_at = 0
         self.paths: dict[int, dict[int, tuple[int, int]]] = {}
         wanted = [choice for term in query.wanted for choice in atoms(term)]
-        weights = [[*wanted, [Atom(mark + word)]] for word in query.plain[:8] for mark in OFTEN]
+        weights = [[*wanted, [Atom(mark + word)]] for word in query.heaviest for mark in OFTEN]
         unwanted = [atom for term in query.unwanted if len(term.words) == 1 for atom in atoms(term)[0]]
         for name, values in query.filters.items():
             wanted.append([self._scope(name, value) for value in values])
@@ -247,7 +248,7 @@ class _Looking:
                 for level, hit in self._found(chunk):
                     yield hit[1], _Cursor(low, high, level, hit[0])
                 self.looked_at += len(chunk)
-                at, step = at + step, min(step * 2, 500)
+                at, step = at + step, min(step * 2, 200)
                 if at < len(ordered) or low:
                     yield None, _Cursor(low, high, *chunk[-1])
             if low == 0:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hansard.errors import HansardError
 from hansard.model.times import milliseconds
-from hansard.store.searchable import STEM, STEM_LENGTH
+from hansard.store.searchable import STEM, STEMS
 from hansard.store.words import Sought, folded, words
 
 NAMES = ("role", "tool", "agent", "thread")
@@ -27,6 +27,7 @@ _TYPED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _MOST_WORDS = 256
+_MOST_WEIGHED = 4
 _AGO = re.compile(r"(\d{1,6})(min|h|d|w|mo|y)")
 _HOURS = {"min": 1 / 60, "h": 1, "d": 24, "w": 24 * 7, "mo": 24 * 30, "y": 24 * 365}
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
@@ -106,9 +107,10 @@ class Query:
         return Sought(list(self.wanted)) if self.wanted else None
 
     @cached_property
-    def plain(self) -> list[str]:
-        """The whole words that must be there, each once."""
-        return list(dict.fromkeys(w for term in self.wanted for w in (term.words[:-1] if term.prefix else term.words)))
+    def heaviest(self) -> list[str]:
+        """The words whose weight ranks the messages: of each term the longest, which tends to be the rarest."""
+        whole = [term.words[:-1] if term.prefix else term.words for term in self.wanted]
+        return list(dict.fromkeys(max(words, key=len) for words in whole if words))[:_MOST_WEIGHED]
 
 
 _EXAMPLES = {"role": "user", "tool": "Bash", "agent": "assistant", "thread": "ID", "since": "7d", "until": "2026-01-31"}
@@ -119,12 +121,12 @@ def atoms(term: Term) -> list[list[Atom]]:
     found = [[Atom(word)] for word in (term.words[:-1] if term.prefix else term.words)]
     if term.prefix:
         word = term.words[-1]
-        if len(word) > STEM_LENGTH:
-            found.append([Atom(word, True)])
-        elif len(word) == STEM_LENGTH:
+        if len(word) in STEMS:
             found.append([Atom(STEM + word)])
-        else:
+        elif len(word) == 1:
             found.append([Atom(word), Atom(STEM + word, True)])
+        else:
+            found.append([Atom(word, True)])
     return found
 
 

@@ -4,7 +4,7 @@ The index knows which words a message has, not where: that is a third of the siz
 message itself. Beside the words stand tokens that no word can be, each behind a letter of Unicode's private area:
 
     SCOPE    thread, role, agent, tools and day of the message, so that filters meet the words inside the index
-    STEM     the first three letters of a word, for short prefixes
+    STEM     the first two and the first three letters of a word, for short prefixes
     OFTEN    words that weigh much in the message: bm25's share of a term, cut at two levels
 """
 
@@ -37,7 +37,7 @@ from hansard.model.parts import (
 from hansard.store.words import folded, words
 
 SCOPE, STEM, OFTEN = "\ue000", "\ue001", ("\ue002", "\ue003")
-STEM_LENGTH = 3
+STEMS = (2, 3)
 FOREIGN = SCOPE + "x"
 FIRST_TENANT = 1
 _LEVELS = (1.5, 4.0)  # tf over bm25's k1 * (1 - b + b * length / average): shares of 0.6 and 0.8
@@ -124,7 +124,8 @@ def tokens(
     spoken = words(folded(text_of(message)))
     counts = Counter(spoken)
     found += counts
-    found += [STEM + stem for stem in {word[:STEM_LENGTH] for word in counts} if len(stem) > 1]
+    stems = {word[:length] for length in STEMS for word in counts}
+    found += [STEM + stem for stem in stems if len(stem) > 1]
     norm = 1.2 * (0.25 + 0.75 * len(spoken) / _AVERAGE)
     heavy = list(counts)
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
