@@ -1,0 +1,72 @@
+"""Upkeep beside writers: nothing that is just being said loses what it needs; journals go, live ones stay."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from hansard import Ledger
+from hansard.streams.deltas import PartDelta
+from tests.store.said import said, transcript
+from tests.store.test_upkeep_prune import ask, count
+
+LONG = [f"{number} " + "the same long words " * 400 for number in range(3)]
+
+
+def test_a_blob_that_is_just_being_used_again_is_not_deleted(ledger: Ledger) -> None:
+    failures: list[BaseException] = []
+
+    def talk(name: str) -> None:
+        try:
+            for number in range(12):
+                key = ledger.create_thread(f"{name}{number}").id
+                for text in LONG:
+                    ledger.append(key, said(text))
+                if number % 3:
+                    ledger.forget(key)
+                if number % 4 == 0:
+                    ledger.prune()
+        except BaseException as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=talk, args=(name,)) for name in "abcd"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert failures == []
+    assert ledger.verify() == []
+    for thread in ledger.threads(limit=100).items:
+        assert transcript(ledger, thread.id) == LONG
+    for thread in ledger.threads(limit=100).items:
+        ledger.forget(thread.id)
+    assert count(ledger, "blob") == 0
+
+
+def test_journals_of_runs_that_are_over_are_pruned(ledger: Ledger) -> None:
+    thread = ledger.create_thread("t").id
+    ledger.append(thread, said("q", id="q"))
+    done, live = ledger.begin_run(thread), ledger.begin_run(thread)
+    for run in (done, live):
+        run.write([PartDelta(key="0", text="words")]).result()
+    done.stage(said("words", "assistant"))
+    done.commit()
+    assert ledger.prune().chunks == 1
+    assert count(ledger, "run_chunk") == 1
+    assert ledger.run(thread, live.id).status == "active"
+
+
+def test_upkeep_can_be_awaited(ledger: Ledger) -> None:
+    thread = ledger.create_thread("t").id
+    ledger.append(thread, said("q", id="q"))
+    ask(ledger, thread, "a")
+    ask(ledger, thread, "b", of="q")
+
+    async def work() -> None:
+        assert (await ledger.aio.prune()).messages == 1
+        assert await ledger.aio.verify() == []
+        assert (await ledger.aio.stats()).messages == 2
+        assert (await ledger.aio.forget(thread)).messages == 2
+        assert (await ledger.aio.tombstone(thread)).messages == 2
+
+    asyncio.run(work())
