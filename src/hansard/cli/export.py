@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,9 @@ from hansard import formats
 from hansard.cli.ledgers import db_option, open_ledger, resolve
 from hansard.cli.writing import Order, deliver, writing_options
 from hansard.formats.contract import Written, WrittenAll
+
+if TYPE_CHECKING:
+    from hansard.store.ledger import Ledger
 
 
 @click.command("export")
@@ -25,10 +29,35 @@ def command(threads: tuple[str, ...], db: str | None, **options: Any) -> int:
     order = Order(**options)
     formats.get(order.to)
     with open_ledger(db) as ledger:
-        found = [ledger.export_conversation(resolve(ledger, text).id) for text in threads]
+        ids = [resolve(ledger, text).id for text in threads]
+        if (kept := _session_files(ledger, ids, order)) is not None:
+            return kept
+        found = [ledger.export_conversation(key) for key in ids]
     written: Written | WrittenAll | list[Written]
     if order.folder is not None:
         written = [formats.write(conversation, order.to, target=order.aim) for conversation in found]
     else:
         written = formats.write_all(found, order.to, target=order.aim)
     return deliver(order, written)
+
+
+def _session_files(ledger: Ledger, ids: list[str], order: Order) -> int | None:
+    """The session files that threads were imported from, as they were; None where that is not what is asked for."""
+    if formats.get(order.to).session is None or order.as_json or order.report:
+        return None
+    from hansard.cli.documents import save
+    from hansard.sessions.exporter import session_files
+
+    found = [session_files(ledger, key, order.to) for key in ids]
+    if any(files is None for files in found) or (len(found) > 1 and order.folder is None):
+        return None
+    for files in found:
+        assert files is not None
+        if order.folder is None:
+            save(next(iter(files.values())), order.output)
+            return 0
+        for name, data in files.items():
+            path = os.path.join(order.folder, os.path.basename(name) if name.startswith("..") else name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            save(data, path)
+    return 0

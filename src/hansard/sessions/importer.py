@@ -58,7 +58,7 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
     if first is not None and all(_unchanged(one, stat) for one, stat in zip(before, stats, strict=True)):
         progress(sum(stat.st_size for stat in stats))
         return Imported(str(session.path), first.format, first.thread_id, 0, 0, first.size, False, [], [])
-    name = session.format or _detect(session.path)
+    name = session.format or detect(session.path)
     if formats.get(name).session is None:
         return _import_whole(ledger, session, name, stats[0], progress)
     run = _Import(ledger, name, progress)
@@ -76,7 +76,7 @@ def _unchanged(source: Source | None, stat: os.stat_result) -> bool:
     return source is not None and (source.size, source.mtime) == (stat.st_size, stat.st_mtime_ns)
 
 
-def _detect(path: Path) -> str:
+def detect(path: Path) -> str:
     """The format of a file, told from its beginning."""
     with open(path, "rb") as file:
         head = file.read(1 << 20)

@@ -45,3 +45,6 @@ delete from source_chunk where tenant = :tenant and source in (
 
 -- name: forget_sources
 delete from source where tenant = :tenant and thread = :thread
+
+-- name: answers_after
+select n, id, body from message where tenant = :tenant and role = 'assistant' and n > :n order by n limit :limit

@@ -1,0 +1,108 @@
+"""Handing a thread to another coding agent: a native session, put where that agent looks for its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import CannotWrite
+from hansard.formats.contract import Written
+from hansard.formats.session_identity import session_uuid
+from hansard.model.conversation import Context, Conversation, Message
+from hansard.model.times import spelled
+from hansard.sessions.places import AGENTS, walk
+
+
+class HandedOver(NamedTuple):
+    """Where the session was put, how to go on with it, and what could not be carried."""
+
+    path: Path
+    resume: str
+    written: Written
+
+
+def _claude(folder: Path, session: str, cwd: str, time: str) -> Path:
+    return folder / "".join(c if c.isalnum() else "-" for c in cwd) / f"{session}.jsonl"
+
+
+def _codex(folder: Path, session: str, cwd: str, time: str) -> Path:
+    day, clock = time[:10], time[:19].replace(":", "-")
+    return folder.joinpath(*day.split("-"), f"rollout-{clock}-{session}.jsonl")
+
+
+def _gemini(folder: Path, session: str, cwd: str, time: str) -> Path:
+    project = hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()
+    return folder / project / "chats" / f"session-{time[:16].replace(':', '-')}-{session[:8]}.jsonl"
+
+
+def _sage(folder: Path, session: str, cwd: str, time: str) -> Path:
+    return folder / session / "messages.jsonl"
+
+
+def _pi(folder: Path, session: str, cwd: str, time: str) -> Path:
+    name = f"--{cwd.strip('/').replace('/', '-')}--"
+    return folder / name / f"{time.replace(':', '-').replace('.', '-')}_{session}.jsonl"
+
+
+_PLACES: dict[str, tuple[Callable[[Path, str, str, str], Path], str]] = {
+    "claude-code": (_claude, "cd {cwd} && claude --resume {session}"),
+    "codex": (_codex, "cd {cwd} && codex resume {session}"),
+    "gemini-cli": (_gemini, "cd {cwd} && gemini --resume"),
+    "sage": (_sage, "cd {cwd} && sage --resume {session}"),
+    "pi": (_pi, "cd {cwd} && pi --session {path}"),
+}
+TARGETS = tuple(_PLACES)
+
+
+def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now: int) -> HandedOver:
+    """Write a conversation as a session of that agent, in its own folder; a file that is there is not replaced."""
+    if to not in _PLACES:
+        raise CannotWrite(f"nothing can be handed over to {to!r}; there are {', '.join(TARGETS)}")
+    place, words = _PLACES[to]
+    folder = next(agent.folder() for agent in AGENTS if agent.format == to)
+    where = cwd or _cwd(conversation) or os.getcwd()
+    conversation = _standing(conversation, where)
+    session = session_uuid(conversation)
+    conversation = replace(conversation, id=session)
+    written = formats.write(conversation, to)
+    path = place(folder, session, where, spelled(now))
+    before = next((one for one in walk(folder, ".jsonl") if session in str(one) or one == path), None)
+    if before is not None:
+        raise CannotWrite(
+            f"{before} is there already: this thread was handed over before; go on with it, or move it away"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(written.json)
+        file.flush()
+        os.fsync(file.fileno())
+    return HandedOver(path, words.format(cwd=where, session=session, path=path), written)
+
+
+def _cwd(conversation: Conversation) -> str | None:
+    """The folder the conversation was last in."""
+    for message in reversed(conversation.messages):
+        if message.context is not UNSET and isinstance(message.context.cwd, str) and message.context.cwd:
+            return message.context.cwd
+    return None
+
+
+def _standing(conversation: Conversation, cwd: str) -> Conversation:
+    """The conversation with its first message in a folder, if it was in none."""
+    if _cwd(conversation) is not None or not conversation.messages:
+        return conversation
+    first = conversation.messages[0]
+    return replace(conversation, messages=[_placed(first, cwd), *conversation.messages[1:]])
+
+
+def _placed(message: Message, cwd: str) -> Message:
+    context = message.context if isinstance(message.context, Context) else Context()
+    return replace(message, context=replace(context, cwd=cwd))

@@ -1,0 +1,123 @@
+"""The commands for sessions, as a user has them: agents' folders in a home, one ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hansard
+from hansard.formats import get
+from tests.store.said import words
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with sessions of four agents in their usual places."""
+    places = {
+        "claude-code": ".claude/projects/-work/{stem}.jsonl",
+        "codex": ".codex/sessions/2026/01/02/rollout-{stem}.jsonl",
+        "gemini-cli": ".gemini/tmp/abc/chats/session-{stem}.jsonl",
+        "pi": ".pi/agent/sessions/--work--/{stem}.jsonl",
+    }
+    for name, place in places.items():
+        for path in sorted((GOLDEN / name).glob("*.jsonl"))[:3]:
+            target = tmp_path / place.format(stem=path.stem)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    return tmp_path
+
+
+def hansard_(home: Path, *arguments: str, code: int = 0) -> str:
+    environment = {key: value for key, value in os.environ.items() if not key.endswith("_HOME")}
+    done = subprocess.run(
+        [sys.executable, "-m", "hansard", *arguments],
+        env={**environment, "HOME": str(home), "HANSARD_DB": str(home / "ledger.db")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_import_without_a_path_finds_the_sessions_of_every_agent(home: Path) -> None:
+    first = hansard_(home, "import")
+    for name in ("Claude Code: 3 sessions", "Codex: 3 sessions", "Gemini CLI: 3 sessions", "pi: 3 sessions"):
+        assert name in first
+    assert all(row["added"] == 0 for row in json.loads(hansard_(home, "import", "--json")))
+    assert "11" in hansard_(home, "stats") or "12" in hansard_(home, "stats")
+
+
+def test_export_gives_the_file_back_and_a_folder_can_be_imported(home: Path) -> None:
+    folder = home / ".claude/projects/-work"
+    for extra in sorted(folder.iterdir())[1:]:  # they are states of one session
+        extra.unlink()
+    rows = json.loads(hansard_(home, "import", str(folder), "--json"))
+    assert len(rows) == 1
+    for row in rows:
+        out = home / "out.jsonl"
+        hansard_(home, "export", row["threadId"], "--to", "claude-code", "-o", str(out))
+        assert out.read_bytes() == Path(row["path"]).read_bytes()
+
+
+def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:
+    path = GOLDEN / "claude-code" / sorted(p.name for p in (GOLDEN / "claude-code").glob("*.jsonl"))[0]
+    (row,) = json.loads(hansard_(home, "import", str(path), "--json"))
+    with hansard.open(str(home / "ledger.db")) as ledger:
+        said = words(ledger.transcript(row["threadId"]))
+    for to in ("codex", "gemini-cli", "sage", "pi"):
+        done = json.loads(hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x", "--json"))
+        placed = Path(done["path"])
+        assert placed.is_relative_to(home)
+        text = " ".join(words(get(to).read(placed.read_bytes()).messages))
+        assert all(one in text for one in said)
+        hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x", code=2)
+    found = json.loads(hansard_(home, "import", "--json"))
+    assert not [one for one in found if "error" in one]
+    hansard_(home, "handover", row["threadId"], "--to", "cobol", code=2)
+
+
+def test_tokens_are_counted_by_day_model_and_project(home: Path) -> None:
+    hansard_(home, "import")
+    table = home / "prices.toml"
+    table.write_text('["claude"]\ninput = 3\noutput = 15\n["gpt"]\ninput = 1\noutput = 4\n["gemini"]\noutput = 2\n')
+    for by in ("day", "model", "project"):
+        rows = json.loads(hansard_(home, "stats", "--by", by, "--prices", str(table), "--json"))
+        assert rows
+        assert sum(row["outputTokens"] for row in rows) > 0
+        assert "out" in hansard_(home, "stats", "--by", by)
+    table.write_text("[x]\ninput = 'much'\n")
+    assert hansard_(home, "stats", "--by", "day", "--prices", str(table), code=2) == ""
+
+
+def test_watch_imports_what_is_said_meanwhile(home: Path) -> None:
+    path = home / ".claude/projects/-work/live.jsonl"
+    lines = (GOLDEN / "claude-code").glob("*.jsonl")
+    source = max(lines, key=lambda one: one.read_bytes().count(b"\n")).read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(source[:2]))
+    environment = {**os.environ, "HOME": str(home), "HANSARD_DB": str(home / "ledger.db")}
+    watching = subprocess.Popen(
+        [sys.executable, "-u", "-m", "hansard", "import", str(path), "--watch"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stdout is not None
+        assert "live.jsonl" in watching.stdout.readline()
+        time.sleep(0.2)
+        with open(path, "ab") as file:
+            file.write(b"".join(source[2:]))
+        assert "7 messages" in watching.stdout.readline()
+    finally:
+        watching.terminate()
+        watching.wait()
