@@ -108,10 +108,16 @@ def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
 
 def cuts(data: bytes) -> list[bytes]:
     """The hashes of the strings that were cut out of a stored body."""
-    if data[:1] != CUT:
-        return []
-    (count,) = _COUNT.unpack_from(data, 1)
-    return [_ENTRY.unpack_from(data, 3 + i * _ENTRY.size)[1] for i in range(count)]
+    return [name for _, name in _entries(data)] if data[:1] == CUT else []
+
+
+def _entries(data: bytes) -> list[tuple[int, bytes]]:
+    """Where the strings stood that were cut out of a body, and their hashes."""
+    try:
+        (count,) = _COUNT.unpack_from(data, 1)
+        return [_ENTRY.unpack_from(data, header(i)) for i in range(count)]
+    except struct.error:
+        raise StorageError("a stored body is damaged: it is cut short; run `hansard verify`") from None
 
 
 def header(count: int) -> int:
@@ -123,13 +129,11 @@ def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
     """The body again, its strings put back."""
     if data[:1] != CUT:
         return opened(data)
-    (count,) = _COUNT.unpack_from(data, 1)
-    at = header(count)
-    rest = opened(data[at:])
+    entries = _entries(data)
+    rest = opened(data[header(len(entries)) :])
     pieces: list[bytes] = []
     taken = length = 0
-    for i in range(count):
-        start, name = _ENTRY.unpack_from(data, 3 + i * _ENTRY.size)
+    for start, name in entries:
         text = blobs.get(name)
         if text is None:
             raise StorageError(f"the blob {name.hex()} is missing; run `hansard verify` and restore a backup")
