@@ -140,7 +140,7 @@ def _rows(
 
 
 def _named(path: Path, why: str) -> str:
-    return why if why.startswith(str(path)) else f"{path}: {why}"
+    return why if str(path) == "-" or why.startswith(str(path)) else f"{path}: {why}"
 
 
 def _import_session(

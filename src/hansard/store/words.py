@@ -9,23 +9,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 LONGEST = 64  # of a longer word only the beginning counts
 _ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = f"[^\\W_{_ALONE}]"
 _WORD = re.compile(f"[{_ALONE}]|{_LETTER}+")
 _ONE_ALONE = re.compile(f"[{_ALONE}]")
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")  # a long English text with one arrow in it is to cost what it would without
 _ASCII_LETTER = "[a-z0-9]"
 _ASCII_WORD = re.compile(f"{_ASCII_LETTER}+")
 
 
 class _Marks(dict[int, int | None]):
-    """Accents and other marks to nothing, every other letter to itself; filled as letters are met."""
+    """Accents and other marks to nothing, signs to spaces, letters and digits to themselves; filled as they are met."""
 
     def __missing__(self, code: int) -> int | None:
-        kept = None if unicodedata.category(chr(code)).startswith("M") else code
-        self[code] = kept
+        kind = unicodedata.category(chr(code))[0]
+        self[code] = kept = None if kind == "M" else code if kind in "LN" or code < 128 else 32
         return kept
 
 
@@ -40,8 +41,18 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    return _FOREIGN.sub(_folded_run, text).lower()
+
+
+@lru_cache(8192)
+def _folded(run: str) -> str:
+    plain = unicodedata.normalize("NFKD", run.casefold())
     return unicodedata.normalize("NFKD", plain.translate(_MARKS).casefold()).translate(_MARKS)
+
+
+def _folded_run(match: re.Match[str]) -> str:
+    run = match[0]
+    return _folded(run) if len(run) < 64 else _folded.__wrapped__(run)
 
 
 def words(text: str) -> list[str]:

@@ -1,0 +1,92 @@
+"""Importing session files: every record kept and indexed, beside agentsview, which keeps a fifth of them.
+
+The recorded sessions (`HANSARD_CORPUS`) are written again and again under new ids until there are 120 MB of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SIZE = int(os.environ.get("HANSARD_BENCH_MB", "120")) * 1_000_000
+_ID = re.compile(rb'"(uuid|parentUuid|sessionId|logicalParentUuid|leafUuid|messageId)":"([0-9a-f]{8})')
+_MESSAGE = re.compile(rb'"id":"msg_([0-9A-Za-z]{4})')
+
+
+def make(folder: Path, corpus: Path) -> int:
+    """A home of Claude Code with enough sessions in it; how many bytes."""
+    sources = [path.read_bytes() for path in sorted((corpus / "sessions" / "claude-code").glob("*.jsonl"))]
+    total = copy = 0
+    while total < SIZE:
+        copy += 1
+        for i, text in enumerate(sources):
+            mark = b"%08x" % (copy * 1000 + i)
+            text = _ID.sub(lambda m, mark=mark: b'"' + m[1] + b'":"' + mark, text)  # type: ignore[misc]
+            text = _MESSAGE.sub(lambda m, mark=mark: b'"id":"msg_' + mark[-4:], text)  # type: ignore[misc]
+            path = (
+                folder
+                / ".claude"
+                / "projects"
+                / f"-work-p{copy}"
+                / f"{mark.decode()}-0000-4000-8000-000000000000.jsonl"
+            )
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+            total += len(text)
+            if total >= SIZE:
+                break
+    return total
+
+
+def run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Seconds on the wall and of CPU."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        print(f"  {command[0]} failed: {done.stderr.strip()[-200:]}")
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def sessions() -> None:
+    print("\nImporting session files, with the search index (wall time)")
+    corpus = os.environ.get("HANSARD_CORPUS")
+    if not corpus:
+        print("  not measured: HANSARD_CORPUS is not set")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        size = make(home, Path(corpus))
+        environment = {**os.environ, "HOME": name, "HANSARD_DB": f"{name}/ledger.db"}
+        hansard = [sys.executable, "-m", "hansard"]
+        wall, cpu = run([*hansard, "import", "--json"], environment)
+        index, index_cpu = run([*hansard, "search", "nothing-of-the-kind", "--json"], environment)
+        total = wall + index
+        print(f"  hansard: {size / 1e6:.0f} MB in {total:.1f} s: {size / 1e6 / total:.1f} MB/s", end="")
+        print(f" ({cpu + index_cpu:.1f} s of CPU; {index:.1f} s of it the index)")
+        again, _ = run([*hansard, "import", "--json"], environment)
+        print(f"  hansard: again, nothing changed: {again:.2f} s   under 0.3 s")
+        print(
+            f"  hansard: ledger against imported bytes: {(home / 'ledger.db').stat().st_size / size:.2f}x   at most 0.5x"
+        )
+        peer = shutil.which("agentsview", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if peer is None:
+            print("  agentsview is not installed: pip install agentsview")
+            return
+        theirs, their_cpu = run([peer, "sync"], environment)
+        print(
+            f"  agentsview: {size / 1e6 / theirs:.1f} MB/s ({their_cpu:.1f} s of CPU)   hansard {theirs / total:.2f}x; goal 2x"
+        )
+
+
+if __name__ == "__main__":
+    sessions()
