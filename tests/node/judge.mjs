@@ -16,11 +16,14 @@
 //                 readUIMessageStream; "message" as the client has it, and "chunks" as they were understood. Of a stream
 //                 that is refused, or says an error, ok is false, "errors" says why, and "message" is what came before;
 //                 option message: the answer that goes on
+//   chat          a real client that talks to a live server; see chat.mjs
 //
 // JSON has no URL and no bytes. A prompt spells them {"$url": "..."} and {"$bytes": "base64"}; with "revive": true
 // the same spelling is understood in the messages asked about.
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+
+import { chat } from './chat.mjs';
 
 const ALIASES = ['ai5', 'ai5oldest', 'ai6', 'ai6oldest', 'ai7', 'ai7oldest'];
 const MODEL_SPECIFICATION = { 5: 'v2', 6: 'v3', 7: 'v4' };
@@ -168,12 +171,13 @@ const COMMANDS = {
   'check-model': checkModel,
   'to-prompt': toPrompt,
   'read-sse': readSse,
+  chat,
 };
 
 async function answer({ cmd, ...request }) {
   const command = Object.hasOwn(COMMANDS, cmd) ? COMMANDS[cmd] : undefined;
   if (!command) throw new Misuse(`no command ${JSON.stringify(cmd)}; there are ${Object.keys(COMMANDS).join(', ')}`);
-  if (!['versions', 'read-sse'].includes(cmd) && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
+  if (!['versions', 'read-sse', 'chat'].includes(cmd) && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
   return command(request);
 }
 

@@ -16,15 +16,24 @@ def json_schema() -> dict[str, Any]:
     >>> sorted(json_schema()["$defs"]["TextPart"]["required"])
     ['text', 'type']
     """
-    (root,), definitions = msgspec.json.schema_components(
-        [Conversation], schema_hook=_hook, ref_template="#/$defs/{name}"
-    )
+    (root,), definitions = definitions_of([Conversation], "#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hansard conversation",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def definitions_of(kinds: list[Any], ref_template: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The schemas of these kinds, and all that they refer to by name."""
+    roots, definitions = msgspec.json.schema_components(kinds, schema_hook=_hook, ref_template=ref_template)
     tags = {kind.__struct_config__.tag for kind in PART_TYPES}
     for definition in definitions.values():
         definition.get("properties", {}).pop("unknown", None)
         definition.pop("additionalProperties", None)
         for shape in _shapes(definition):
-            _open(shape, tags)
+            _open(shape, tags, ref_template.format(name="UnknownPart"))
     definitions["UnknownPart"] = {
         "title": "UnknownPart",
         "description": "A part of a type this schema does not list; it is kept word for word.",
@@ -32,12 +41,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {"type": {"type": "string", "not": {"enum": sorted(map(str, tags))}}},
         "required": ["type"],
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Hansard conversation",
-        **root,
-        "$defs": definitions,
-    }
+    return list(roots), definitions
 
 
 def _shapes(value: Any) -> list[dict[str, Any]]:
@@ -48,12 +52,12 @@ def _shapes(value: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _open(shape: dict[str, Any], tags: set[Any]) -> None:
+def _open(shape: dict[str, Any], tags: set[Any], other: str) -> None:
     """Let a choice of parts take parts of other types too."""
     mapping = shape.get("discriminator", {}).get("mapping", {})
     if mapping and set(mapping) <= tags:
         del shape["discriminator"]
-        shape["anyOf"] = [*shape["anyOf"], {"$ref": "#/$defs/UnknownPart"}]
+        shape["anyOf"] = [*shape["anyOf"], {"$ref": other}]
 
 
 def _hook(kind: type) -> dict[str, Any]:
