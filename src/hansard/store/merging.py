@@ -22,7 +22,7 @@ from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.ids import new_id
 from hansard.store.rows import ROOT, Place, RunRow, ThreadRow, find_thread, id_at
 from hansard.store.values import Synced
-from hansard.store.writing import add_usage
+from hansard.store.writing import add_blobs, add_usage, message_row
 
 _BATCH = 500
 
@@ -101,27 +101,8 @@ class _Merging:
         self.known.tips[seg] = depth
         self.fed.setdefault(seg, [parent.depth, depth])[1] = depth
         self.new.append(item.message)
-        self.rows.append(
-            {
-                "thread": self.thread.thread,
-                "seg": seg,
-                "depth": depth,
-                "id": key,
-                "run": run,
-                "role": item.role,
-                "agent": item.agent,
-                "created_at": item.created_at,
-                "hash": proof,
-                "said": said,
-                "body": item.stored,
-            }
-        )
-        if item.blobs:
-            self.tx.one("share_blobs")
-            self.tx.many(
-                "add_blob", [{"hash": n, "size": size, "data": data} for n, (size, data) in item.blobs.items()]
-            )
-            self.tx.many("use_blob", [{"hash": name, "thread": self.thread.thread} for name in item.blobs])
+        self.rows.append(message_row(self.thread, key, item, place, run))
+        add_blobs(self.tx, self.thread, item)
         if len(self.rows) >= _BATCH:
             self.flush()
         return place

@@ -17,7 +17,7 @@ from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Driver, Row, Tx, safe, unsafe
 from hansard.store.rows import ROOT, Place, ThreadRow, find_thread
 from hansard.store.values import Source
-from hansard.store.writing import add_usage
+from hansard.store.writing import add_blobs, add_usage, message_row
 
 PIECE = 1 << 20
 
@@ -121,9 +121,9 @@ class Filing:
                 place = Place(seg, parent.depth + 1, proof, own)
                 tips[seg] = place.depth
                 fed.setdefault(seg, [parent.depth, 0])[1] = place.depth
-                rows.append(_row(thread, key, item, place))
+                rows.append(message_row(thread, key, item, place))
                 told.append(item.message)
-                _blobs(tx, thread, item)
+                add_blobs(tx, thread, item)
                 self.added += 1
             new[item.id] = new[key] = place
             self._last_id, self._last = item.id, place
@@ -154,30 +154,6 @@ class Filing:
             return thread, parent.seg
         thread = tree.open_segment(tx, thread, parent)
         return thread, thread.next_seg - 1
-
-
-def _row(thread: ThreadRow, key: str, item: Prepared, place: Place) -> dict[str, Any]:
-    return {
-        "thread": thread.thread,
-        "seg": place.seg,
-        "depth": place.depth,
-        "id": key,
-        "run": None,
-        "role": item.role,
-        "agent": item.agent,
-        "created_at": item.created_at,
-        "hash": place.hash,
-        "said": place.said,
-        "body": item.stored,
-    }
-
-
-def _blobs(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
-    if not item.blobs:
-        return
-    tx.one("share_blobs")
-    tx.many("add_blob", [{"hash": n, "size": size, "data": data} for n, (size, data) in item.blobs.items()])
-    tx.many("use_blob", [{"hash": name, "thread": thread.thread} for name in item.blobs])
 
 
 def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:

@@ -41,39 +41,45 @@ def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int
     low = place.depth
     new: list[Message] = []
     for item in items:
-        depth = place.depth + 1
-        proof, said = item.behind(place)
-        changed = tx.run(
-            "add_message",
-            thread=thread.thread,
-            seg=seg,
-            depth=depth,
-            id=item.id,
-            run=run,
-            role=item.role,
-            agent=item.agent,
-            created_at=item.created_at,
-            hash=proof,
-            said=said,
-            body=item.stored,
-        )
-        if changed != 1:
+        next_place = Place(seg, place.depth + 1, *item.behind(place))
+        if tx.run("add_message", **message_row(thread, item.id, item, next_place, run)) != 1:
             check_same(tx, thread, item)
             continue
         if seg == thread.next_seg:
             thread = tree.open_segment(tx, thread, place)
-        if item.blobs:
-            tx.one("share_blobs")
-        for name, (size, data) in item.blobs.items():
-            tx.run("add_blob", hash=name, size=size, data=data)
-            tx.run("use_blob", hash=name, thread=thread.thread)
-        place = Place(seg, depth, proof, said)
+        add_blobs(tx, thread, item)
+        place = next_place
         new.append(item.message)
     if new:
         tx.run("add_feed", thread=thread.thread, seg=seg, low=low, high=place.depth)
         usage = add_usage(thread.usage, new)
         thread = thread._replace(messages=thread.messages + len(new), usage=usage)
     return Put(thread, place, len(new))
+
+
+def message_row(thread: ThreadRow, key: str, item: Prepared, place: Place, run: int | None = None) -> dict[str, Any]:
+    """What `add_message` is given."""
+    return {
+        "thread": thread.thread,
+        "seg": place.seg,
+        "depth": place.depth,
+        "id": key,
+        "run": run,
+        "role": item.role,
+        "agent": item.agent,
+        "created_at": item.created_at,
+        "hash": place.hash,
+        "said": place.said,
+        "body": item.stored,
+    }
+
+
+def add_blobs(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
+    """The long strings of a message, each once."""
+    if item.blobs:
+        tx.one("share_blobs")
+        tx.many("add_blob", [{"hash": n, "size": size, "data": data} for n, (size, data) in item.blobs.items()])
+        tx.many("use_blob", [{"hash": name, "thread": thread.thread} for name in item.blobs])
 
 
 def check_same(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
