@@ -16,7 +16,9 @@ MAY_IMPORT = {
     "streams": {"errors", "model", "formats"},
     "store": {"errors", "model", "streams"},  # streams: the journal of a run folds its deltas
     "sessions": {"errors", "model", "formats", "store"},
-    "cli": {"sessions", "errors", "model", "formats", "streams", "store", "_version"},
+    "server": {"errors", "model", "formats", "streams", "store", "agent", "_version"},
+    "agent": {"errors", "model", "formats", "streams", "store"},
+    "cli": {"sessions", "server", "agent", "errors", "model", "formats", "streams", "store", "_version"},
     "demo": {"errors", "model", "formats", "_version"},
     "__init__": {"errors", "model", "formats", "store", "_version"},
     "__main__": {"_version", "cli"},

@@ -68,7 +68,7 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str])
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
         return
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    partial = _partial(tx, thread.thread, row)
+    partial = partial_of(tx, thread.thread, row)
     items = []
     for message, key in zip(partial, new_ids, strict=False):
         kept = replace(message, state="interrupted", run_id=unsafe(row.id) or "")
@@ -80,7 +80,7 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str])
     runs.end(tx, thread_id, run_id, None, "interrupted", UNSET, now)
 
 
-def _partial(tx: Tx, thread: int, row: RunRow) -> list[Message]:
+def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
     """The messages that the deltas behind the last staged one make."""
     accumulator = Accumulator()
     after = row.folded

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hansard.errors import HansardError
 from hansard.store.chain import clock
-from hansard.store.driver import Driver
+from hansard.store.driver import Driver, Job
 from hansard.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from hansard.store.following import Said
     from hansard.store.live_run import LiveRun
 
+T = TypeVar("T")
+
 
 class Live:
     """Part of `Ledger`."""
 
     _driver: Driver
+
+    if TYPE_CHECKING:
+
+        def _write(self, job: Job[T]) -> T: ...
 
     @cached_property
     def _journal(self) -> Journal:
@@ -55,6 +61,21 @@ class Live:
                 return
             wait = FEW if found else min(wait * 1.5, LONG)
             await asyncio.sleep(wait if not found else 0)
+
+    def stop(self, thread_id: str, run_id: str) -> Run:
+        """Stop a run, from any process: what it has said is kept in the transcript as interrupted."""
+        from hansard.store.ids import new_id
+        from hansard.store.stopping import stop
+
+        now, ids = clock(), [new_id() for _ in range(64)]
+        return self._write(lambda tx: stop(tx, thread_id, run_id, now, ids))
+
+    def settle(self, thread_id: str, tool_call_ids: list[str]) -> list[str]:
+        """These calls wait no longer: somebody is about to answer them in a run of its own."""
+        from hansard.store import runs
+
+        now = clock()
+        return self._write(lambda tx: runs.resolve(tx, thread_id, tool_call_ids, [], now))
 
     def recover(self) -> list[tuple[str, str]]:
         """Mark the runs whose process died as interrupted, with what they had said; (thread, run) of each."""

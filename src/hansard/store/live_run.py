@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.errors import HansardError
 from hansard.model.conversation import Message, PendingCall, Run, Usage
 
 if TYPE_CHECKING:
@@ -29,6 +30,25 @@ class LiveRun:
     @property
     def id(self) -> str:
         return self.value.id
+
+    @property
+    def fence(self) -> int:
+        """What shows the ledger that it is this holder who writes."""
+        return self._fence
+
+    @property
+    def said(self) -> int:
+        """So many deltas were given to `write`."""
+        return self._given
+
+    @property
+    def lost(self) -> HansardError | None:
+        """Why nothing can be written any more: somebody stopped the run or took it over, or the disk failed."""
+        return self._entry.lost
+
+    def let_go(self) -> None:
+        """Somebody else ended it: no more signs of life."""
+        self._journal.close(self._entry)
 
     def __enter__(self) -> LiveRun:
         return self

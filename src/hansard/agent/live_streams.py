@@ -1,0 +1,48 @@
+"""The runs an agent is doing right now, and those who listen to them.
+
+A run is a task of its own: a listener that goes away takes nothing with it. Deltas are handed on when they are
+durable, in the order they were written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from typing import Any
+
+from hansard.streams.deltas import Delta
+
+_END = None
+
+
+class LiveStream:
+    """What one run says, for one listener: given to the recorder as its listener, read with `async for`."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[tuple[list[Delta], Future[None]] | None] = asyncio.Queue()
+        self._left = False
+
+    def __call__(self, deltas: list[Delta], durable: Future[None]) -> None:
+        if not self._left:
+            self._queue.put_nowait((deltas, durable))
+
+    def end(self) -> None:
+        """The run is over."""
+        self._queue.put_nowait(_END)
+
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """Every delta when it is durable; ends with the run."""
+        waited: Any = None
+        try:
+            while (item := await self._queue.get()) is not _END:
+                deltas, durable = item
+                if durable is not waited:
+                    if not durable.done():
+                        await asyncio.shield(asyncio.wrap_future(durable))
+                    durable.result()
+                    waited = durable
+                for delta in deltas:
+                    yield delta
+        finally:
+            self._left = True

@@ -1,0 +1,81 @@
+"""Pydantic AI's messages into canonical ones and back, one at a time and whole.
+
+What is read here piece by piece is what the format `pydantic-ai` reads of the whole list, so that a thread written in
+that format is `all_messages_json()` again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from hansard import formats
+from hansard.formats.contract import Target
+from hansard.formats.pydantic_messages import Reading
+from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
+from hansard.model import exact_json
+from hansard.model.binding import opaque, said
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import Binding
+
+_INSTALLED = tuple(int(number) for number in version("pydantic-ai-slim").split(".")[:2])
+_PROFILE = NEWEST if _INSTALLED >= (2, 66) else "2.62"
+
+
+class HistoryReader:
+    """Reads messages that follow others in a thread; opaque reasoning is bound to all that was said before it."""
+
+    def __init__(self, thread_id: str, before: Sequence[Message]) -> None:
+        self._reading = Reading(DIALECTS[NEWEST], thread_id)
+        self._reading.out = list(before[-1:])
+        self._chain = hashlib.sha256()
+        for message in before:
+            self._follow(message)
+
+    def read(self, given: Sequence[ModelMessage]) -> list[Message]:
+        """The canonical messages of some more; one request may be several."""
+        reading, found = self._reading, []
+        for record in exact_json.decode(ModelMessagesTypeAdapter.dump_json(list(given))):
+            start = len(reading.out)
+            (reading.read_request if record["kind"] == "request" else reading.read_response)(record)
+            for i in range(start, len(reading.out)):
+                message = reading.out[i] = self._bound(reading.out[i])
+                self._follow(message)
+                found.append(message)
+            reading.out = reading.out[-1:]
+        return found
+
+    def follow(self, messages: Iterable[Message]) -> None:
+        """Something else was said meanwhile."""
+        for message in messages:
+            self._follow(message)
+            self._reading.out = [message]
+
+    def _follow(self, message: Message) -> None:
+        words = f"\x1e{message.role}" + "".join(said(part) for part in message.parts)
+        self._chain.update(words.encode("utf-8", "surrogatepass"))
+
+    def _bound(self, message: Message) -> Message:
+        if message.role != "assistant" or not any(map(opaque, message.parts)):
+            return message
+        prefix = self._chain.hexdigest()[:32]
+        name = message.model.name if message.model is not UNSET else UNSET
+        parts: list[Any] = []
+        for part in message.parts:
+            if opaque(part):
+                known = part.binding if part.binding is not UNSET else Binding(model=name)  # type: ignore[union-attr]
+                part = replace(part, binding=replace(known, prefix=prefix))
+            parts.append(part)
+        return replace(message, parts=parts)
+
+
+def model_messages(conversation: Conversation) -> list[ModelMessage]:
+    """A conversation as the history of an agent, for the Pydantic AI that is installed."""
+    written = formats.write(conversation, NAME, target=Target(profile=_PROFILE))
+    return ModelMessagesTypeAdapter.validate_json(exact_json.encode(written.data))

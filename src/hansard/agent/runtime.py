@@ -1,0 +1,225 @@
+"""Agents that keep what they say: Pydantic AI does the talking, the ledger is the memory.
+
+What a thread says is the history of a run, as this agent is to see it; nothing else is remembered. A run is a task of
+the agent's own, so that a consumer that goes away does not stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from msgspec import UNSET, Struct
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai.models import Model
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from hansard.agent.known_history import Place
+from hansard.agent.live_streams import LiveStream
+from hansard.agent.model_messages import model_messages
+from hansard.agent.prompts import user_message
+from hansard.agent.recorded_run import open_thread
+from hansard.agent.run_recorder import RunRecorder
+from hansard.errors import HansardError, NotFound
+from hansard.model.conversation import Agent as Registered
+from hansard.model.conversation import Conversation, Message, PendingCall, Run
+from hansard.model.views import to_model_messages
+from hansard.store.ids import new_id
+from hansard.store.ledger import Ledger
+from hansard.streams import emitter
+from hansard.streams.deltas import Delta
+from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
+
+AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """How a run ended: what it said, what it gave back, the calls that wait for somebody."""
+
+    thread_id: str
+    run: Run
+    messages: list[Message]
+    output: Any = None
+    pending: list[PendingCall] = []
+
+
+class Agent:
+    """`model` is a Pydantic AI model or the name of one; `agent=` takes a Pydantic AI agent in place of all else."""
+
+    def __init__(
+        self,
+        model: Model | str | None = None,
+        *,
+        ledger: Ledger,
+        name: str = "assistant",
+        id: str | None = None,
+        tools: Sequence[Any] = (),
+        instructions: Any = None,
+        agent: PydanticAgent[Any, Any] | None = None,
+        target: str = "v6",
+        **more: Any,
+    ) -> None:
+        self.ledger, self.name, self.id, self.target = ledger, name, id or name, target
+        if agent is None:
+            if model is None:
+                raise HansardError("an agent needs a model: a Pydantic AI model, or a name such as 'openai:gpt-5'")
+            more.setdefault("output_type", [str, DeferredToolRequests])
+            agent = PydanticAgent(model, name=name, tools=list(tools), instructions=instructions, **more)
+        self.agent = agent
+        self._tasks: dict[asyncio.Task[Any], str] = {}
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    async def stream(self, thread_id: str, prompt: Any = None, **how: Any) -> AsyncIterator[Delta]:
+        """Ask, and hear what is answered: deltas, each durable before it is given."""
+        stream, _ = await self.start(thread_id, prompt, **how)
+        async for delta in stream.deltas():
+            yield delta
+
+    async def run(self, thread_id: str, prompt: Any = None, **how: Any) -> RunResult:
+        """Ask, and wait for the end."""
+        _, task = await self.start(thread_id, prompt, **how)
+        return await asyncio.shield(task)
+
+    async def start(
+        self,
+        thread_id: str,
+        prompt: Any = None,
+        *,
+        fork_from: Any = UNSET,
+        message_id: str | None = None,
+        results: DeferredToolResults | None = None,
+        deps: Any = None,
+    ) -> tuple[LiveStream, asyncio.Task[RunResult]]:
+        """Begin a run and give back its stream and its task.
+
+        `prompt` is words, a `Message`, or None: then the thread's last words are answered. `fork_from` is the message
+        that the run (or the prompt) goes behind, None the beginning. `results` answer calls that wait.
+        """
+        model = self.agent.model
+        model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
+        registered = Registered(id=self.id, name=self.name, model=model_name or UNSET)
+        await open_thread(self.ledger, thread_id, registered)
+        if prompt is not None:
+            asked = user_message(prompt)
+            await self.ledger.aio.append(thread_id, asked, parent=fork_from)
+            fork_from = UNSET
+        place = await self._place(thread_id, fork_from)
+        stream = LiveStream()
+        recorder = RunRecorder(
+            self.ledger,
+            thread_id=thread_id,
+            agent_id=self.id,
+            place=place,
+            message_id=message_id,
+            listener=stream,
+            waits=False,
+        )
+        task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream))
+        self._tasks[task] = thread_id
+        task.add_done_callback(self._ended)
+        return stream, task
+
+    async def _place(self, thread_id: str, fork_from: Any) -> Place:
+        path: list[Message] = await self.ledger.aio.transcript(thread_id)
+        if fork_from is not UNSET:
+            ids = [message.id for message in path]
+            if fork_from is not None and fork_from not in ids:
+                path = await self.ledger.aio.transcript(thread_id, fork_from)
+            else:
+                path = path[: ids.index(fork_from) + 1] if fork_from is not None else []
+        return Place(path, fork_from)
+
+    async def _run(
+        self,
+        thread_id: str,
+        place: Place,
+        recorder: RunRecorder,
+        results: DeferredToolResults | None,
+        deps: Any,
+        stream: LiveStream,
+    ) -> RunResult:
+        try:
+            thread = await self.ledger.aio.thread(thread_id)
+            seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
+            history = model_messages(to_model_messages(seen, self.id))
+            result = await self.agent.run(
+                message_history=history,
+                conversation_id=thread_id,
+                run_id=new_id(),
+                deferred_tool_results=results,
+                deps=deps,
+                capabilities=[recorder],
+            )
+            run = recorder.run
+            if run is None:
+                raise HansardError(f"the run in thread {thread_id!r} was not recorded")
+            ended: Run = await self.ledger.aio.run(thread_id, run.id)
+            pending = ended.pending if isinstance(ended.pending, list) else []
+            return RunResult(thread_id=thread_id, run=ended, messages=run.staged, output=result.output, pending=pending)
+        finally:
+            stream.end()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # it is in the ledger: a listener is told by the stream
+
+    async def wait(self) -> None:
+        """Wait until all runs of this agent have ended."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # -- the AI SDK ------------------------------------------------------------------------------------------------
+
+    async def sse(self, body: dict[str, Any], *, target: str | None = None, deps: Any = None) -> AsyncIterator[bytes]:
+        """Answer what an AI SDK client posted, as the bytes of its stream."""
+        from hansard.agent.chat_request import ask
+
+        asked = await ask(self.ledger, body)
+        stream, _ = await self.start(
+            asked.thread_id,
+            asked.prompt,
+            fork_from=asked.fork_from,
+            message_id=asked.message_id,
+            results=asked.results,
+            deps=deps,
+        )
+        shown = emitter("ai-sdk-ui", target=target or self.target, message_id=asked.shown_id)
+        async for delta in stream.deltas():
+            if data := shown.emit(delta):
+                yield data
+        yield shown.finish()
+
+    async def resume(self, thread_id: str, *, target: str | None = None) -> AsyncIterator[bytes] | None:
+        """The stream of the run that goes on in a thread, from its start, whichever process does it; None if none."""
+        run = await self.active_run(thread_id)
+        return None if run is None else self._replay(run, target or self.target)
+
+    async def _replay(self, run: Run, target: str) -> AsyncIterator[bytes]:
+        told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
+        shown = emitter("ai-sdk-ui", target=target, message_id=told)
+        async for said in self.ledger.follow_async(run):
+            if data := shown.emit(said.delta):
+                yield data
+        yield shown.finish()
+
+    async def active_run(self, thread_id: str) -> Run | None:
+        """The run that goes on in a thread."""
+        try:
+            runs: list[Run] = await self.ledger.aio.runs(thread_id)
+        except NotFound:
+            return None
+        return next((run for run in reversed(runs) if run.status == "active"), None)
+
+    async def stop(self, thread_id: str) -> bool:
+        """Stop the run that goes on in a thread; what it has said stays, marked as interrupted."""
+        run = await self.active_run(thread_id)
+        if run is None:
+            return False
+        await self.ledger.aio.stop(thread_id, run.id)
+        for task in [task for task, thread in self._tasks.items() if thread == thread_id]:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        return True
