@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 from hansard import Ledger
+from hansard.store import appending
+from hansard.store.chain import Prepared, clock
+from hansard.store.driver import Tx
 from hansard.streams.deltas import PartDelta
 from tests.store.said import said, transcript
 from tests.store.test_upkeep_prune import ask, count
@@ -41,6 +45,26 @@ def test_a_blob_that_is_just_being_used_again_is_not_deleted(ledger: Ledger) -> 
     for thread in ledger.threads(limit=100).items:
         ledger.forget(thread.id)
     assert count(ledger, "blob") == 0
+
+
+def test_a_use_that_is_not_yet_committed_counts(ledger: Ledger) -> None:
+    for key in "tu":
+        ledger.create_thread(key)
+    ledger.append("u", said(LONG[0]))
+    begun = threading.Event()
+
+    def job(tx: Tx) -> None:
+        appending.append(tx, "t", [Prepared(said(LONG[0], id="m"), "m")], clock())
+        begun.set()
+        time.sleep(0.3)
+
+    writer = threading.Thread(target=lambda: ledger._driver.write(job))
+    writer.start()
+    begun.wait()
+    ledger.forget("u")
+    writer.join()
+    assert ledger.verify() == []
+    assert transcript(ledger, "t") == [LONG[0]]
 
 
 def test_journals_of_runs_that_are_over_are_pruned(ledger: Ledger) -> None:

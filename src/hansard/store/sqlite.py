@@ -286,7 +286,10 @@ class SqliteDriver:
         if not found:
             self.write(lambda tx: tx.run("add_tenant", name=name))
             found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
-        return int(str(found[0][0]))
+        number = found[0][0] if found else None
+        if type(number) is not int:
+            raise StorageError(f"{self.path}: its list of tenants is damaged; restore a backup")
+        return number
 
     def _check(self) -> None:
         if os.getpid() != self._pid:

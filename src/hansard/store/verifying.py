@@ -21,6 +21,7 @@ from hansard.store.values import Problem
 from hansard.store.writing import spelled_usage
 
 _BATCH = 500
+_DAMAGE = (TypeError, ValueError, LookupError)  # what comes of a number where text should be
 
 
 def verify(driver: Driver, progress: Callable[[int, int], None] | None) -> list[Problem]:
@@ -42,9 +43,10 @@ def verify(driver: Driver, progress: Callable[[int, int], None] | None) -> list[
             last = numbers[-1][0]
         found += _blobs(driver)
         found += _sources(driver)
+        found += _workspaces(driver)
         found += driver.read(_strays)
-    except HansardError as error:  # the database could not even read it
-        found.append(Problem(what=str(error), where="file"))
+    except (HansardError, *_DAMAGE) as error:  # the database could not even read it
+        found.append(Problem(what=f"cannot be read: {error}", where="file"))
     return found
 
 
@@ -53,7 +55,7 @@ def _thread_problems(tx: Tx, number: int) -> list[Problem]:
     thread = _Thread(tx, number)
     try:
         return thread.problems()
-    except (TypeError, ValueError, LookupError) as error:
+    except _DAMAGE as error:
         thread.note(f"cannot be read: {error!r}", f"thread {number}")
         return thread.found
 
@@ -79,7 +81,7 @@ class _Thread:
             return []
         row = self.row = ThreadRow(*found)
         if row.forgotten_at is not None:
-            for table in ("messages", "runs", "snapshots"):
+            for table in ("messages", "runs", "snapshots", "workspace_snapshots"):
                 if self.tx.one(f"any_{table}", thread=row.thread):
                     self.note(f"it was forgotten, but there are {table} left", "thread")
             return self.found
@@ -271,6 +273,20 @@ def _digest(driver: Driver, source: int, size: int) -> bytes:
     return digest.digest()
 
 
+def _workspaces(driver: Driver) -> list[Problem]:
+    """Snapshots of files whose checksum does not hold."""
+    found: list[Problem] = []
+    last = 0
+    while rows := driver.read(lambda tx: tx.all("all_workspace_snapshots", after=last)):  # noqa: B023
+        for snap, body in rows:
+            try:
+                bodies.unsealed(bytes(body))
+            except HansardError as error:
+                found.append(Problem(what=str(error), where=f"workspace snapshot {snap}"))
+        last = rows[-1][0]
+    return found
+
+
 def _strays(tx: Tx) -> list[Problem]:
     """Rows whose thread, segment or blob is not there."""
     found = [
@@ -279,6 +295,7 @@ def _strays(tx: Tx) -> list[Problem]:
     ]
     found += [
         Problem(what="is used but not there", where=f"blob {bytes(name).hex()}")
-        for (name,) in tx.all("missing_blobs", limit=100)
+        for missing in ("missing_blobs", "missing_workspace_blobs")
+        for (name,) in tx.all(missing, limit=100)
     ]
     return found
