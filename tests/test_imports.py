@@ -18,8 +18,9 @@ MAY_IMPORT = {
     "sessions": {"errors", "model", "formats", "store"},
     "server": {"errors", "model", "formats", "streams", "store", "agent", "_version"},
     "agent": {"errors", "model", "formats", "streams", "store"},
-    "cli": {"sessions", "server", "agent", "errors", "model", "formats", "streams", "store", "_version"},
-    "demo": {"errors", "model", "formats", "_version"},
+    "workspace": {"errors", "model", "formats", "store"},
+    "cli": {"workspace", "sessions", "server", "agent", "errors", "model", "formats", "streams", "store", "_version"},
+    "demo": {"errors", "model", "formats", "store", "cli", "_version", "open"},
     "__init__": {"errors", "model", "formats", "store", "_version"},
     "__main__": {"_version", "cli"},
 }

@@ -16,9 +16,8 @@ from hansard.store.sqlite import SqliteDriver
 
 _BATCH = 500
 _OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
-LEFT = {"tenant", "feed", "search", "schema_migration"}  # made anew in the copy
-
-
+_OF_ALL = ("workspace", "workspace_snapshot", "workspace_use", "workspace_change")
+LEFT = {"tenant", "feed", "search", "schema_migration", "workspace_window"}  # made anew in the copy
 _PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # by which columns, how many at once
 
 
@@ -75,6 +74,8 @@ def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) ->
                 if progress is not None:
                     progress(done, total)
             last = numbers[-1][0]
+        for table in _OF_ALL:
+            target.load(table, _columns(table), source.all(f"copy_{table}"))
         after = b""
         while rows := source.all("blobs_after", after=after, limit=64):
             target.load("blob", _columns("blob"), rows)

@@ -70,7 +70,7 @@ class Driver(Protocol):
     def close(self) -> None: ...
 
 
-_FILES = ("queries.sql", "search.sql", "upkeep.sql", "sources.sql")
+_FILES = ("queries.sql", "search.sql", "upkeep.sql", "sources.sql", "workspace.sql")
 _INCLUDED = re.compile(r"\{(\w+)\}")
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 

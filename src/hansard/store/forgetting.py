@@ -15,7 +15,20 @@ from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.rows import ThreadRow
 from hansard.store.values import Tombstone
 
-_TABLES = ("messages", "feed", "runs", "all_chunks", "snapshots", "segments", "source_chunks", "sources")
+_TABLES = (
+    "messages",
+    "feed",
+    "runs",
+    "all_chunks",
+    "snapshots",
+    "segments",
+    "source_chunks",
+    "sources",
+    "workspace_uses",
+    "workspace_snapshots",
+    "workspace_changes",
+    "workspace_windows",
+)
 
 
 def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
@@ -26,6 +39,8 @@ def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
     thread = ThreadRow(*row)
     if thread.forgotten_at is None:
         uses = [bytes(name) for (name,) in tx.all("uses", thread=thread.thread)]
+        uses += [bytes(name) for (name,) in tx.all("uses_of_workspaces", thread=thread.thread)]
+        tx.run("blind_workspaces", thread=thread.thread)
         tx.one("lock_search")  # whoever indexes just now is not to put the words back
         tx.run("unindex_thread", thread=thread.thread)
         for table in _TABLES:

@@ -138,7 +138,7 @@ def _delete(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> Pru
             tx.run(name, **where)
     buried = _bury(tx, thread, outline, dead)
     _drop_segments(tx, thread, outline, dead)
-    dropped = drop_uses(tx, thread, cut)
+    dropped = drop_uses(tx, thread, cut) + _drop_undone(tx, thread)
     thread._replace(messages=thread.messages - len(dead)).save(tx, 0)
     return Pruned(threads=1, messages=len(dead), runs=buried, blobs=dropped)
 
@@ -203,6 +203,18 @@ def _drop_segments(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot])
             tx.run("delete_segment", thread=thread.thread, seg=seg)
         else:
             used.add(parent)
+
+
+def _drop_undone(tx: Tx, thread: ThreadRow) -> int:
+    """Changes to files that were undone, of messages that are gone, with what only they held; how many blobs went."""
+    count = 0
+    for (snap,) in tx.all("undone_and_gone", thread=thread.thread):
+        names = [name for (name,) in tx.all("workspace_uses", snap=snap)]
+        tx.run("delete_workspace_uses", snap=snap)
+        tx.run("delete_workspace_snapshot", snap=snap)
+        tx.one("own_blobs")
+        count += sum(tx.run("delete_unused_blob", hash=name) for name in names)
+    return count
 
 
 def drop_uses(tx: Tx, thread: ThreadRow, names: set[bytes]) -> int:

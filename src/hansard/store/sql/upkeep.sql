@@ -39,10 +39,12 @@ delete from blob_use where tenant = :tenant and hash = :hash and thread = :threa
 delete from blob
 where tenant = :tenant and hash = :hash
   and not exists (select 1 from blob_use u where u.tenant = :tenant and u.hash = blob.hash)
+  and not exists (select 1 from workspace_use w where w.tenant = :tenant and w.hash = blob.hash)
 
 -- name: delete_unused_blobs
 delete from blob
 where tenant = :tenant and not exists (select 1 from blob_use u where u.tenant = :tenant and u.hash = blob.hash)
+  and not exists (select 1 from workspace_use w where w.tenant = :tenant and w.hash = blob.hash)
 
 -- name: prunable_threads
 select t.id from thread t

@@ -261,6 +261,78 @@ CREATE INDEX thread_resource ON thread USING btree (tenant, resource, updated_at
 -- row level security, for the owner too
 -- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
 
+create table workspace (
+  workspace bigint not null generated always as identity,
+  tenant integer not null,
+  root text not null,
+  files bytea,
+  PRIMARY KEY (tenant, workspace),
+  UNIQUE (tenant, root)
+);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table workspace_change (
+  change bigint not null generated always as identity,
+  tenant integer not null,
+  workspace bigint not null,
+  thread bigint,
+  kind text not null,
+  state text not null,
+  snap bigint not null,
+  at bigint not null,
+  body bytea not null,
+  PRIMARY KEY (tenant, change)
+);
+CREATE INDEX workspace_change_of ON workspace_change USING btree (tenant, workspace, change);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table workspace_snapshot (
+  snap bigint not null generated always as identity,
+  tenant integer not null,
+  workspace bigint not null,
+  thread bigint,
+  message text,
+  run text,
+  agent text,
+  source text not null,
+  at bigint not null,
+  state integer not null,
+  partial integer not null default 0,
+  body bytea not null,
+  PRIMARY KEY (tenant, snap)
+);
+CREATE INDEX workspace_snapshot_of ON workspace_snapshot USING btree (tenant, workspace, snap);
+CREATE INDEX workspace_snapshot_thread ON workspace_snapshot USING btree (tenant, thread) WHERE (thread IS NOT NULL);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table workspace_use (
+  tenant integer not null,
+  hash bytea not null,
+  snap bigint not null,
+  PRIMARY KEY (tenant, hash, snap)
+);
+CREATE INDEX workspace_use_snap ON workspace_use USING btree (tenant, snap);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table workspace_window (
+  number bigint not null generated always as identity,
+  tenant integer not null,
+  workspace bigint not null,
+  thread bigint not null,
+  message text,
+  run text,
+  agent text,
+  pid bigint not null,
+  at bigint not null,
+  PRIMARY KEY (tenant, number)
+);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
 CREATE OR REPLACE FUNCTION search_matches(wanted text, weights text[], low bigint, high bigint, most integer)
  RETURNS TABLE(n bigint, level bigint)
  LANGUAGE plpgsql

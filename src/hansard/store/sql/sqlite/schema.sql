@@ -175,3 +175,65 @@ CREATE TABLE thread (
 CREATE INDEX thread_list on thread (tenant, updated_at, thread);
 
 CREATE INDEX thread_resource on thread (tenant, resource, updated_at, thread) where resource is not null;
+
+CREATE TABLE workspace (
+  workspace integer primary key,
+  tenant integer not null,
+  root text not null,
+  files blob,                                 -- all that is there, as it was last looked at; null: to be looked at anew
+  unique (tenant, root)
+);
+
+CREATE TABLE workspace_change (
+  change integer primary key,
+  tenant integer not null,
+  workspace integer not null,
+  thread integer,
+  kind text not null,
+  state text not null,                        -- intent, done (its slots are still there), over, redone, back
+  snap integer not null,
+  at integer not null,
+  body blob not null
+);
+
+CREATE INDEX workspace_change_of on workspace_change (tenant, workspace, change);
+
+CREATE TABLE workspace_snapshot (
+  snap integer primary key,
+  tenant integer not null,
+  workspace integer not null,
+  thread integer,                             -- null: changed by somebody outside
+  message text,
+  run text,
+  agent text,
+  source text not null,
+  at integer not null,
+  state integer not null,                     -- 0 being written, 1 in the files, 2 undone
+  partial integer not null default 0,
+  body blob not null
+);
+
+CREATE INDEX workspace_snapshot_of on workspace_snapshot (tenant, workspace, snap);
+
+CREATE INDEX workspace_snapshot_thread on workspace_snapshot (tenant, thread) where thread is not null;
+
+CREATE TABLE workspace_use (
+  tenant integer not null,
+  hash blob not null,
+  snap integer not null,
+  primary key (tenant, hash, snap)
+) without rowid;
+
+CREATE INDEX workspace_use_snap on workspace_use (tenant, snap);
+
+CREATE TABLE workspace_window (
+  number integer primary key,
+  tenant integer not null,
+  workspace integer not null,
+  thread integer not null,
+  message text,
+  run text,
+  agent text,
+  pid integer not null,
+  at integer not null
+);

@@ -1,0 +1,294 @@
+"""A look at all files below a root: what changed since the last look, reading only files whose times or size differ.
+
+What was never looked at before, or was ignored before, is no change: nobody knows what was there. What a limit kept us
+from seeing stays as it was known, and the look is called partial.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from hansard.store import bodies
+from hansard.workspace import beneath, ignore
+from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_COARSE = 50_000_000  # a file changed twice within a tick of the clock may look unchanged: it is read again
+Keep = Callable[[bytes, bytes], None]  # takes the hash and the bytes of what has to be held
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much is looked at: files, bytes read, bytes of one file, seconds."""
+
+    files: int = 200_000
+    size: int = 2 << 30
+    file_size: int = 128 << 20
+    seconds: float = 120.0
+
+
+class Known(Struct, frozen=True, array_like=True, gc=False):
+    """An entry as it was last seen, with what tells that it is still the same."""
+
+    kind: str
+    mode: int | None
+    hash: bytes
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.kind, self.mode, self.hash, self.size)
+
+
+class Folder(Struct, array_like=True):
+    """What is in a folder, what was ignored there, and under which rules."""
+
+    rules: bytes
+    ignored: list[bytes]
+    files: dict[bytes, Known]
+
+
+Index = dict[bytes, Folder]
+_index = msgspec.msgpack.Decoder(Index)
+
+
+def read_index(data: bytes | None) -> Index:
+    return {} if data is None else _index.decode(bodies.unsealed(data))
+
+
+def write_index(index: Index) -> bytes:
+    return bodies.sealed(msgspec.msgpack.encode(index))
+
+
+def known(index: Index, path: bytes) -> Entry | None:
+    """What the last look found at a path."""
+    above, _, name = path.rpartition(b"/")
+    folder = index.get(above)
+    found = folder.files.get(name) if folder is not None else None
+    return None if found is None else found.entry
+
+
+def put(index: Index, path: bytes, entry: Entry | None) -> None:
+    """Tell the index what was put at a path; the next look reads it again to be sure."""
+    above, _, name = path.rpartition(b"/")
+    folder = index.get(above)
+    if folder is None:
+        return
+    if entry is None:
+        folder.files.pop(name, None)
+        index.pop(path, None)
+    elif name not in folder.ignored:
+        folder.files[name] = Known(entry.kind, entry.mode, entry.hash, entry.size, 0, 0, 0)
+        if entry.kind == FOLDER and path not in index:
+            index[path] = Folder(b"", [], {})
+        elif entry.kind != FOLDER:
+            index.pop(path, None)
+
+
+class Scan:
+    """One look. `changes` are in the order of paths, `partial` are the reasons why not all was seen."""
+
+    def __init__(self, root: beneath.Root, index: Index, keep: Keep, limits: Limits, own: frozenset[str]) -> None:
+        self._root, self._old, self._keep, self._limits, self._own = root, index, keep, limits, own
+        self.index: Index = {}
+        self.changes: list[Change] = []
+        self.partial: list[str] = []
+        self.files = self.bytes = 0
+        self._until = time.monotonic() + limits.seconds
+        self._held: set[bytes] | None = None  # gathered when something has to be read
+        self._device = os.fstat(root.fd).st_dev
+
+    def run(self) -> Scan:
+        fd = os.dup(self._root.fd)
+        try:
+            self._folder(fd, "", ignore.start(), fresh=False)
+        finally:
+            os.close(fd)
+        self.changes.sort(key=lambda change: change.path)
+        return self
+
+    def _stop(self, reason: str) -> bool:
+        if reason not in self.partial:
+            self.partial.append(reason)
+        return True
+
+    def _over(self) -> bool:
+        if self.files >= self._limits.files:
+            return self._stop(f"more than {self._limits.files} files")
+        if time.monotonic() > self._until:
+            return self._stop(f"more than {self._limits.seconds:g} seconds")
+        return False
+
+    def _carry(self, path: bytes) -> None:
+        """What was known of a folder that is not looked into now."""
+        start = path + b"/" if path else b""
+        for name, folder in self._old.items():
+            if name == path or name.startswith(start):
+                self.index[name] = folder
+
+    def _folder(self, fd: int, prefix: str, rules: ignore.Rules, *, fresh: bool) -> None:
+        """`fresh`: it was not there at the last look, so that all in it is new."""
+        path = prefix[:-1].encode("utf-8", "surrogateescape")
+        old = self._old.get(path)
+        if self._over():
+            self._carry(path)
+            return
+        try:
+            with os.scandir(fd) as listing:
+                entries = list(listing)
+        except OSError as error:
+            self._stop(f"{prefix or '.'}: {error.strerror}")
+            self._carry(path)
+            return
+        names = {entry.name for entry in entries}
+        if not names.isdisjoint(ignore.FILES):
+            rules = ignore.below(rules, prefix, fd, names)
+        certain = old is not None and old.rules == rules.key
+        before = old.files if old is not None else {}
+        left_out = set(old.ignored) if old is not None else set()
+        folder = self.index[path] = Folder(rules.key, [], {})
+        new = fresh or old is not None
+        now = time.time_ns() - _COARSE
+        for entry in entries:
+            name = entry.name
+            raw = name.encode("utf-8", "surrogateescape")
+            was = before.get(raw)
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._stop(f"{prefix}{name}: {error.strerror}")
+                continue
+            mode = found.st_mode
+            if was is None or not certain:
+                if ignore.always(name) or (certain and raw in left_out) or prefix + name in self._own:
+                    folder.ignored.append(raw)
+                    continue
+                if rules.ignores(prefix + name, stat.S_ISDIR(mode)):
+                    folder.ignored.append(raw)
+                    continue
+            elif (
+                was.mtime == found.st_mtime_ns
+                and was.ctime == found.st_ctime_ns
+                and was.size == found.st_size
+                and was.inode == found.st_ino
+            ):
+                folder.files[raw] = was
+                self.files += 1
+                continue
+            here = new and raw not in left_out  # that it was not there is known
+            if stat.S_ISDIR(mode):
+                self._enter(fd, prefix, name, raw, found, was, rules, here, folder)
+                continue
+            self.files += 1
+            one = self._read(fd, prefix, name, found, was, now)
+            if one is None:
+                if was is not None:
+                    folder.files[raw] = was
+                continue
+            folder.files[raw] = one
+            self._changed(prefix, raw, was, one, here)
+        for raw, was in before.items():
+            if raw not in folder.files and raw not in folder.ignored:
+                self._gone(path, raw, was)
+
+    def _enter(
+        self,
+        fd: int,
+        prefix: str,
+        name: str,
+        raw: bytes,
+        found: os.stat_result,
+        was: Known | None,
+        rules: ignore.Rules,
+        here: bool,
+        folder: Folder,
+    ) -> None:
+        path = (prefix + name).encode("utf-8", "surrogateescape")
+        if found.st_dev != self._device:
+            self._stop(f"{prefix}{name}: another file system")
+            folder.ignored.append(raw)
+            return
+        one = Known(FOLDER, stat.S_IMODE(found.st_mode), b"", 0, 0, 0, 0)
+        try:
+            below = os.open(name, _FOLDER, dir_fd=fd)
+        except OSError as error:
+            self._stop(f"{prefix}{name}: {error.strerror}")
+            if was is not None:
+                folder.files[raw] = was
+                self._carry(path)
+            return
+        folder.files[raw] = one
+        self._changed(prefix, raw, was, one, here)
+        try:
+            self._folder(below, f"{prefix}{name}/", rules, fresh=here and (was is None or was.kind != FOLDER))
+        finally:
+            os.close(below)
+
+    def _changed(self, prefix: str, raw: bytes, was: Known | None, one: Known, here: bool) -> None:
+        before = None if was is None else was.entry
+        if before != one.entry and (was is not None or here):
+            path = prefix.encode("utf-8", "surrogateescape") + raw
+            if was is not None and was.kind == FOLDER and one.kind != FOLDER:
+                self._gone_below(path)
+            self.changes.append(Change(path, before, one.entry))
+
+    def _gone(self, above: bytes, raw: bytes, was: Known) -> None:
+        path = above + b"/" + raw if above else raw
+        if was.kind == FOLDER:
+            self._gone_below(path)
+        self.changes.append(Change(path, was.entry, None))
+
+    def _gone_below(self, path: bytes) -> None:
+        folder = self._old.get(path)
+        if folder is not None:
+            for raw, was in folder.files.items():
+                self._gone(path, raw, was)
+
+    def _read(
+        self, fd: int, prefix: str, name: str, found: os.stat_result, was: Known | None, now: int
+    ) -> Known | None:
+        """A file or link as it is; None if it cannot be read now."""
+        mode = stat.S_IMODE(found.st_mode)
+        if stat.S_ISLNK(found.st_mode):
+            try:
+                data = os.readlink(name, dir_fd=fd).encode("utf-8", "surrogateescape")
+            except OSError:
+                return None
+            entry = Entry(LINK, None, content_hash(data), len(data))
+        elif not stat.S_ISREG(found.st_mode):
+            return Known(OTHER, None, b"", found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        elif found.st_size > self._limits.file_size or self.bytes + found.st_size > self._limits.size:
+            self._stop(f"{prefix}{name}: {found.st_size} bytes are not held")
+            return Known(LARGE, mode, b"", found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        else:
+            try:
+                entry, data = beneath.read(fd, name)
+            except OSError as error:
+                self._stop(f"{prefix}{name}: {error.strerror}")
+                return None
+            self.bytes += len(data)
+        if self._held is None:
+            self._held = {one.hash for folder in self._old.values() for one in folder.files.values()}
+        if entry.kind in (FILE, LINK) and entry.hash not in self._held:
+            self._held.add(entry.hash)
+            self._keep(entry.hash, data)
+        sure = max(found.st_mtime_ns, found.st_ctime_ns) < now and entry.size == found.st_size
+        times = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino) if sure else (0, 0, 0)
+        return Known(entry.kind, entry.mode, entry.hash, entry.size, *times)
+
+
+def everything(index: Index) -> Iterator[tuple[bytes, Entry]]:
+    """All paths of an index with what is there."""
+    for above, folder in index.items():
+        for name, one in folder.files.items():
+            yield (above + b"/" + name if above else name), one.entry

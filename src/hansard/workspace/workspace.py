@@ -1,0 +1,328 @@
+"""A workspace: a folder of the user's whose files are kept with the conversation that changes them.
+
+with ledger, hansard.workspace.Workspace(ledger, "project") as files:
+    with files.tool(By(thread_id=..., message_id=...), "src/main.py"):
+        ...                                 # what a tool does to the paths it names
+    with files.window(By(thread_id=...)):
+        ...                                 # what a shell does to whatever it likes
+    files.undo(thread_id)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hansard.errors import HansardError
+from hansard.store.chain import clock
+from hansard.store.driver import Driver, Tx, safe, unsafe
+from hansard.store.ledger import Ledger
+from hansard.store.rows import find_thread
+from hansard.workspace import records, scan
+from hansard.workspace.apply import Apply, Step, _no_step
+from hansard.workspace.beneath import Root, relative
+from hansard.workspace.entries import FOLDER, Change, Entry, parents, same
+from hansard.workspace.records import OUTSIDE, By, Filing, Snapshot
+from hansard.workspace.scan import Limits
+
+_STALE = 86_400_000
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """What a snapshot found: its number (None if nothing had changed), the changes, and why it may not be all."""
+
+    number: int | None
+    changes: list[Change]
+    partial: list[str] = []
+    files: int = 0
+    first: bool = False
+
+
+class Workspace:
+    """Open on a ledger and a folder; what was cut off before is put right first (`told` says so)."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        root: str | os.PathLike[str],
+        *,
+        limits: Limits | None = None,
+        step: Step = _no_step,
+        create: bool = True,
+    ) -> None:
+        self.ledger, self.limits = ledger, limits or Limits()
+        self.driver: Driver = ledger._driver
+        self.root = Root(root)
+        self.step = step
+        self.told: list[str] = []
+        path = self.root.path
+        found = self.driver.read(lambda tx: records.find_workspace(tx, path))
+        if found is None:
+            if not create:
+                self.root.close()
+                raise HansardError(f"{path} is not tracked; `hansard snapshot` in it begins")
+            found = self.driver.write(lambda tx: records.make_workspace(tx, path))
+        self.number: int = found
+        if self._unfinished():
+            with self.root.lock():
+                self.told = self.apply().recover()
+                self._blind()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.root.close()
+
+    def apply(self) -> Apply:
+        return Apply(self.driver, self.root, self.number, self.step)
+
+    def _unfinished(self) -> bool:
+        def job(tx: Tx) -> bool:
+            left = tx.all("unfinished_workspace_snapshots", workspace=self.number)
+            return bool(left) or bool(records.unfinished(tx, self.number))
+
+        return self.driver.read(job)
+
+    def _blind(self) -> None:
+        """After something was cut off nobody is sure: every file is read again at the next look."""
+        index = self.index()
+        for folder in index.values():
+            folder.files = {name: replace(one, mtime=0, ctime=0, inode=0) for name, one in folder.files.items()}
+        if index:
+            self.driver.write(
+                lambda tx: tx.run("set_workspace_files", workspace=self.number, files=scan.write_index(index))
+            )
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def index(self) -> scan.Index:
+        row = self.driver.read(lambda tx: tx.one("workspace_files", workspace=self.number))
+        data = None if row is None else row[0]
+        return scan.read_index(None if data is None else bytes(data))
+
+    def snapshot(self, by: By = OUTSIDE, source: str = "scan") -> Taken:
+        """Look at all files; what changed since the last look is recorded as whoever's it is."""
+        with self.root.lock():
+            return self._snapshot(self.at_head(by), source)
+
+    def _snapshot(self, by: By, source: str, closing: int | None = None) -> Taken:
+        index = self.index()
+        first = not index
+        if by.thread_id is None:
+            by, source = self._whose()
+        filing = Filing(self.driver, self.number, OUTSIDE if first else by, "base" if first else source, clock())
+        found = scan.Scan(self.root, index, filing.keep, self.limits, self._own()).run()
+        changes = found.changes
+        if first:
+            changes = [Change(path, None, entry) for path, entry in sorted(scan.everything(found.index))]
+        grown = found.index != index
+        if not changes and not grown and filing.empty and closing is None:
+            return Taken(number=None, changes=[], partial=found.partial, files=found.files)
+        files = scan.write_index(found.index) if grown else None
+
+        def job(tx: Tx) -> int | None:
+            snap = None
+            if changes or not filing.empty:
+                snap = filing.finish(tx, changes, partial=bool(found.partial))
+            if files is not None:
+                tx.run("set_workspace_files", workspace=self.number, files=files)
+            if closing is not None:
+                tx.run("delete_workspace_window", number=closing)
+            return snap
+
+        snap = self.driver.write(job)
+        told = [] if first else changes
+        return Taken(number=snap, changes=told, partial=found.partial, files=found.files, first=first)
+
+    def _own(self) -> frozenset[str]:
+        """The ledger's own files, should they lie below the root."""
+        path = getattr(self.driver, "path", "")
+        start = self.root.path.rstrip("/") + "/"
+        real = os.path.realpath(path) if path and path != ":memory:" else ""
+        if not real.startswith(start):
+            return frozenset()
+        return frozenset(real[len(start) :] + end for end in ("", "-wal", "-shm", "-journal"))
+
+    def at_head(self, by: By) -> By:
+        """A thread's change without a message is made at its head."""
+        if by.thread_id is None or by.message_id is not None:
+            return by
+        return replace(by, message_id=self.ledger.thread(by.thread_id).head)
+
+    # -- tools -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def tool(self, by: By, *paths: str | bytes) -> Iterator[None]:
+        """Around a tool that says which paths it touches."""
+        names = self._named(paths)
+        filing = Filing(self.driver, self.number, by, "tool", clock())
+        before = self._look(names, filing)
+        yield
+        with self.root.lock():
+            self._track(self.at_head(by), filing, before, self._look(names, filing))
+
+    def track(self, by: By, *paths: str | bytes) -> Taken:
+        """Paths that a tool has touched: what changed there since the last look."""
+        names = self._named(paths)
+        with self.root.lock():
+            by = self.at_head(by)
+            index = self.index()
+            filing = Filing(self.driver, self.number, by, "tool", clock())
+            return self._track(by, filing, {name: scan.known(index, name) for name in names}, self._look(names, filing))
+
+    def _named(self, paths: tuple[str | bytes, ...]) -> list[bytes]:
+        found = [relative(self.root.path, path) for path in paths]
+        return sorted({name for path in found for name in (*parents(path), path)})
+
+    def _look(self, names: list[bytes], filing: Filing) -> dict[bytes, Entry | None]:
+        seen: dict[bytes, Entry | None] = {}
+        for name in names:
+            entry, data = self.root.look(name, self.limits.file_size)
+            if entry is not None and entry.held:
+                filing.keep(entry.hash, data)
+            seen[name] = entry
+        return seen
+
+    def _track(
+        self, by: By, filing: Filing, before: dict[bytes, Entry | None], after: dict[bytes, Entry | None]
+    ) -> Taken:
+        """What a tool changed is its thread's; what the index did not know before it is somebody else's."""
+        index = self.index()
+        changes = [Change(name, before[name], after[name]) for name in sorted(after) if before[name] != after[name]]
+        changes = [one for one in changes if not (_folder(one.before) and _folder(one.after))]
+        outside: list[Change] = []
+        for one in changes:
+            known = scan.known(index, one.path)
+            if known is not None and not same(known, one.before):
+                outside.append(Change(one.path, known, one.before))
+        for one in changes:
+            scan.put(index, one.path, one.after)
+        if not changes:
+            return Taken(number=None, changes=[])
+
+        def job(tx: Tx) -> int:
+            if outside:
+                at = clock()
+                snap = records.add_snapshot(tx, self.number, OUTSIDE, "scan", at, outside, state=records.IN_FILES)
+                records.use(tx, snap, [Change(one.path, None, one.before) for one in outside])
+            snap = filing.finish(tx, changes)
+            if index:
+                tx.run("set_workspace_files", workspace=self.number, files=scan.write_index(index))
+            return snap
+
+        filing.by = by
+        return Taken(number=self.driver.write(job), changes=changes)
+
+    @contextmanager
+    def window(self, by: By) -> Iterator[None]:
+        """Around a tool that does not say what it touches: all files are looked at before and after.
+
+        What changed while no other thread had a window open is this thread's; the rest is nobody's.
+        """
+        with self.root.lock():
+            self._snapshot(OUTSIDE, "scan")
+            number = self._open_window(self.at_head(by))
+        try:
+            yield
+        finally:
+            with self.root.lock():
+                self._snapshot(OUTSIDE, "scan", closing=number)
+
+    def _open_window(self, by: By) -> int:
+        if by.thread_id is None:
+            raise HansardError("a window is opened for a thread; give By(thread_id=...)")
+        thread_id, at = by.thread_id, clock()
+
+        def job(tx: Tx) -> int:
+            made = tx.one(
+                "add_workspace_window",
+                workspace=self.number,
+                thread=find_thread(tx, thread_id).thread,
+                message=safe(by.message_id),
+                run=safe(by.run_id),
+                agent=safe(by.agent_id),
+                pid=os.getpid(),
+                at=at,
+            )
+            assert made is not None
+            return int(made[0])
+
+        return self.driver.write(job)
+
+    def _whose(self) -> tuple[By, str]:
+        """Who has changed what a look finds now: the one thread with a window open, or nobody in particular.
+
+        Every window begins and ends with a look, so between two looks the same windows are open.
+        """
+        now = clock()
+        rows = self.driver.read(lambda tx: tx.all("workspace_windows", workspace=self.number))
+        stale = [row[0] for row in rows if now - row[2] > _STALE or not _lives(row[1])]
+        for number in stale:
+            self.driver.write(lambda tx, number=number: tx.run("delete_workspace_window", number=number))  # type: ignore[misc]
+        open_ = [row for row in rows if row[0] not in stale]
+        if not open_:
+            return OUTSIDE, "scan"
+        if len({row[3] for row in open_}) > 1:
+            return OUTSIDE, "shared"
+        thread, message, run, agent = map(unsafe, open_[-1][3:])
+        return By(thread_id=thread, message_id=message, run_id=run, agent_id=agent), "scan"
+
+    # -- what is recorded ----------------------------------------------------------------------------------------------
+
+    def snapshots(self, thread_id: str | None = None) -> list[Snapshot]:
+        """All that is recorded, oldest first; of one thread, if one is named."""
+        if thread_id is not None:
+            return self.driver.read(lambda tx: records.snapshots_of(tx, self.number, thread_id))
+        return self.driver.read(lambda tx: records.snapshots(tx, self.number))
+
+    def content(self, entry: Entry) -> bytes:
+        """What a file or link held."""
+        return self.driver.read(lambda tx: records.content(tx, entry.hash))
+
+    def last_thread(self) -> str | None:
+        """The thread that changed something here last."""
+        row = self.driver.read(lambda tx: tx.one("last_workspace_thread", workspace=self.number))
+        return None if row is None else unsafe(row[0])
+
+    # -- back and forward ----------------------------------------------------------------------------------------------
+
+    def undo(self, thread_id: str, turns: int = 1, **options: Any) -> Any:
+        """See `hansard.workspace.undo`."""
+        from hansard.workspace import undo
+
+        return undo.undo(self, thread_id, turns, **options)
+
+    def redo(self, thread_id: str, **options: Any) -> Any:
+        """See `hansard.workspace.undo`."""
+        from hansard.workspace import undo
+
+        return undo.redo(self, thread_id, **options)
+
+    def restore(self, path: str | bytes, **options: Any) -> Any:
+        """See `hansard.workspace.undo`."""
+        from hansard.workspace import undo
+
+        return undo.restore(self, path, **options)
+
+
+def _folder(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind == FOLDER
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
