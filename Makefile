@@ -16,7 +16,7 @@ help:  ## print this list
 setup: .venv/.stamp-all tests/.harbor/.stamp $(NODE_STAMP)  ## install everything for development into .venv and tests/node
 	@$(if $(NODE),:,echo "node or npm is not installed: tests that ask the real ai packages will be skipped")
 
-demo: .venv/.stamp-core  ## see it work: no key, no network, only the core packages
+demo: .venv/.stamp-demo  ## see it work: a ledger of samples and a server with a scripted agent; no key; Ctrl-C ends it
 	@.venv/bin/python -m hansard.demo $(ARGS)
 
 check: .venv/.stamp-all  ## linter, formatting and types
@@ -42,11 +42,17 @@ clean:  ## remove everything that was installed or built
 	@.venv/bin/python $(PIP_INSTALL) -c constraints.txt -e .
 	@touch $@
 
+.venv/.stamp-demo: pyproject.toml constraints.txt
+	$(call new_venv,.venv)
+	@echo "installing hansard into .venv (half a minute)"
+	@.venv/bin/python $(PIP_INSTALL) -c constraints.txt -e '.[agent,server]'
+	@touch .venv/.stamp-core $@
+
 .venv/.stamp-all: pyproject.toml constraints.txt
 	$(call new_venv,.venv)
 	@echo "installing all packages into .venv (about a minute)"
 	@.venv/bin/python $(PIP_INSTALL) -c constraints.txt -e '.[agent,dev,postgres,server]'
-	@touch .venv/.stamp-core $@
+	@touch .venv/.stamp-core .venv/.stamp-demo $@
 
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call new_venv,.venv-bench)

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "agent": {"errors", "model", "formats", "streams", "store"},
     "workspace": {"errors", "model", "formats", "store"},
     "cli": {"workspace", "sessions", "server", "agent", "errors", "model", "formats", "streams", "store", "_version"},
-    "demo": {"errors", "model", "formats", "store", "cli", "_version", "open"},
+    "demo": {"errors", "model", "formats", "store", "cli", "_version"},
     "__init__": {"errors", "model", "formats", "store", "_version"},
     "__main__": {"_version", "cli"},
 }

@@ -1,11 +1,13 @@
-"""`make demo`: the sample conversations through every format, what each cannot carry, and the way back.
+"""`make demo`: the sample conversations through every format, into a ledger, and a server with a scripted agent on it.
 
-No key, no network: it runs on the samples that ship with the package.
+No key, no network: it runs on the samples that ship with the package, and leaves nothing behind; `--once` only prints.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -23,6 +25,7 @@ SAMPLES = {
     "thread_protocol_handoff.json": "thread-protocol",
     "ai_sdk_approval.json": "ai-sdk-ui",
     "sage_session.jsonl": "sage",
+    "claude_session.jsonl": "claude-code",
     "forked.json": "hansard",
 }
 _COUNTED = ("content", "repair")
@@ -35,7 +38,7 @@ def main() -> None:
     if folder.is_relative_to(Path.cwd()):
         folder = folder.relative_to(Path.cwd())
     conversations = {name: formats.read((folder / name).read_bytes()) for name in SAMPLES}
-    console.print("\n[bold]Seven conversations, seven formats[/], read without being told which is which:\n")
+    console.print("\n[bold]Eight conversations, eight formats[/], read without being told which is which:\n")
     _found(console, folder, conversations)
     console.print(
         "\n[bold]Each written in every format.[/] A cell counts what the target could not carry of the content"
@@ -43,11 +46,44 @@ def main() -> None:
     console.print("(a dot: nothing); lost ids, times, settings and spelling are reported too, but not counted here.\n")
     _matrix(console, conversations)
     _one_trip(console, folder, conversations["anthropic_thinking.json"])
-    here = folder / "anthropic_thinking.json"
-    console.print("\n[bold]Try it[/]")
-    console.print(f"  .venv/bin/hansard convert {here} --to gemini --pretty")
-    console.print(f"  .venv/bin/hansard convert {folder / 'ai_sdk_approval.json'} --to openai-chat --losses -")
-    console.print(f"  .venv/bin/hansard validate {folder / 'openai_chat_support.json'} --for anthropic\n")
+    with tempfile.TemporaryDirectory(prefix="hansard-demo-") as place:
+        url = str(Path(place) / "ledger.db")
+        _ledger(console, url, conversations)
+        if "--once" not in sys.argv:
+            _serve(console, url, folder)
+
+
+def _ledger(console: Console, url: str, conversations: dict[str, Conversation]) -> None:
+    """All of them in one ledger, found again by a word."""
+    from hansard.store import open as open_ledger
+
+    with open_ledger(url) as ledger:
+        for name, conversation in conversations.items():
+            ledger.import_conversation(conversation, None if conversation.id else name.partition(".")[0])
+        count = ledger.stats()
+        console.print(
+            f"\n[bold]All in one ledger[/]: {count.threads} threads, {count.messages} messages. 'thames' is in:\n"
+        )
+        for hit in ledger.search("thames").items:
+            place = "" if hit.active else f" [dim](not on the path: {hit.status})[/]"
+            words = hit.snippet.replace("\x02", "[bold]").replace("\x03", "[/]")
+            console.print(f"  {hit.thread_id}  {hit.role:<9} {words}{place}")
+
+
+def _serve(console: Console, url: str, folder: Path) -> None:
+    """The server with a scripted agent, until Ctrl-C."""
+    try:
+        from hansard.cli import serve
+    except ImportError as error:
+        console.print(f"\nnot served: {error}; pip install 'hansard[agent,server]'")
+        return
+    here = "http://127.0.0.1:8484"
+    body = '{"id":"demo","messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":"Hello?"}]}]}'
+    console.print("\n[bold]Try it[/], in another terminal (if the port below is another one, use that):")
+    console.print(f"  .venv/bin/hansard convert {folder / 'anthropic_thinking.json'} --to gemini --pretty")
+    console.print(f"  curl -N {here}/api/chat -H 'content-type: application/json' -d '{body}'", markup=False)
+    console.print(f"  curl '{here}/api/threads'        # everything else is listed at {here}/schema/openapi.json\n")
+    serve.command.main(["--db", url], standalone_mode=False)
 
 
 def _found(console: Console, folder: Path, conversations: dict[str, Conversation]) -> None:
