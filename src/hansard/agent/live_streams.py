@@ -27,6 +27,12 @@ class LiveStream:
         if not self._left:
             self._queue.put_nowait((deltas, durable))
 
+    def say(self, deltas: list[Delta]) -> None:
+        """Something that is told to this listener only, and not recorded."""
+        done: Future[None] = Future()
+        done.set_result(None)
+        self(deltas, done)
+
     def end(self) -> None:
         """The run is over."""
         self._queue.put_nowait(_END)

@@ -48,9 +48,11 @@ class RunRecorder(AbstractCapability[Any]):
         metadata: dict[str, Any] | None = None,
         listener: Listener | None = None,
         waits: bool = True,
+        preface: list[Message] | None = None,
     ) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
         self._place, self._metadata, self._listener, self._waits = place, metadata, listener, waits
+        self._preface = preface or []
         self.events = RunEvents(message_id or new_id())
         self.run: RecordedRun | None = None
         self._run_id = ""
@@ -102,6 +104,7 @@ class RunRecorder(AbstractCapability[Any]):
             metadata=self._metadata,
             listener=self._listener,
         )
+        self._reader.follow(await self.run.stage(self._preface))
         await self._settle(history)
 
     async def _settle(self, history: list[ModelMessage]) -> None:
@@ -133,7 +136,7 @@ class RunRecorder(AbstractCapability[Any]):
         stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt))
         try:
             if not stopped:
-                run.write([*self.events.begin(), Failure(text=str(error) or type(error).__name__)])
+                run.write([*self.events.begin(), Failure(text=str(error) or type(error).__name__), End(how="cut")])
             partial = run.partial()
             if await self._sync(self._live):
                 partial = [message for message in partial if message.role == "tool"]

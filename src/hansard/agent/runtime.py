@@ -15,6 +15,7 @@ from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
+from hansard.agent.handoff import handoff
 from hansard.agent.known_history import Place
 from hansard.agent.live_streams import LiveStream
 from hansard.agent.model_messages import model_messages
@@ -28,7 +29,7 @@ from hansard.model.views import to_model_messages
 from hansard.store.ids import new_id
 from hansard.store.ledger import Ledger
 from hansard.streams import emitter
-from hansard.streams.deltas import Delta
+from hansard.streams.deltas import Delta, End, Other
 from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
 
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
@@ -67,7 +68,7 @@ class Agent:
             more.setdefault("output_type", [str, DeferredToolRequests])
             agent = PydanticAgent(model, name=name, tools=list(tools), instructions=instructions, **more)
         self.agent = agent
-        self._tasks: dict[asyncio.Task[Any], str] = {}
+        self._tasks: dict[asyncio.Task[Any], tuple[str, LiveStream]] = {}
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -88,22 +89,24 @@ class Agent:
         prompt: Any = None,
         *,
         fork_from: Any = UNSET,
-        message_id: str | None = None,
+        shown_id: str | None = None,
         results: DeferredToolResults | None = None,
         deps: Any = None,
     ) -> tuple[LiveStream, asyncio.Task[RunResult]]:
         """Begin a run and give back its stream and its task.
 
         `prompt` is words, a `Message`, or None: then the thread's last words are answered. `fork_from` is the message
-        that the run (or the prompt) goes behind, None the beginning. `results` answer calls that wait.
+        that the run (or the prompt) goes behind, None the beginning. `results` answer calls that wait; `shown_id` is
+        the id by which clients know the answer that goes on with them.
         """
         model = self.agent.model
         model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
         registered = Registered(id=self.id, name=self.name, model=model_name or UNSET)
         await open_thread(self.ledger, thread_id, registered)
+        await self.stop(thread_id)  # one at a time: what is said now interrupts what is being said
         if prompt is not None:
-            asked = user_message(prompt)
-            await self.ledger.aio.append(thread_id, asked, parent=fork_from)
+            said = [user_message(one) for one in prompt] if _several(prompt) else [user_message(prompt)]
+            await self.ledger.aio.append(thread_id, said, parent=fork_from)
             fork_from = UNSET
         place = await self._place(thread_id, fork_from)
         stream = LiveStream()
@@ -112,12 +115,13 @@ class Agent:
             thread_id=thread_id,
             agent_id=self.id,
             place=place,
-            message_id=message_id,
             listener=stream,
             waits=False,
+            metadata=None if shown_id is None else {"messageId": shown_id},
+            preface=handoff(place.before, self.id),
         )
         task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream))
-        self._tasks[task] = thread_id
+        self._tasks[task] = thread_id, stream
         task.add_done_callback(self._ended)
         return stream, task
 
@@ -180,9 +184,9 @@ class Agent:
         asked = await ask(self.ledger, body)
         stream, _ = await self.start(
             asked.thread_id,
-            asked.prompt,
+            asked.prompts or None,
             fork_from=asked.fork_from,
-            message_id=asked.message_id,
+            shown_id=asked.shown_id,
             results=asked.results,
             deps=deps,
         )
@@ -208,10 +212,10 @@ class Agent:
     async def active_run(self, thread_id: str) -> Run | None:
         """The run that goes on in a thread."""
         try:
-            runs: list[Run] = await self.ledger.aio.runs(thread_id)
+            runs: list[Run] = await self.ledger.aio.active_runs(thread_id)
         except NotFound:
             return None
-        return next((run for run in reversed(runs) if run.status == "active"), None)
+        return runs[-1] if runs else None
 
     async def stop(self, thread_id: str) -> bool:
         """Stop the run that goes on in a thread; what it has said stays, marked as interrupted."""
@@ -219,7 +223,13 @@ class Agent:
         if run is None:
             return False
         await self.ledger.aio.stop(thread_id, run.id)
-        for task in [task for task, thread in self._tasks.items() if thread == thread_id]:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        for task, (thread, stream) in list(self._tasks.items()):
+            if thread == thread_id:
+                stream.say([Other(format="ai-sdk-ui", value={"type": "abort"}), End(how="cut")])
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         return True
+
+
+def _several(prompt: Any) -> bool:
+    return isinstance(prompt, list) and bool(prompt) and all(isinstance(one, Message) for one in prompt)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hansard.errors import HansardError
 from hansard.store.chain import clock
-from hansard.store.driver import Driver, Job
+from hansard.store.driver import Driver, Job, Tx
 from hansard.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Live:
 
     if TYPE_CHECKING:
 
+        def _read(self, job: Job[T]) -> T: ...
         def _write(self, job: Job[T]) -> T: ...
 
     @cached_property
@@ -61,6 +62,16 @@ class Live:
                 return
             wait = FEW if found else min(wait * 1.5, LONG)
             await asyncio.sleep(wait if not found else 0)
+
+    def active_runs(self, thread_id: str) -> list[Run]:
+        """The runs of a thread that go on, in the order they began."""
+        from hansard.store.rows import RunRow, find_thread
+
+        def job(tx: Tx) -> list[Run]:
+            rows = tx.all("runs_active", thread=find_thread(tx, thread_id).thread)
+            return [RunRow(*row).value for row in rows]
+
+        return self._read(job)
 
     def stop(self, thread_id: str, run_id: str) -> Run:
         """Stop a run, from any process: what it has said is kept in the transcript as interrupted."""

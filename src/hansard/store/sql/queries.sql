@@ -149,6 +149,9 @@ select {run_columns} from run where tenant = :tenant and thread = :thread and ru
 -- name: runs_pending
 select {run_columns} from run where tenant = :tenant and thread = :thread and pending > 0 order by run
 
+-- name: runs_active
+select {run_columns} from run where tenant = :tenant and thread = :thread and status = 'active' order by run
+
 -- name: runs
 select {run_columns}
 from run where tenant = :tenant and thread = :thread order by run
