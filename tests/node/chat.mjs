@@ -2,7 +2,7 @@
 // server. Chats are kept by name between questions, so that a server may be killed in the middle of an answer.
 //
 //   {"chat": name, "script": [{"op": ...}, ...]}          the first question opens it:
-//   {"v", "url", "id", "messages"?, "autoSend"?: "tools"|"approvals", "headers"?, "body"?, "lastOnly"?: true}
+//   {"v", "url", "chatId", "messages"?, "autoSend"?: "tools"|"approvals", "headers"?, "body"?, "lastOnly"?: true}
 //
 //   send {text?, files?, messageId?, metadata?}   regenerate {messageId?}   resume   continue   stop
 //   toolOutput {tool, toolCallId, output? | errorText?}   approve {id, approved, reason?}
@@ -22,9 +22,9 @@ const WHEN = {
 };
 
 class Client {
-  static async open({ v, url, id, messages = [], autoSend, headers, body, lastOnly = false, ids = 'client' }) {
+  static async open({ v, url, chatId, messages = [], autoSend, headers, body, lastOnly = false, ids = 'client' }) {
     const [ai, { Chat }] = await Promise.all([import(`ai${v}`), import(`react${v}`)]);
-    return new Client(ai, Chat, { url, id, messages, autoSend, headers, body, lastOnly, ids });
+    return new Client(ai, Chat, { url, id: chatId, messages, autoSend, headers, body, lastOnly, ids });
   }
 
   constructor(ai, Chat, { url, id, messages, autoSend, headers, body, lastOnly, ids }) {

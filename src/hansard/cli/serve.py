@@ -107,10 +107,12 @@ def _agents(name: str, ledger: Ledger) -> list[Agent]:
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = getattr(import_module(module), attribute or "agent")
+        if not isinstance(found, Agent) and callable(found):
+            found = found(ledger)
     except (ImportError, AttributeError, ValueError) as error:
         raise HansardError(f"--agent {name}: {error}; give it as module:name, from the folder it is in") from None
-    if not isinstance(found, Agent) and callable(found):
-        found = found(ledger)
+    except Exception as error:  # code of the user's own, which may raise anything
+        raise HansardError(f"--agent {name}: {type(error).__name__}: {error}") from error
     listed = found if isinstance(found, list) else [found]
     for one in listed:
         if not isinstance(one, Agent):

@@ -1,0 +1,131 @@
+"""What the server answers with: exact JSON, and faults as JSON `{error, path?, wayOut?}`; never a trace.
+
+A fault of the asker's is a 4xx that names the place. Only the ledger's disk or server (503) and a fault of our own
+(500, its trace in the log) are anything else.
+"""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+from msgspec import UNSET, Struct, UnsetType
+
+from hansard.errors import Conflict, HansardError, NotFound, StorageError, Unreadable
+from hansard.model import exact_json, native
+from hansard.model.parts import Node
+
+T = TypeVar("T")
+AnyRequest = Request[Any, Any, Any]
+JSON = "application/json"
+_log = logging.getLogger("hansard.server")
+
+
+class Fault(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What went wrong: `path` is the place in the request, `wayOut` what to do about it.
+
+    Of a conflict about the head of a thread, `expected` and `found` are the two heads.
+    """
+
+    error: str
+    path: str | UnsetType = UNSET
+    way_out: str | UnsetType = UNSET
+    expected: str | UnsetType = UNSET
+    found: str | UnsetType = UNSET
+
+
+def answer(value: Any, status: int = 200) -> Response[bytes]:
+    """A value as JSON, exactly: unknown fields, half surrogate pairs and long numbers included."""
+    return Response(encoded(value), status_code=status, media_type=JSON)
+
+
+class _MeetsUnknown(Exception):
+    pass
+
+
+def _stop_at_unknown(value: Any) -> Any:
+    raise _MeetsUnknown
+
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_stop_at_unknown)
+
+
+def encoded(value: Any) -> bytes:
+    """Values of the ledger, of the model and plain data as JSON."""
+    try:
+        return _ENCODER.encode(value)
+    except (_MeetsUnknown, UnicodeEncodeError):
+        return exact_json.encode(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Node):
+        return native.plain(value)
+    if isinstance(value, Struct):
+        fields = {field.encode_name: getattr(value, field.name) for field in msgspec.structs.fields(value)}
+        return {name: _plain(item) for name, item in fields.items() if item is not UNSET}
+    if type(value) is list:
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def read_body(kind: type[T], body: bytes) -> T:
+    """The body of a request; what does not fit is refused with its place."""
+    try:
+        value = exact_json.decode(body)
+    except Unreadable as error:
+        raise Unreadable(error.problem, error.path, "send JSON; /schema says what") from None
+    try:
+        return msgspec.convert(value, kind, builtin_types=(Decimal,))
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).rpartition(" - at ")
+        raise Unreadable(problem or place, place.strip("`") if problem else "$", "see /schema") from None
+
+
+def status_of(error: HansardError) -> int:
+    """The HTTP status of an error of ours."""
+    if isinstance(error, NotFound):
+        return 404
+    if isinstance(error, Conflict):
+        return 409
+    return 503 if isinstance(error, StorageError) else 400
+
+
+def fault_of(error: HansardError) -> Fault:
+    """The same as a value."""
+    if isinstance(error, Unreadable):
+        return Fault(error=error.problem, path=error.path, way_out=error.way_out or UNSET)
+    if isinstance(error, Conflict):
+        return Fault(error=str(error), expected=error.expected or UNSET, found=error.found or UNSET)
+    return Fault(error=str(error))
+
+
+def refused(_: AnyRequest, error: HansardError) -> Response[bytes]:
+    """The handler of our own errors."""
+    return answer(fault_of(error), status_of(error))
+
+
+def misdirected(_: AnyRequest, error: HTTPException) -> Response[bytes]:
+    """The handler of what the router refuses: no such route, no such method, a parameter that does not fit."""
+    fault = Fault(error=error.detail or type(error).__name__)
+    given = error.extra
+    if isinstance(given, list) and given and isinstance(given[0], dict):
+        place, problem = given[0].get("key"), given[0].get("message")
+        fault = Fault(error=str(problem or fault.error), path=f"?{place}" if place else UNSET, way_out="see /schema")
+    reply = answer(fault, error.status_code)
+    reply.headers.update(error.headers or {})
+    return reply
+
+
+def failed(request: AnyRequest, error: Exception) -> Response[bytes]:
+    """The handler of everything else: a fault of our own."""
+    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    text = f"a fault of hansard's own ({type(error).__name__}); the server's log has the trace, please report it"
+    return answer(Fault(error=text), 500)
+
+
+HANDLERS: dict[Any, Any] = {HansardError: refused, HTTPException: misdirected, Exception: failed}

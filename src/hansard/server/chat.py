@@ -1,0 +1,139 @@
+"""The chat endpoints that `useChat` and `DefaultChatTransport` talk to.
+
+A client that goes away does not stop an answer: it goes on and is recorded, and `GET .../stream` gives it again from
+its start, from any process. Stopping is a request of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Annotated
+
+from litestar import Response, get, post
+from litestar.params import FromPath, QueryParameter
+from litestar.response import Stream
+
+from hansard import formats
+from hansard.errors import HansardError, NotFound, Unreadable
+from hansard.model import exact_json
+from hansard.model.conversation import Conversation
+from hansard.server import bodies
+from hansard.server.answers import AnyRequest, answer, read_body
+from hansard.server.documented import says, streams
+from hansard.server.served import named, served
+from hansard.store.ledger import Ledger
+from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
+
+_MOST = 1 << 20  # bytes that wait for a slow client before we wait for it
+_log = logging.getLogger("hansard.server")
+Version = Annotated[
+    str | None, QueryParameter(description="The version of the client: v5, v6 or v7; put it into the `api` address.")
+]
+
+
+@get("/api/agents", operation_class=says(list[bodies.AgentShown]), tags=["chat"])
+async def list_agents(request: AnyRequest) -> Response[bytes]:
+    """The agents that answer here, the one who is asked when none is named first."""
+    return answer([bodies.AgentShown(name=name) for name in served(request).agents])
+
+
+@post("/api/chat", operation_class=streams(404, 409, takes=bodies.ChatRequest), status_code=200, tags=["chat"])
+async def ask(request: AnyRequest, target: Version = None) -> Stream:
+    """Say something, say it again, edit, answer a tool call or an approval; the answer streams.
+
+    `agent` in the body names who is to answer. What a client says of earlier messages is not believed: they are found
+    by their ids.
+    """
+    body = await request.body()
+    asked = read_body(bodies.ChatRequest, body)
+    stream = served(request).agent(asked.agent).sse(exact_json.decode(body), target=_target(target))
+    return _streamed(await anext(stream, b""), stream)
+
+
+@get("/api/chat/{thread_id:str}/stream", operation_class=streams(or_nothing=True), tags=["chat"])
+async def resume(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Stream | Response[None]:
+    """The answer that is being given, from its start; 204 when there is none."""
+    here = served(request)
+    try:
+        wanted = _target(target)
+        stream = await here.agent(None).resume(named(thread_id), target=wanted) if here.agents else None
+    except NotFound:
+        stream = None
+    if stream is None:
+        return Response(None, status_code=204)
+    return _streamed(await anext(stream, b""), stream)
+
+
+@post("/api/chat/{thread_id:str}/stop", operation_class=says(bodies.Stopped, 404), status_code=200, tags=["chat"])
+async def stop(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Stop the answer that is being given; what was said so far is kept."""
+    return answer(bodies.Stopped(stopped=await served(request).agent(None).stop(named(thread_id))))
+
+
+@get("/api/chat/{thread_id:str}", operation_class=says(bodies.ChatShown, 404), tags=["chat"])
+async def get_chat(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Response[bytes]:
+    """A thread as a client begins with it: its UIMessages, and whether there is something to resume."""
+    return answer(await asyncio.to_thread(_shown, served(request).ledger, named(thread_id), target))
+
+
+def _shown(ledger: Ledger, thread_id: str, target: str | None) -> bodies.ChatShown:
+    active = any(run.status == "active" for run in ledger.runs(thread_id))  # first: what ends meanwhile is shown
+    said = Conversation(messages=ledger.transcript(thread_id))
+    messages = formats.write(said, "ai-sdk-ui", target=target).data
+    return bodies.ChatShown(id=thread_id, messages=messages, active=active)
+
+
+def _target(version: str | None) -> str | None:
+    if version is not None and version not in AiSdkUiEmitter.targets:
+        raise Unreadable(f"no version {version!r}", "?target", f"there are {', '.join(AiSdkUiEmitter.targets)}")
+    return version
+
+
+def _streamed(first: bytes, rest: AsyncIterator[bytes]) -> Stream:
+    from hansard.agent import AI_SDK_HEADERS
+
+    return Stream(coalesced(first, rest), headers=AI_SDK_HEADERS, media_type="text/event-stream")
+
+
+async def coalesced(first: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """A stream of bytes in fewer pieces: what has gathered while the last piece was being sent goes as one."""
+    waiting = [first] if first else []
+    some, room = asyncio.Event(), asyncio.Event()
+
+    async def gather() -> None:
+        try:
+            async for data in rest:
+                waiting.append(data)
+                some.set()
+                if sum(map(len, waiting)) > _MOST:
+                    room.clear()
+                    await room.wait()
+        except HansardError as error:  # 200 was said already: the rest can be told in the stream only
+            _log.warning("a stream broke: %s", error)
+            waiting.append(b"data: " + exact_json.encode({"type": "error", "errorText": str(error)}) + b"\n\n")
+        finally:
+            if isinstance(rest, AsyncGenerator):
+                await rest.aclose()
+
+    task = asyncio.create_task(gather())
+    task.add_done_callback(lambda _: some.set())
+    try:
+        while True:
+            ended = task.done()
+            if waiting:
+                data = b"".join(waiting)
+                waiting.clear()
+                room.set()
+                yield data
+            elif ended:
+                return
+            else:
+                await some.wait()
+                some.clear()
+    finally:
+        task.cancel()  # not awaited: whoever cancels us would cancel the waiting too
+
+
+ROUTES = [list_agents, ask, resume, stop, get_chat]

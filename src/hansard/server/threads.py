@@ -1,0 +1,207 @@
+"""Threads over HTTP: list, make, change, forget; their messages, branches, runs and calls that wait."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Response, delete, get, patch, post
+from litestar.params import FromPath, FromQuery, QueryParameter
+
+from hansard.model.conversation import Message, Run
+from hansard.server import bodies
+from hansard.server.answers import AnyRequest, answer, read_body
+from hansard.server.bodies import agents_of, messages_of, results_of
+from hansard.server.documented import says
+from hansard.server.served import named, served
+from hansard.store.values import Branch, Hit, Page, Pending, Thread, Tombstone, TreeNode
+
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
+After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
+_ONE = "/api/threads/{thread_id:str}"
+
+
+@get("/api/threads", operation_class=says(Page[Thread]), tags=["threads"])
+async def list_threads(
+    request: AnyRequest,
+    limit: Limit = 50,
+    after: After = None,
+    newest: FromQuery[bool] = True,
+    resource: Annotated[
+        str | None, QueryParameter(name="resourceId", description="Only those of this resource.")
+    ] = None,
+) -> Response[bytes]:
+    """A page of threads by their last change."""
+    page = await served(request).aio.threads(limit=limit, after=after, newest=newest, resource_id=resource)
+    return answer(page)
+
+
+@post(
+    "/api/threads",
+    operation_class=says(Thread, 409, takes=bodies.NewThread, status=201, why="The thread."),
+    tags=["threads"],
+)
+async def create_thread(request: AnyRequest) -> Response[bytes]:
+    """Make a thread. Making one again that says the same gives it back."""
+    body = read_body(bodies.NewThread, await request.body())
+    made = await served(request).aio.create_thread(
+        body.id if isinstance(body.id, str) and body.id else None,
+        title=body.title,
+        resource_id=body.resource_id,
+        metadata=body.metadata,
+        agents=agents_of(body.agents),
+        parent_thread_id=body.parent_thread_id,
+    )
+    return answer(made, 201)
+
+
+@get(_ONE, operation_class=says(Thread, 404), tags=["threads"])
+async def get_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """One thread as it stands."""
+    return answer(await served(request).aio.thread(named(thread_id)))
+
+
+@patch(_ONE, operation_class=says(Thread, 404, takes=bodies.ThreadChange), tags=["threads"])
+async def change_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Change what a thread says of itself."""
+    body = read_body(bodies.ThreadChange, await request.body())
+    changed = await served(request).aio.update_thread(
+        named(thread_id),
+        title=body.title,
+        resource_id=body.resource_id,
+        metadata=body.metadata,
+        agents=agents_of(body.agents),
+    )
+    return answer(changed)
+
+
+@delete(_ONE, operation_class=says(Tombstone, 404), status_code=200, tags=["threads"])
+async def forget_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Delete a thread's words for good; only a tombstone is left."""
+    return answer(await served(request).aio.forget(named(thread_id)))
+
+
+@get(f"{_ONE}/messages", operation_class=says(Page[Message], 404), tags=["messages"])
+async def list_messages(
+    request: AnyRequest,
+    thread_id: FromPath[str],
+    limit: Limit = 50,
+    newest: FromQuery[bool] = True,
+    before: Annotated[str | None, QueryParameter(description="The id of a message on the path.")] = None,
+    after: Annotated[str | None, QueryParameter(description="The id of a message on the path.")] = None,
+    head: Annotated[str | None, QueryParameter(description="Another branch, by its last message.")] = None,
+) -> Response[bytes]:
+    """A page of the transcript, in native JSON: the newest first, or the oldest.
+
+    `next` is what to give as `before` (newest first) or `after` (oldest first) for the page behind it.
+    """
+    page = await served(request).aio.messages(
+        named(thread_id), limit=limit, newest=newest, before=before, after=after, head=head
+    )
+    return answer(page)
+
+
+@post(
+    f"{_ONE}/messages",
+    operation_class=says(bodies.Messages, 404, 409, takes=bodies.NewMessages, status=201, why="As they are stored."),
+    tags=["messages"],
+)
+async def append_messages(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Say something. The same id and words again is nothing; other words under a known id are a conflict."""
+    body = read_body(bodies.NewMessages, await request.body())
+    said = await served(request).aio.append(
+        named(thread_id), messages_of(body.messages), parent=body.parent, expected_head=body.expected_head
+    )
+    return answer(bodies.Messages(messages=said), 201)
+
+
+@get(f"{_ONE}/messages/{{message_id:str}}", operation_class=says(Message, 404), tags=["messages"])
+async def get_message(request: AnyRequest, thread_id: FromPath[str], message_id: FromPath[str]) -> Response[bytes]:
+    """One message, on whatever branch it is."""
+    return answer(await served(request).aio.get(named(thread_id), named(message_id)))
+
+
+@get(f"{_ONE}/branches", operation_class=says(list[Branch], 404), tags=["branches"])
+async def list_branches(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Every end of the tree, the active one first."""
+    return answer(await served(request).aio.branches(named(thread_id)))
+
+
+@get(f"{_ONE}/tree", operation_class=says(list[TreeNode], 404), tags=["branches"])
+async def get_tree(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Every message with its parent, in the order they were written."""
+    return answer(await served(request).aio.tree(named(thread_id)))
+
+
+@post(f"{_ONE}/checkout", operation_class=says(Thread, 404, takes=bodies.Checkout), status_code=200, tags=["branches"])
+async def checkout(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Put the head at a message. Nothing is lost: all branches stay."""
+    body = read_body(bodies.Checkout, await request.body())
+    return answer(await served(request).aio.checkout(named(thread_id), body.message_id, tip=body.tip))
+
+
+@post(f"{_ONE}/fork", operation_class=says(Thread, 404, takes=bodies.Fork), status_code=200, tags=["branches"])
+async def fork(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Go on from an earlier message: what is said next is a branch beside the rest."""
+    body = read_body(bodies.Fork, await request.body())
+    return answer(await served(request).aio.checkout(named(thread_id), body.message_id))
+
+
+@get(f"{_ONE}/runs", operation_class=says(list[Run], 404), tags=["runs"])
+async def list_runs(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """All runs of a thread, in the order they began."""
+    return answer(await served(request).aio.runs(named(thread_id)))
+
+
+@get(f"{_ONE}/runs/{{run_id:str}}", operation_class=says(bodies.RunShown, 404), tags=["runs"])
+async def get_run(request: AnyRequest, thread_id: FromPath[str], run_id: FromPath[str]) -> Response[bytes]:
+    """One run, and what it has said."""
+    aio, thread, run = served(request).aio, named(thread_id), named(run_id)
+    value = await aio.run(thread, run)
+    return answer(bodies.RunShown(run=value, messages=await aio.run_messages(thread, run)))
+
+
+@get(f"{_ONE}/pending", operation_class=says(list[Pending], 404), tags=["runs"])
+async def list_pending(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """The tool calls that wait for an approval or an answer from outside."""
+    return answer(await served(request).aio.pending(named(thread_id)))
+
+
+@post(f"{_ONE}/pending", operation_class=says(Message, 404, takes=bodies.Results), status_code=200, tags=["runs"])
+async def resolve(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """Answer pending calls: one tool message at the head, and they wait no longer."""
+    body = read_body(bodies.Results, await request.body())
+    return answer(await served(request).aio.resolve(named(thread_id), results_of(body.results)))
+
+
+@get("/api/search", operation_class=says(Page[Hit]), tags=["search"])
+async def search(
+    request: AnyRequest,
+    words: Annotated[
+        str, QueryParameter(name="q", description='Words, "phrases", role: tool: agent: thread: since: until:')
+    ],
+    limit: Limit = 20,
+    after: After = None,
+) -> Response[bytes]:
+    """Messages with these words; `snippet` has them between \\x02 and \\x03."""
+    return answer(await served(request).aio.search(words, limit=limit, after=after))
+
+
+ROUTES = [
+    list_threads,
+    create_thread,
+    get_thread,
+    change_thread,
+    forget_thread,
+    list_messages,
+    append_messages,
+    get_message,
+    list_branches,
+    get_tree,
+    checkout,
+    fork,
+    list_runs,
+    get_run,
+    list_pending,
+    resolve,
+    search,
+]

@@ -1,0 +1,85 @@
+"""A real `hansard serve` in a process of its own, that can be killed and started again on the same port and ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+class LiveServer:
+    """Use it as a context manager; `url` is its address."""
+
+    def __init__(self, db: Path, *, delay: float = 0.005, agent: str = "tests.server.scripted:make") -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url, self.db = f"http://127.0.0.1:{self.port}", db
+        self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db), "--port", str(self.port)]
+        self._command += ["--agent", agent]
+        self._environment = {**os.environ, "SCRIPTED_DELAY": str(delay)}
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self._command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if self.url not in line:
+            raise RuntimeError(f"the server did not start: {self.process.communicate()[1]}")
+
+    def kill(self) -> None:
+        """As a power cut would: no goodbye."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+
+    def interrupt(self) -> tuple[int, str]:
+        """Ctrl-C: the exit code, and what was printed to stderr."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        errors = self.process.communicate(timeout=20)[1]
+        return self.process.returncode, errors
+
+    def __enter__(self) -> LiveServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            errors = self.process.communicate(timeout=20)[1]
+            assert "Traceback" not in errors, errors
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """One request; its status and its JSON."""
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        given = {"content-type": "application/json", **headers}
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=given)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                status, text = response.status, response.read()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read()
+        return status, json.loads(text) if text else None
+
+    def exported(self, thread_id: str, target: str | None = None) -> list[dict[str, Any]]:
+        """What the ledger writes as UIMessages."""
+        path = f"/api/threads/{thread_id}/export?format=ai-sdk-ui" + (f"&target={target}" if target else "")
+        status, answer = self.ask("GET", path)
+        assert status == 200, answer
+        document = answer["document"]
+        return document["messages"] if isinstance(document, dict) else document

@@ -1,0 +1,88 @@
+"""The agent that the tests' server runs: what it says depends on the last words of the user.
+
+slow N       N words, a few milliseconds apart
+think        reasoning, then text
+weather      a tool that runs here
+ask          a tool that the client runs
+delete       a tool that needs approval
+progress     a tool that tells of its progress by data parts
+fail         some words, then the model fails
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import CustomEvent, RunContext, Tool
+from pydantic_ai.exceptions import CallDeferred
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart, UserPromptPart
+
+from hansard import Ledger
+from hansard.agent import Agent, ScriptedModel
+
+DELAY = float(os.environ.get("SCRIPTED_DELAY", "0.005"))
+
+
+@dataclass(kw_only=True)
+class Progress(CustomEvent, name="progress"):
+    done: int
+    of: int
+
+
+def weather(city: str) -> dict[str, Any]:
+    """The weather."""
+    return {"city": city, "degrees": 21}
+
+
+def ask_user(question: str) -> str:
+    """Something only the client can answer."""
+    raise CallDeferred
+
+
+def delete_file(path: str) -> str:
+    """Something that needs a yes."""
+    return f"deleted {path}"
+
+
+async def work(context: RunContext[Any]) -> str:
+    """Something that takes its time."""
+    for done in (1, 2):
+        await context.emit(Progress(done=done, of=2))
+    return "worked"
+
+
+def words(messages: list[ModelMessage]) -> Any:
+    """What the model says next."""
+    said = [part for message in messages for part in message.parts]
+    prompts = [i for i, part in enumerate(said) if isinstance(part, UserPromptPart)]
+    text = str(said[prompts[-1]].content if prompts else "")
+    if isinstance(said[prompts[-1]].content, (list, tuple)):
+        text = " ".join(part for part in said[prompts[-1]].content if isinstance(part, str))
+    returned = [part for part in said[prompts[-1] :] if isinstance(part, ToolReturnPart)]
+    if returned:
+        return f"The tool said {returned[-1].content}."
+    turn = sum(isinstance(message, ModelResponse) for message in messages)
+    command, _, rest = text.partition(" ")
+    if command == "slow":
+        return [{"text": "".join(f"w{i} " for i in range(int(rest))), "pieces": [f"w{i} " for i in range(int(rest))]}]
+    calls = {
+        "weather": {"tool": "weather", "input": {"city": "Ghent"}, "id": f"call-{turn}"},
+        "ask": {"tool": "ask_user", "input": {"question": "Why?"}, "id": f"call-{turn}"},
+        "delete": {"tool": "delete_file", "input": {"path": "a.txt"}, "id": f"call-{turn}"},
+        "progress": {"tool": "work", "id": f"call-{turn}"},
+    }
+    if command in calls:
+        return ["One moment. ", calls[command]]
+    if command == "think":
+        return [{"reasoning": "Let me see.", "signature": "secret"}, "I thought."]
+    if command == "fail":
+        return ["Some words. ", {"error": "the model is tired"}]
+    return f"You said {text!r}, answer {turn}."
+
+
+def make(ledger: Ledger) -> Agent:
+    """What `hansard serve --agent` is given."""
+    tools = [weather, ask_user, work, Tool(delete_file, requires_approval=True)]
+    return Agent(ScriptedModel(words, delay=DELAY), ledger=ledger, name="scripted", tools=tools)
