@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from pydantic_ai.messages import ToolCallPart as NativeCall
 from pydantic_ai.messages import ToolReturn, ToolReturnPart
 
-from hansard.model.parts import ToolCallPart, ToolResultPart
+from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import Delta, MessageStart, Other, PartEnd, PartStart
 from hansard.streams.live_objects import plain
 from hansard.streams.pydantic_ai import PydanticAIDecoder
 from hansard.streams.pydantic_ai_run import read_part
 
+_ADDED = ("name", "event_kind", "tool_call_id", "tool_name")
 _TOLD = ("final_result", "function_tool_call", "output_tool_call", "function_tool_result", "deferred_tool_requests")
-_OWN_DATA = "ai-sdk-ui"
 
 
 class RunEvents:
@@ -32,7 +32,9 @@ class RunEvents:
         self.results: dict[str, tuple[str, ToolResultPart]] = {}
         self.approvals: dict[str, str] = {}
         self._decoder = PydanticAIDecoder()
+        self.data: list[DataPart] = []  # what the application told and no message says yet
         self._begun = False
+        self._told = 0
 
     def begin(self) -> list[Delta]:
         """The answer begins, if it has not."""
@@ -46,7 +48,11 @@ class RunEvents:
         kind = getattr(event, "event_kind", "")
         out = self.begin()
         if kind == "custom":
-            return [*out, _data(event)]
+            part = _data(event)
+            self.data.append(part)
+            self._told += 1
+            key = f"d.{self._told}"
+            return [*out, PartStart(key=key, part=part), PartEnd(key=key, part=part)]
         for delta in self._decoder.feed_event(event):
             out += self._kept(delta)
         if kind == "deferred_tool_requests":
@@ -114,9 +120,8 @@ def _same(one: ToolResultPart, other: ToolResultPart) -> bool:
     return replace(one, extra=UNSET) == replace(other, extra=UNSET)
 
 
-def _data(event: Any) -> Delta:
-    """An event of the application's own: a data chunk for clients."""
+def _data(event: Any) -> DataPart:
+    """An event of the application's own, as a part that clients are shown."""
     fields = plain(event)
-    told = {key: value for key, value in fields.items() if key not in ("name", "event_kind") and value is not None}
-    name = fields.get("name") or "custom"
-    return Other(format=_OWN_DATA, value={"type": f"data-{name}", "data": told.get("data", told)})
+    told = {key: value for key, value in fields.items() if key not in _ADDED and value is not None}
+    return DataPart(name=fields.get("name") or "custom", data=told.get("data", told))

@@ -7,7 +7,7 @@ that format is `all_messages_json()` again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -38,14 +38,16 @@ class HistoryReader:
         for message in before:
             self._follow(message)
 
-    def read(self, given: Sequence[ModelMessage]) -> list[Message]:
-        """The canonical messages of some more; one request may be several."""
+    def read(
+        self, given: Sequence[ModelMessage], change: Callable[[Message], Message] = lambda message: message
+    ) -> list[Message]:
+        """The canonical messages of some more, as `change` changes them; one request may be several."""
         reading, found = self._reading, []
         for record in exact_json.decode(ModelMessagesTypeAdapter.dump_json(list(given))):
             start = len(reading.out)
             (reading.read_request if record["kind"] == "request" else reading.read_response)(record)
             for i in range(start, len(reading.out)):
-                message = reading.out[i] = self._bound(reading.out[i])
+                message = reading.out[i] = self._bound(change(reading.out[i]))
                 self._follow(message)
                 found.append(message)
             reading.out = reading.out[-1:]

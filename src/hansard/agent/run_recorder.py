@@ -189,7 +189,7 @@ class RunRecorder(AbstractCapability[Any]):
         if not fresh or self._reader is None:
             return False
         self._own += fresh
-        await self._stage(self._reader.read(fresh))
+        await self._stage(self._reader.read(fresh, self._enriched))
         return any(isinstance(message, ModelResponse) for message in fresh)
 
     def _fresh(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
@@ -212,23 +212,25 @@ class RunRecorder(AbstractCapability[Any]):
 
     async def _stage(self, messages: list[Message]) -> list[Message]:
         run = self._running()
-        given = [self._with_approvals(message) for message in messages]
+        given = list(messages)
         if not run.staged_an_answer:
             first = next((i for i, message in enumerate(given) if message.role == "assistant"), None)
             if first is not None:
                 given[first] = replace(given[first], id=self.events.message_id)
         return await run.stage(given)
 
-    def _with_approvals(self, message: Message) -> Message:
-        asked = self.events.approvals
-        if message.role != "assistant" or not asked:
+    def _enriched(self, message: Message) -> Message:
+        """An answer with what else clients are shown of it: approvals that were asked for, the application's data."""
+        asked, data = self.events.approvals, self.events.data
+        if message.role != "assistant" or not (asked or data):
             return message
+        self.events.data = []
         parts: list[Any] = []
         for part in message.parts:
             if type(part) is ToolCallPart and part.tool_call_id in asked:
                 part = replace(part, approval={"id": asked[part.tool_call_id]})
             parts.append(part)
-        return replace(message, parts=parts)
+        return replace(message, parts=[*parts, *data])
 
     def _unstaged_results(self) -> Message | None:
         """What tools gave back that is in no message of the run."""
