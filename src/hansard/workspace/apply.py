@@ -30,6 +30,7 @@ from hansard.workspace.plan import Plan
 from hansard.workspace.records import OUTSIDE, By, Deed, Done, Filing, Item
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MADE = 0o700  # a folder until all is in it; its own mode comes last
 Step = Callable[[str], None]
 Settle = Callable[[Tx, int, Deed], None]  # what belongs into the transaction that says done
 
@@ -53,7 +54,6 @@ class Apply:
         slots = f"{SLOTS}{new_id()}" if items else ""
         deed = replace(deed, slots=slots, items=items, conflicts=conflicts)
         at = clock()
-        self._step("intent")
         number, snap = self._intend(kind, by, plan, deed, at)
         self._step("intended")
         done = Done(number=number, thread_id=by.thread_id, kind=kind, state="intent", snap=snap, at=at, deed=deed)
@@ -73,8 +73,11 @@ class Apply:
             if isinstance(error, OSError) or not self._was_settled(number):
                 self._undo_intent(done, error)
                 raise (beneath.strange(error) if isinstance(error, OSError) else error) from None
-        self._step("done")
-        return self.clean(settled) if slots else replace(settled, state="over")
+        try:
+            self._step("done")
+            return self.clean(settled) if slots else replace(settled, state="over")
+        except (OSError, HansardError):  # it is done; the next start takes the slots away
+            return settled
 
     def _was_settled(self, number: int) -> bool:
         """A connection that broke while it said done may have said it; whoever cannot be asked leaves the intent."""
@@ -171,7 +174,9 @@ class Apply:
                     if same(now, item.found):
                         continue
                     halfway = now is None and (_folder(item.found) != _folder(item.wrote))
-                    if not same(now, item.wrote) and not halfway:
+                    made = now is not None and now.kind == FOLDER and now.mode == _MADE
+                    unfinished = made and (_folder(item.wrote) or _folder(item.found))
+                    if not same(now, item.wrote) and not halfway and not unfinished:
                         kept.append((item.path, "was changed since by somebody else and is kept"))
                         continue
                     self._refill(slots, b"%d" % i, item.found)
@@ -336,7 +341,7 @@ class _Turn:
 
     def _make(self, path: bytes) -> None:
         with self._root.folder(path) as (fd, name):
-            os.mkdir(name, 0o700, dir_fd=fd)
+            os.mkdir(name, _MADE, dir_fd=fd)
 
     def _chmod(self, path: bytes, mode: int) -> None:
         with self._root.folder(path) as (fd, name):

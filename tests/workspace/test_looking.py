@@ -1,0 +1,248 @@
+"""What a look at a folder finds, what it leaves out, and which folders and paths are refused."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from hansard import Ledger
+from hansard.errors import HansardError
+from hansard.workspace import By, Limits, Refused, Workspace
+from hansard.workspace.merge import merge
+from tests.workspace.trees import say, tree, turn
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def names(taken) -> list[str]:
+    return [os.fsdecode(change.path) for change in taken.changes]
+
+
+@pytest.mark.parametrize("path", ["/", "~", "~/..", "/nowhere/at/all"])
+def test_roots_that_are_too_much_are_refused(ledger: Ledger, path: str) -> None:
+    with pytest.raises(Refused):
+        Workspace(ledger, os.path.expanduser(path))
+
+
+def test_a_link_to_the_home_folder_is_refused(ledger: Ledger, tmp_path: Path) -> None:
+    os.symlink(os.path.expanduser("~"), tmp_path / "here")
+    with pytest.raises(Refused):
+        Workspace(ledger, tmp_path / "here")
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/passwd", "", ".git/config", "sub/.GIT/hooks/x", "a\0b"])
+def test_paths_that_leave_the_root_are_refused(ledger: Ledger, root: Path, path: str) -> None:
+    thread = ledger.create_thread().id
+    with Workspace(ledger, root) as files:
+        with pytest.raises(Refused):
+            files.track(By(thread_id=thread), path)
+        with pytest.raises(Refused):
+            files.restore(path, entry=None)
+
+
+def test_only_what_changed_is_read(ledger: Ledger, root: Path) -> None:
+    for i in range(20):
+        (root / f"f{i}").write_text(str(i))
+        os.utime(root / f"f{i}", ns=(1, 1))
+    with Workspace(ledger, root) as files:
+        first = files.snapshot()
+        assert (first.first, first.files, first.changes) == (True, 20, [])
+        (root / "f3").write_text("x")
+        (root / "f4").unlink()
+        (root / "f5").chmod(0o600)
+        assert names(files.snapshot()) == ["f3", "f4", "f5"]
+        again = files.snapshot()
+        assert (again.number, again.changes) == (None, [])
+
+
+def test_a_file_of_the_same_size_and_time_is_seen_to_change(ledger: Ledger, root: Path) -> None:
+    path = root / "a"
+    path.write_text("one")
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        for text in ("two", "six", "ten"):
+            path.write_text(text)
+            os.utime(path, ns=(1, 1))
+            assert names(files.snapshot()) == ["a"], text
+
+
+def test_ignored_is_what_git_ignores_and_what_nobody_wants(ledger: Ledger, root: Path) -> None:
+    (root / ".gitignore").write_text("*.log\n!keep.log\n/build/\n")
+    (root / "sub").mkdir()
+    (root / "sub/.gitignore").write_text("!again.log\nsecret\n")
+    (root / ".hansardignore").write_text("big\n")
+    for name in (
+        "x.log",
+        "keep.log",
+        "build/x",
+        "sub/again.log",
+        "sub/secret",
+        "sub/build/x",
+        "big",
+        ".git/config",
+        "node_modules/m/x.js",
+        "a.py",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x")
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        (base,) = files.snapshots()
+        seen = [os.fsdecode(one.path) for one in base.changes if one.after is not None and one.after.kind == "file"]
+    assert sorted(seen) == sorted(
+        [".gitignore", ".hansardignore", "a.py", "keep.log", "sub/.gitignore", "sub/again.log", "sub/build/x"]
+    )
+
+
+def test_rules_that_change_neither_delete_nor_make_files(ledger: Ledger, root: Path) -> None:
+    thread = ledger.create_thread().id
+    (root / ".gitignore").write_text("mine\nout/\n")
+    (root / "mine").write_text("precious")
+    (root / "out").mkdir()
+    (root / "out/x").write_text("precious too")
+    (root / "seen").write_text("s")
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        turn(ledger, thread)
+        with files.window(By(thread_id=thread)):
+            (root / ".gitignore").write_text("seen\n")
+        assert [os.fsdecode(c.path) for s in files.snapshots(thread) for c in s.changes] == [".gitignore"]
+        files.undo(thread)
+    assert (root / "mine").read_text() == "precious"
+    assert (root / "out/x").read_text() == "precious too"
+    assert (root / "seen").read_text() == "s"
+    assert (root / ".gitignore").read_text() == "mine\nout/\n"
+
+
+def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root: Path) -> None:
+    for folder in "abcd":
+        (root / folder).mkdir()
+        for i in range(5):
+            (root / folder / str(i)).write_text(f"{folder}{i}")
+    with Workspace(ledger, root, limits=Limits(files=8)) as files:
+        taken = files.snapshot()
+        assert taken.partial == ["more than 8 files"]
+    with Workspace(ledger, root) as files:
+        taken = files.snapshot()
+        assert (taken.partial, taken.changes) == ([], [])
+    with Workspace(ledger, root, limits=Limits(files=8)) as files:
+        assert files.snapshot().changes == []
+    (root / "large").write_bytes(b"x" * 5000)
+    with Workspace(ledger, root, limits=Limits(file_size=1000)) as files:
+        taken = files.snapshot()
+        assert taken.partial == ["large: 5000 bytes are not held"]
+        thread = ledger.create_thread().id
+        turn(ledger, thread)
+        with files.window(By(thread_id=thread)):
+            (root / "large").unlink()
+        done = files.undo(thread)
+        assert done.conflicts == [("large", "what was there before is not held")]
+
+
+def test_devices_fifos_and_sockets_are_carried_but_never_opened(ledger: Ledger, root: Path) -> None:
+    os.mkfifo(root / "fifo")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(root / "socket"))
+    if os.geteuid() == 0:
+        os.mknod(root / "null", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    (root / "file").write_text("x")
+    thread = ledger.create_thread().id
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        before = tree(root)
+        turn(ledger, thread)
+        with files.window(By(thread_id=thread)):
+            (root / "file").unlink()
+            os.mkfifo(root / "file")
+            os.mkfifo(root / "another")
+        done = files.undo(thread)
+        assert sorted(done.conflicts) == [
+            ("another", "is not held, so it is not replaced"),
+            ("file", "is not held, so it is not replaced"),
+        ]
+    server.close()
+    assert set(before) < set(tree(root))
+
+
+def test_the_ledger_below_the_root_is_left_out(tmp_path: Path) -> None:
+    import hansard
+
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a").write_text("x")
+    with hansard.open(str(root / "ledger.db")) as ledger, Workspace(ledger, root) as files:
+        files.snapshot()
+        assert [one.path for one in files.snapshots()[0].changes] == [b"a"]
+        assert files.snapshot().changes == []
+
+
+def test_a_tool_that_touches_what_somebody_changed_before_owns_only_its_own(ledger: Ledger, root: Path) -> None:
+    (root / "a").write_text("1\n2\n3\n4\n")
+    thread = ledger.create_thread().id
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        (root / "a").write_text("1\n2\n3\nmine\n")
+        turn(ledger, thread)
+        with files.tool(By(thread_id=thread), str(root / "a")):
+            (root / "a").write_text("THEIRS\n2\n3\nmine\n")
+        outside = [one for one in files.snapshots() if one.by.thread_id is None and one.source == "scan"]
+        assert len(outside) == 1
+        files.undo(thread)
+    assert (root / "a").read_text() == "1\n2\n3\nmine\n"
+
+
+def test_forgetting_a_thread_takes_what_it_did_to_files_along(ledger: Ledger, root: Path) -> None:
+    thread = ledger.create_thread().id
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        turn(ledger, thread)
+        with files.window(By(thread_id=thread)):
+            (root / "secret").write_text("words of the thread")
+        with files.window(By(thread_id=thread)):
+            (root / "secret").unlink()
+        assert ledger.stats().blobs == 1
+        ledger.forget(thread)
+        assert ledger.stats().blobs == 0
+        assert ledger.verify() == []
+        assert files.snapshots() == []
+        assert files.snapshot().changes == []
+
+
+def test_pruning_keeps_what_can_still_be_undone_or_redone(ledger: Ledger, root: Path) -> None:
+    thread = ledger.create_thread().id
+    asked = ledger.append(thread, say("user")).id
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        with ledger.begin_run(thread) as run:
+            answer = run.stage(say("assistant"))[0].id
+        with files.tool(By(thread_id=thread, message_id=answer), "a"):
+            (root / "a").write_text("first answer")
+        files.undo(thread, to=asked, scope="both")
+        with ledger.begin_run(thread, fork_from=asked) as run:
+            run.stage(say("assistant", "other"))
+        ledger.prune()
+        assert files.snapshots(thread) == [] or all(one.source == "undo" for one in files.snapshots(thread))
+        assert ledger.verify() == []
+        with pytest.raises(HansardError):
+            files.redo(thread)
+
+
+def test_a_merge_says_both_or_nothing() -> None:
+    base = b"".join(b"%d\n" % i for i in range(9))
+    assert merge(base, base.replace(b"1\n", b"one\n"), base.replace(b"7\n", b"")) == base.replace(
+        b"1\n", b"one\n"
+    ).replace(b"7\n", b"")
+    assert merge(base, base + b"end\n", b"start\n" + base) == b"start\n" + base + b"end\n"
+    assert merge(base, base.replace(b"3\n", b"x\n"), base.replace(b"3\n", b"y\n")) is None
+    assert merge(base, base.replace(b"3\n", b"x\n"), base.replace(b"4\n", b"y\n")) is None
+    assert merge(base, b"\0" + base, base[:-2]) is None
+    assert merge(base, base.replace(b"3\n", b"x\n"), base.replace(b"3\n", b"x\n")) == base.replace(b"3\n", b"x\n")
