@@ -148,7 +148,7 @@ class _Import:
         assert session is not None
         reading = session.open()
         digest = hashlib.sha256()
-        filing = sources.Filing("", False)
+        filing = sources.Filing("")
         number = before.number if grown and before is not None else -1
         kept = before.size if grown and before is not None else 0
         waiting: list[sources.Arrival] = []
@@ -172,7 +172,7 @@ class _Import:
                     if main:
                         self._thread = self._identity(reading, path)
                     fresh, untouched = self._begin(reading, before)
-                    filing = sources.Filing(self._thread, fresh)
+                    filing = sources.Filing(self._thread)
                 if number < 0:
                     number = self._ledger._write(
                         lambda tx: sources.start(tx, self._thread, _uri(path), self._name, main=main)

@@ -79,15 +79,15 @@ class Arrival:
 class Filing:
     """A file on its way in. It remembers only the last place, whatever the length of the file."""
 
-    def __init__(self, thread_id: str, fresh: bool) -> None:
-        self.thread_id, self.fresh = thread_id, fresh
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
         self.added = self.known = 0
         self._last_id: str | None = None
         self._last = ROOT
 
     def add(self, tx: Tx, arrivals: list[Arrival], source: int | None, now: int) -> Filing:
         """The messages and pieces of a file, in one transaction; what is known is only recognised."""
-        step = Filing(self.thread_id, self.fresh)
+        step = Filing(self.thread_id)
         step.added, step.known, step._last_id, step._last = self.added, self.known, self._last_id, self._last
         thread = find_thread(tx, self.thread_id, lock=True)
         thread = step._messages(tx, thread, [item for arrival in arrivals for item in arrival.items])
@@ -107,7 +107,7 @@ class Filing:
         for item in items:
             parent = self._parent(tx, thread, item, new)
             own = link(parent.said, item.said)[:16]
-            found = None if self.fresh else tx.one("place", thread=thread.thread, id=item.id)
+            found = tx.one("place", thread=thread.thread, id=item.id)
             key = item.id
             if found is not None and bytes(found[3]) != own:  # the same id says something else now
                 key = f"{item.id}~{item.proof.hex()[:12]}"
