@@ -191,3 +191,15 @@ def test_links_that_go_in_circles_are_not_followed(tmp_path: Path, ledger: Ledge
     shutil.copy(sorted((GOLDEN / "claude-code").iterdir())[0], tmp_path / "s.jsonl")
     sessions = in_folder(tmp_path)
     assert [session.path.name for session in sessions] == ["s.jsonl"]
+
+
+def test_messages_that_share_an_id_and_say_other_things_are_both_kept(ledger: Ledger) -> None:
+    from hansard.store.sources import Arrival, Filing
+
+    ledger.create_thread("t")
+    messages = [said("a", id="1", parent_message_id=None), said("b", id="1"), said("c", id="2"), said("d", id="2")]
+    for _ in range(2):
+        filing = ledger._write(lambda tx: Filing("t").add(tx, [Arrival(messages)], None, 0))
+    assert (filing.added, filing.known) == (0, 4)
+    assert sorted(words(ledger.export_conversation("t").messages)) == ["a", "b", "c", "d"]
+    assert ledger.verify() == []

@@ -107,13 +107,12 @@ class Filing:
         for item in items:
             parent = self._parent(tx, thread, item, new)
             own = link(parent.said, item.said)[:16]
-            found = tx.one("place", thread=thread.thread, id=item.id)
             key = item.id
-            if found is not None and bytes(found[3]) != own:  # the same id says something else now
+            place = self._known(tx, thread, key, new)
+            if place is not None and place.said != own:  # the same id says something else here: both are kept
                 key = f"{item.id}~{item.proof.hex()[:12]}"
-                found = tx.one("place", thread=thread.thread, id=key)
-            if found is not None or key in new:
-                place = new[key] if found is None else Place(*found[:4])
+                place = self._known(tx, thread, key, new)
+            if place is not None:
                 self.known += 1
             else:
                 thread, seg = self._segment(tx, thread, parent, tips)
@@ -134,6 +133,13 @@ class Filing:
         usage = add_usage(thread.usage, told)
         return thread._replace(messages=thread.messages + len(rows), usage=usage)
 
+    def _known(self, tx: Tx, thread: ThreadRow, key: str, new: dict[str, Place]) -> Place | None:
+        """Where a message stands that is in the ledger, or was in this very piece."""
+        if key in new:
+            return new[key]
+        row = tx.one("place", thread=thread.thread, id=key)
+        return None if row is None else Place(row[0], row[1], bytes(row[2]), bytes(row[3]))
+
     def _parent(self, tx: Tx, thread: ThreadRow, item: Prepared, new: dict[str, Place]) -> Place:
         """Behind what a message stands: what it names, else the message before it in the file."""
         named = item.message.parent_message_id
@@ -141,10 +147,7 @@ class Filing:
             return ROOT
         if not isinstance(named, str) or named == self._last_id:
             return self._last
-        if (key := safe(named) or "") in new:
-            return new[key]
-        row = tx.one("place", thread=thread.thread, id=key)
-        return ROOT if row is None else Place(*row[:4])
+        return self._known(tx, thread, safe(named) or "", new) or ROOT
 
     def _segment(self, tx: Tx, thread: ThreadRow, parent: Place, tips: dict[int, int | None]) -> tuple[ThreadRow, int]:
         if parent.seg not in tips:
