@@ -41,7 +41,7 @@ def child(url: str, cycle: int, out: int, ack_first: bool) -> None:
         ledger.append(thread, said(key * 20, id=key))
         if not ack_first:
             acknowledge(message=key)
-        if number % 5 == 0:
+        if number % 5 == 0 and not ack_first:
             run = ledger.begin_run(thread, id=f"run-{key}")
             run.write([PartStart(key="0", part=TextPart(text=""))])
             for word in range(10):
