@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from hansard.errors import HansardError
 
 if TYPE_CHECKING:
+    from hansard.agent.conversation_store import HansardConversationStore
+    from hansard.agent.message_store import MessageStore
     from hansard.agent.recorder import Recorder
     from hansard.agent.runtime import AI_SDK_HEADERS, Agent, RunResult
     from hansard.agent.scripted_model import ScriptedModel
@@ -29,6 +31,8 @@ _HOMES = {
     "AI_SDK_HEADERS": "runtime",
     "Agent": "runtime",
     "RunResult": "runtime",
+    "HansardConversationStore": "conversation_store",
+    "MessageStore": "message_store",
     "Recorder": "recorder",
     "ScriptedModel": "scripted_model",
 }
@@ -56,6 +60,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AI_SDK_HEADERS",
     "Agent",
+    "HansardConversationStore",
+    "MessageStore",
     "Recorder",
     "RunResult",
     "ScriptedModel",

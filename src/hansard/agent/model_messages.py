@@ -18,7 +18,9 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from hansard import formats
 from hansard.formats.contract import Target
 from hansard.formats.pydantic_messages import Reading
+from hansard.formats.pydantic_messages import _shares_request as follows_in_request
 from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
+from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.binding import opaque, said
 from hansard.model.conversation import Conversation, Message
@@ -75,6 +77,14 @@ class HistoryReader:
                 part = replace(part, binding=replace(known, prefix=prefix))
             parts.append(part)
         return replace(message, parts=parts)
+
+
+def shares_request(before: Message, message: Message) -> bool:
+    """Are two neighbours of a thread parts of the same request of Pydantic AI's?"""
+    if message.role == "assistant" or before.role == "assistant":
+        return False
+    joined = unpack(NAME, message.extra)[1].get("joined")
+    return joined if type(joined) is bool else follows_in_request(before, message)
 
 
 def model_messages(conversation: Conversation) -> list[ModelMessage]:

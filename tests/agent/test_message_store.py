@@ -1,0 +1,101 @@
+"""Four calls that keep messages: what was saved is listed, word for word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hansard
+from hansard.agent import MessageStore
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "agent-store"
+
+
+@pytest.fixture
+def store() -> Iterator[MessageStore]:
+    with hansard.open(":memory:") as ledger:
+        yield MessageStore(ledger)
+
+
+def said(id: str, text: str, **more: Any) -> dict[str, Any]:
+    content = {"format": 2, "parts": [{"type": "text", "text": text}]}
+    at = "2026-01-01T00:00:00Z"
+    return {"id": id, "threadId": "t", "role": "user", "type": "text", "content": content, "createdAt": at, **more}
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
+def test_what_was_saved_is_listed(store: MessageStore, path: Path) -> None:
+    document = json.loads(path.read_text())
+    records = document if type(document) is list else document.get("messages", [document] if "role" in document else [])
+    ids = [record.get("id") for record in records]
+    named = [record for record in records if record.get("threadId") or record.get("thread_id")]
+    if not records or named != records or None in ids or len(set(ids)) != len(ids):
+        pytest.skip("these messages do not say whose they are")
+    asyncio.run(store.saveMessages(messages=records))
+    asyncio.run(store.saveMessages(messages=records))  # again is nothing
+    threads = dict.fromkeys(record.get("threadId") or record["thread_id"] for record in records)
+    listed = [message for thread in threads for message in asyncio.run(store.listMessages(threadId=thread))]
+    assert sorted(listed, key=lambda one: ids.index(one["id"])) == records
+
+
+def test_order_and_limit(store: MessageStore) -> None:
+    messages = [said(f"m{i}", str(i)) for i in range(5)]
+    asyncio.run(store.save_messages({"messages": messages}))
+    assert asyncio.run(store.listMessages({"threadId": "t", "limit": 2})) == messages[:2]
+    assert asyncio.run(store.list_messages(thread_id="t", limit=2, order_by="desc")) == messages[:-3:-1]
+    assert asyncio.run(store.listMessages(threadId="nobody")) == []
+
+
+def test_dates_may_be_dates(store: MessageStore) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    asyncio.run(store.saveMessages(messages=[said("m", "hi", createdAt=at, resourceId="ann")]))
+    (listed,) = asyncio.run(store.listMessages(threadId="t"))
+    assert listed == said("m", "hi", createdAt=at.isoformat(), resourceId="ann")
+
+
+def test_threads_are_kept_as_they_were_saved(store: MessageStore) -> None:
+    assert asyncio.run(store.getThreadById(threadId="t")) is None
+    thread = {
+        "id": "t",
+        "title": "Tea",
+        "resourceId": "ann",
+        "metadata": {"a": 1},
+        "createdAt": "2026-01-01",
+        "mood": 3,
+    }
+    asyncio.run(store.saveThread(thread=thread))
+    found = asyncio.run(store.getThreadById(threadId="t"))
+    assert found is not None
+    assert {key: value for key, value in found.items() if key != "updatedAt"} == thread
+    asyncio.run(store.saveThread(thread={"id": "t", "title": "Coffee"}))
+    found = asyncio.run(store.get_thread_by_id({"thread_id": "t"}))
+    assert found is not None
+    assert (found["title"], "resourceId" in found, "mood" in found) == ("Coffee", False, False)
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        (3, "$.messages[0]"),
+        ({"id": "m", "role": "user", "content": {"format": 2, "parts": []}}, "$.messages[0].threadId"),
+        ({"threadId": "t", "role": "user"}, "$.messages[0].content"),
+    ],
+)
+def test_what_cannot_be_kept_is_told_its_place(store: MessageStore, message: Any, place: str) -> None:
+    with pytest.raises(hansard.HansardError) as caught:
+        asyncio.run(store.saveMessages(messages=[message]))
+    assert getattr(caught.value, "path", "") == place
+
+
+def test_other_words_under_an_id_are_refused(store: MessageStore) -> None:
+    asyncio.run(store.saveMessages(messages=[said("m", "hi")]))
+    with pytest.raises(hansard.HansardError, match="another message"):
+        asyncio.run(store.saveMessages(messages=[said("m", "ho")]))
+    with pytest.raises(hansard.HansardError, match="no argument 'thread'"):
+        asyncio.run(store.listMessages(threadId="t", thread="t"))
