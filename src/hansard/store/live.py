@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import UNSET, UnsetType
 
 from hansard.errors import HansardError
 from hansard.store.chain import clock
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from hansard.model.conversation import Run
     from hansard.store.following import Said
     from hansard.store.live_run import LiveRun
+    from hansard.store.recording import Recording
 
 T = TypeVar("T")
 
@@ -62,6 +65,26 @@ class Live:
                 return
             wait = FEW if found else min(wait * 1.5, LONG)
             await asyncio.sleep(wait if not found else 0)
+
+    def record(
+        self,
+        stream: Any,
+        *,
+        format: str,
+        thread: str,
+        agent_id: str | UnsetType = UNSET,
+        fork_from: str | UnsetType | None = UNSET,
+        durable: bool = False,
+    ) -> Recording:
+        """A provider's stream (bytes, lines or an SDK's objects, sync or async) that records itself as it is read.
+
+        The answer is committed to the thread when the stream has ended. Pieces are durable within 250 ms of passing;
+        with `durable` before they pass, which costs a write to the disk each.
+        """
+        from hansard.store.recording import Recording
+
+        ledger: Any = self
+        return Recording(ledger, stream, format, thread, agent_id=agent_id, fork_from=fork_from, durable=durable)
 
     def active_runs(self, thread_id: str) -> list[Run]:
         """The runs of a thread that go on, in the order they began."""

@@ -1,0 +1,194 @@
+"""A provider's stream that is recorded passes unchanged, and its answer is what the format reads of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import anthropic
+import httpx2 as httpx
+import openai
+import pytest
+from google.genai.types import GenerateContentResponse
+
+import hansard
+from hansard.model import Message, ReasoningPart, TextPart, ToolCallPart
+
+CHAT = [
+    {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    for choice in (
+        {"index": 0, "delta": {"role": "assistant", "content": "Hel"}, "finish_reason": None},
+        {"index": 0, "delta": {"content": "lo."}, "finish_reason": None},
+        {"index": 0, "delta": {}, "finish_reason": "stop"},
+    )
+]
+CLAUDE = [
+    {
+        "type": "message_start",
+        "message": {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 3, "output_tokens": 1},
+        },
+    },
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "sig"}},
+    {"type": "content_block_stop", "index": 0},
+    {
+        "type": "content_block_start",
+        "index": 1,
+        "content_block": {"type": "tool_use", "id": "t1", "name": "look", "input": {}},
+    },
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"x":1}'}},
+    {"type": "content_block_stop", "index": 1},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+        "usage": {"output_tokens": 9},
+    },
+    {"type": "message_stop"},
+]
+GEMINI = [
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hel"}]}}], "modelVersion": "g"},
+    {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "lo."}]}, "finishReason": "STOP"}],
+        "modelVersion": "g",
+    },
+]
+
+
+def sse(events: list[Any], named: bool = False) -> bytes:
+    lines = []
+    for event in events:
+        lines.append((f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event)}\n\n")
+    return "".join(lines).encode() + (b"" if named else b"data: [DONE]\n\n")
+
+
+@pytest.fixture
+def ledger() -> Iterator[hansard.Ledger]:
+    with hansard.open(":memory:") as opened:
+        opened.create_thread("t")
+        opened.append("t", Message(role="user", parts=[TextPart(text="hi")]))
+        yield opened
+
+
+def answering(data: bytes) -> httpx.MockTransport:
+    """A provider that gives this answer over HTTP, in small pieces."""
+
+    def pieces() -> Iterator[bytes]:
+        for start in range(0, len(data), 50):
+            yield data[start : start + 50]
+
+    class Body(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return pieces()
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for piece in pieces():
+                yield piece
+
+    return httpx.MockTransport(
+        lambda request: httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
+    )
+
+
+def test_openai_s_own_objects(ledger: hansard.Ledger) -> None:
+    http = httpx.Client(transport=answering(sse(CHAT)))
+    client = openai.OpenAI(api_key="none", base_url="http://here/v1", http_client=http)
+    ask: Any = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    plain = list(client.chat.completions.create(**ask))
+    recorded = ledger.record(client.chat.completions.create(**ask), format="openai-chat", thread="t", agent_id="gpt")
+    assert list(recorded) == plain
+    assert recorded.response.status_code == 200  # what the stream has, the recording has
+    answer = ledger.transcript("t")[-1]
+    assert (answer.role, answer.parts[0].text, answer.agent_id) == ("assistant", "Hello.", "gpt")  # type: ignore[union-attr]
+    assert recorded.messages == [answer]
+
+
+@pytest.mark.parametrize("helper", [False, True])
+def test_anthropic_s_own_objects_async(ledger: hansard.Ledger, helper: bool) -> None:
+    async def go() -> None:
+        http = httpx.AsyncClient(transport=answering(sse(CLAUDE, named=True)))
+        client = anthropic.AsyncAnthropic(api_key="none", base_url="http://here", http_client=http)
+        ask: Any = {"model": "claude", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+        if helper:
+            stream: Any = client.messages.stream(**ask)
+        else:
+            stream = await client.messages.create(**ask, stream=True)
+        async with ledger.record(stream, format="anthropic", thread="t", durable=True) as recorded:
+            seen = [event.type async for event in recorded]
+        assert [kind for kind in seen if kind.startswith(("message", "content_block"))] == [e["type"] for e in CLAUDE]
+
+    asyncio.run(go())
+    thought, call = ledger.transcript("t")[-1].parts
+    assert isinstance(thought, ReasoningPart)
+    assert isinstance(call, ToolCallPart)
+    assert (thought.text, thought.signature, call.input) == ("Hm.", "sig", {"x": 1})
+    written = hansard.write(ledger.export_conversation("t"), "anthropic").data["messages"][1]["content"]
+    assert written[0] == {"type": "thinking", "thinking": "Hm.", "signature": "sig"}  # it stands where it was made
+
+
+def test_gemini_s_own_objects(ledger: hansard.Ledger) -> None:
+    objects = [GenerateContentResponse.model_validate(event) for event in GEMINI]
+    assert list(ledger.record(iter(objects), format="gemini", thread="t")) == objects
+    assert ledger.transcript("t")[-1].parts[0].text == "Hello."  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_raw_bytes_in_any_cut(ledger: hansard.Ledger, size: int) -> None:
+    data = sse(CLAUDE, named=True)
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    assert b"".join(ledger.record(iter(pieces), format="anthropic", thread="t")) == data
+    assert len(ledger.transcript("t")[-1].parts) == 2
+
+
+def test_lines_as_http_libraries_give_them(ledger: hansard.Ledger) -> None:
+    with httpx.Client(transport=answering(sse(CHAT))).stream("GET", "http://here") as response:
+        lines = list(ledger.record(response.iter_lines(), format="openai-chat", thread="new"))
+    assert "data: [DONE]" in lines
+    assert ledger.transcript("new")[-1].parts[0].text == "Hello."  # type: ignore[union-attr]
+
+
+def test_a_stream_that_breaks_leaves_what_came(ledger: hansard.Ledger) -> None:
+    def broken() -> Iterator[Any]:
+        yield CHAT[0]
+        raise OSError("the line broke")
+
+    with pytest.raises(OSError, match="broke"):
+        list(ledger.record(broken(), format="openai-chat", thread="t"))
+    (run,) = ledger.runs("t")
+    (partial,) = ledger.run_messages("t", run.id)
+    assert (run.status, partial.state, partial.parts[0].text) == ("failed", "partial", "Hel")  # type: ignore[union-attr]
+    assert len(ledger.transcript("t")) == 1
+
+
+def test_a_stream_that_just_ends_is_cut(ledger: hansard.Ledger) -> None:
+    list(ledger.record(iter(CHAT[:2]), format="openai-chat", thread="t"))
+    (run,) = ledger.runs("t")
+    assert (run.status, ledger.run_messages("t", run.id)[0].state) == ("failed", "partial")
+
+
+def test_a_reader_that_leaves(ledger: hansard.Ledger) -> None:
+    pieces = iter(ledger.record(iter(CHAT), format="openai-chat", thread="t"))
+    next(pieces)
+    pieces.close()  # type: ignore[attr-defined]
+    (run,) = ledger.runs("t")
+    assert run.status == "aborted"
+    assert ledger.run_messages("t", run.id)[0].parts[0].text == "Hel"  # type: ignore[union-attr]
+
+
+def test_a_stream_is_recorded_once(ledger: hansard.Ledger) -> None:
+    recorded = ledger.record(CHAT, format="openai-chat", thread="t")
+    list(recorded)
+    with pytest.raises(hansard.HansardError, match="once"):
+        list(recorded)
+    with pytest.raises(hansard.HansardError, match="no stream 'gpt'"):
+        ledger.record([], format="gpt", thread="t")
