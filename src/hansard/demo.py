@@ -6,6 +6,7 @@ No key, no network: it runs on the samples that ship with the package, and leave
 from __future__ import annotations
 
 import hashlib
+import signal
 import sys
 import tempfile
 from importlib.resources import files
@@ -46,6 +47,7 @@ def main() -> None:
     console.print("(a dot: nothing); lost ids, times, settings and spelling are reported too, but not counted here.\n")
     _matrix(console, conversations)
     _one_trip(console, folder, conversations["anthropic_thinking.json"])
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))  # leave nothing behind then either
     with tempfile.TemporaryDirectory(prefix="hansard-demo-") as place:
         url = str(Path(place) / "ledger.db")
         _ledger(console, url, conversations)
@@ -78,7 +80,7 @@ def _serve(console: Console, url: str, folder: Path) -> None:
         console.print(f"\nnot served: {error}; pip install 'hansard[agent,server]'")
         return
     here = "http://127.0.0.1:8484"
-    body = '{"id":"demo","messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":"Hello?"}]}]}'
+    body = '{"id":"hello","messages":[{"id":"u1","role":"user","parts":[{"type":"text","text":"Hello?"}]}]}'
     console.print("\n[bold]Try it[/], in another terminal (if the port below is another one, use that):")
     console.print(f"  .venv/bin/hansard convert {folder / 'anthropic_thinking.json'} --to gemini --pretty")
     console.print(f"  curl -N {here}/api/chat -H 'content-type: application/json' -d '{body}'", markup=False)
