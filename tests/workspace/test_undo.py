@@ -212,7 +212,7 @@ def test_nothing_to_undo_is_said(ledger: Ledger, files: Workspace) -> None:
     with pytest.raises(HansardError, match="nothing to undo"):
         files.undo(thread)
     turn(ledger, thread)
-    with pytest.raises(HansardError, match="only 1 turns"):
+    with pytest.raises(HansardError, match="fewer than 2 turns: 1"):
         files.undo(thread, 2)
     with pytest.raises(HansardError, match="nothing to redo"):
         files.redo(thread)

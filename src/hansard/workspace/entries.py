@@ -15,7 +15,7 @@ from msgspec import Struct
 from hansard.errors import HansardError
 from hansard.store import bodies
 
-FILE, LINK, FOLDER, OTHER, LARGE = "file", "link", "dir", "other", "large"
+FILE, LINK, FOLDER, OTHER, LARGE, UNTOLD = "file", "link", "dir", "other", "large", "untold"
 HELD = (FILE, LINK)  # the ledger has their content
 
 
@@ -53,13 +53,15 @@ def file_entry(data: bytes, mode: int | None) -> Entry:
 
 
 def same(one: Entry | None, two: Entry | None) -> bool:
-    """Whether two entries are the same thing; a mode nobody knows is like every other.
+    """Whether two entries are the same thing: a mode nobody knows is like every other, what nobody told like nothing.
 
     >>> same(Entry(FILE, 0o644, b"x"), Entry(FILE, None, b"x")), same(None, Entry(FILE))
     (True, False)
     """
     if one is None or two is None:
         return one is two
+    if UNTOLD in (one.kind, two.kind):
+        return False
     if (one.kind, one.hash) != (two.kind, two.hash):
         return False
     return one.mode is None or two.mode is None or one.mode == two.mode

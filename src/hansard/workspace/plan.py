@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from hansard.workspace.beneath import Root
-from hansard.workspace.entries import FILE, FOLDER, OTHER, Entry, Refused, checked, file_entry, parents, same
+from hansard.workspace.entries import FILE, FOLDER, OTHER, UNTOLD, Entry, Refused, checked, file_entry, parents, same
 from hansard.workspace.merge import merge
 
 Content = Callable[[bytes], bytes | None]  # what is held under a hash
@@ -100,7 +100,7 @@ def _one(
         if not same(now, seen):
             together = _merged(now, seen, wanted, content, contents)
             if together is None:
-                return keep(_why(now, seen))
+                return keep(_why(now, seen, wanted))
             merged, now = True, together
             continue
         if wanted is not None and wanted.kind not in (FILE, "link", FOLDER):
@@ -145,13 +145,17 @@ def _merged(
     return entry
 
 
-def _why(now: Entry | None, seen: Entry | None) -> str:
+def _why(now: Entry | None, seen: Entry | None, wanted: Entry | None) -> str:
     if now is None:
         return "was deleted since"
     if now.kind == OTHER:
         return "is a device, FIFO or socket now"
     if seen is None:
         return "was made anew since"
+    if UNTOLD in (seen.kind, wanted.kind if wanted is not None else ""):
+        return "nobody told what was there"
+    if wanted is None:
+        return "was changed since, so it is not deleted"
     return "was changed since, and the changes do not merge" if now.kind == FILE else f"became a {now.kind} since"
 
 

@@ -134,7 +134,7 @@ def _turns_back(nodes: dict[str, TreeNode], head: str | None, turns: int) -> str
                 return at
     if left == turns:
         raise HansardError("there is nothing to undo: nobody asked for anything yet on this path")
-    raise HansardError(f"there are only {turns - left} turns on this path, not {turns}; --to names a message")
+    raise HansardError(f"this path has fewer than {turns} turns: {turns - left}; --to names a message")
 
 
 def _up(nodes: dict[str, TreeNode], at: str | None) -> list[str | None]:
