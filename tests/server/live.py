@@ -24,10 +24,10 @@ class LiveServer:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.url, self.db = f"http://127.0.0.1:{self.port}", db
+        self.url, self.db, self.log = f"http://127.0.0.1:{self.port}", db, db.with_suffix(".said")
         self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db), "--port", str(self.port)]
         self._command += ["--agent", agent]
-        self._environment = {**os.environ, "SCRIPTED_DELAY": str(delay)}
+        self._environment = {**os.environ, "SCRIPTED_DELAY": str(delay), "SCRIPTED_LOG": str(self.log)}
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:

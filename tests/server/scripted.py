@@ -12,6 +12,8 @@ fail         some words, then the model fails
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +55,15 @@ async def work(context: RunContext[Any]) -> str:
     return "worked"
 
 
+def counted(count: int, tag: str) -> Iterator[str]:
+    """Words with their number; with a tag, each is logged with the time it is said."""
+    log = os.open(os.environ["SCRIPTED_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT) if tag else None
+    for i in range(count):
+        if log is not None:
+            os.write(log, f"{tag} {i} {time.time() + DELAY}\n".encode())
+        yield f"w{i} "
+
+
 def words(messages: list[ModelMessage]) -> Any:
     """What the model says next."""
     said = [part for message in messages for part in message.parts]
@@ -61,12 +72,15 @@ def words(messages: list[ModelMessage]) -> Any:
     if isinstance(said[prompts[-1]].content, (list, tuple)):
         text = " ".join(part for part in said[prompts[-1]].content if isinstance(part, str))
     returned = [part for part in said[prompts[-1] :] if isinstance(part, ToolReturnPart)]
+    if returned and text.endswith("slowly"):
+        return [{"text": "", "pieces": counted(150, "")}]
     if returned:
         return f"The tool said {returned[-1].content}."
     turn = sum(isinstance(message, ModelResponse) for message in messages)
     command, _, rest = text.partition(" ")
     if command == "slow":
-        return [{"text": "".join(f"w{i} " for i in range(int(rest))), "pieces": [f"w{i} " for i in range(int(rest))]}]
+        count, _, tag = rest.partition(" ")
+        return [{"text": "", "pieces": counted(int(count), tag)}]
     calls = {
         "weather": {"tool": "weather", "input": {"city": "Ghent"}, "id": f"call-{turn}"},
         "ask": {"tool": "ask_user", "input": {"question": "Why?"}, "id": f"call-{turn}"},

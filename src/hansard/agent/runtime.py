@@ -21,15 +21,17 @@ from hansard.agent.live_streams import LiveStream
 from hansard.agent.model_messages import model_messages
 from hansard.agent.prompts import user_message
 from hansard.agent.recorded_run import open_thread
+from hansard.agent.retelling import answer_so_far, retold
 from hansard.agent.run_recorder import RunRecorder
 from hansard.errors import HansardError, NotFound
+from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run
 from hansard.model.views import to_model_messages
 from hansard.store.ids import new_id
 from hansard.store.ledger import Ledger
 from hansard.streams import emitter
-from hansard.streams.deltas import Delta, End, Other
+from hansard.streams.deltas import Delta, End, MessageStart, Other
 from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
 
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
@@ -191,6 +193,8 @@ class Agent:
             deps=deps,
         )
         shown = emitter("ai-sdk-ui", target=target or self.target, message_id=asked.shown_id)
+        if asked.results is not None:
+            shown.go_on([*asked.results.calls, *asked.results.approvals])
         async for delta in stream.deltas():
             if data := shown.emit(delta):
                 yield data
@@ -204,7 +208,18 @@ class Agent:
     async def _replay(self, run: Run, target: str) -> AsyncIterator[bytes]:
         told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
         shown = emitter("ai-sdk-ui", target=target, message_id=told)
+        before: list[Message] = []
+        if told is not None and isinstance(run.thread_id, str):  # an answer that goes on: clients begin it anew
+            path = await self.ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
+            before = answer_so_far(path, told)
+            for delta in retold(before):
+                if data := shown.emit(delta):
+                    yield data
+            waiting = [call.tool_call_id for _, call in pending_calls(Conversation(messages=before))]
+            shown.go_on(call_id for call_id in waiting if isinstance(call_id, str))
         async for said in self.ledger.follow_async(run):
+            if before and isinstance(said.delta, MessageStart):
+                continue
             if data := shown.emit(said.delta):
                 yield data
         yield shown.finish()

@@ -150,6 +150,8 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, loose: l
         out["approval"] = _denial(call, answer, call_id)
     elif call.approval is not UNSET and (marks.get("approval") or _approval_fits(call.approval, state)):
         out["approval"] = call.approval
+    elif state in ("output-available", "output-error") and _approval_fits(call.approval, "approval-requested"):
+        out["approval"] = {**call.approval, "approved": True}  # it was asked for, and the call did run
     out.update(rest)
     loose.append(out)
     return out

@@ -21,6 +21,7 @@ finish was told, and an error was no part of the message.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET
@@ -64,6 +65,11 @@ class AiSdkUiEmitter(EventEmitter):
         self._calls: dict[str, ToolCallPart] = {}
         self._nameless: list[tuple[str, ToolCallPart]] = []
         self._refused: dict[str, dict[str, Any]] = {}  # inputs that the stream itself said were refused
+        self._told: set[str] = set()  # calls of this answer that a client has and that are told again
+
+    def go_on(self, call_ids: Iterable[str]) -> None:
+        """These calls were told when the answer began: only what becomes of them is new, and is said before a step."""
+        self._told.update(call_ids)
 
     # -- the frame -------------------------------------------------------------------------------------------------
 
@@ -171,7 +177,8 @@ class AiSdkUiEmitter(EventEmitter):
     def open(self, slot: Slot) -> None:
         part = slot.part
         if type(part) is ToolCallPart:
-            self._open_call(slot, part)
+            if part.tool_call_id not in self._told:
+                self._open_call(slot, part)
         elif type(part) in GROWING and (type(part) is not ReasoningPart or part.text):
             self._open_words(slot)
 
@@ -199,7 +206,7 @@ class AiSdkUiEmitter(EventEmitter):
             self._result(part)
         elif kind is DataPart and part.id is not UNSET:
             self.part(part)
-        elif kind is ToolCallPart and type(before) is ToolCallPart:
+        elif kind is ToolCallPart and type(before) is ToolCallPart and slot.id not in self._told:
             self._calls[slot.id] = part
             fields = self._input(part, slot.id)
             if part.input is not before.input and part.input != before.input:
@@ -279,6 +286,8 @@ class AiSdkUiEmitter(EventEmitter):
         if not slot.head and type(call.tool_call_id) is str:
             slot.id = call.tool_call_id
         self._calls[slot.id] = call
+        if slot.id in self._told:
+            return
         if call.tool_call_id is UNSET:
             self._nameless.append((slot.id, call))
         if slot.id in self._refused:
@@ -327,15 +336,18 @@ class AiSdkUiEmitter(EventEmitter):
         fields.update(toolCallId=call_id, providerMetadata=native.get("resultProviderMetadata", UNSET))
         if native["type"] == "dynamic-tool":
             fields["dynamic"] = True
-        state = native["state"]
+        state, told = native["state"], call_id in self._told
+        say = self.chunk if told and not self._step else self.inside
         if state == "output-denied":
-            if type(call.approval) is not dict:  # type: ignore[union-attr]
+            if type(call.approval) is not dict and not told:  # type: ignore[union-attr]
                 self._approval(call_id, native["approval"])
-            self.inside("tool-output-denied", toolCallId=call_id)
+            say("tool-output-denied", toolCallId=call_id)
         elif state == "output-error":
-            self.inside("tool-output-error", errorText=native["errorText"], **fields)
+            say("tool-output-error", errorText=native["errorText"], **fields)
         elif "output" in native:
-            self.inside("tool-output-available", output=native["output"], **fields)
+            say("tool-output-available", output=native["output"], **fields)
+        if "preliminary" not in native:
+            self._told.discard(call_id)  # the same id again is another call
 
     def _answered(self, part: Any) -> tuple[str, ToolCallPart | None]:
         """The call that a result answers; one of an earlier part of the message the client knows by its id."""

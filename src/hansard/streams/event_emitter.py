@@ -12,6 +12,7 @@ there, behind everything that was received: clients stop reading at an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -140,6 +141,9 @@ class EventEmitter:
         return self._given()
 
     # -- what a subclass gives -------------------------------------------------------------------------------------
+
+    def go_on(self, call_ids: Iterable[str]) -> None:
+        """The answer began in an earlier stream, and its client has these calls."""
 
     def begin(self) -> None:
         """The stream begins; `self.start` is what is known of the answer."""

@@ -1,0 +1,104 @@
+"""kill -9 of the server at a random moment while twenty answers stream.
+
+After the restart every run shows what it had said up to a quarter of a second before, clients resume it whole and
+once, and nothing of it is in a transcript.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import hansard
+from tests.server.live import LiveServer
+
+STREAMS, GAP, LATEST = 20, 0.05, 0.25
+
+
+class Listener:
+    """One client of one chat: the chunks it got."""
+
+    def __init__(self, thread_id: str) -> None:
+        self.id = thread_id
+        self.chunks: list[dict[str, Any]] = []
+
+    async def ask(self, client: httpx.AsyncClient) -> None:
+        message = {"id": f"u-{self.id}", "role": "user", "parts": [{"type": "text", "text": f"slow 2000 {self.id}"}]}
+        body = {"id": self.id, "messages": [message], "trigger": "submit-message"}
+        await self._listen(client.stream("POST", "/api/chat", json=body))
+
+    async def resume(self, client: httpx.AsyncClient) -> None:
+        await self._listen(client.stream("GET", f"/api/chat/{self.id}/stream"))
+
+    async def _listen(self, stream: Any) -> None:
+        try:
+            async with stream as response:
+                assert response.status_code == 200, await response.aread()
+                async for line in response.aiter_lines():
+                    if line.startswith("data: {"):
+                        self.chunks.append(json.loads(line[6:]))
+        except httpx.TransportError:
+            pass  # the server was killed
+
+    @property
+    def words(self) -> list[str]:
+        return [chunk["delta"] for chunk in self.chunks if chunk["type"] == "text-delta"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_server_loses_nothing_that_a_client_saw(tmp_path: Path, seed: int) -> None:
+    asyncio.run(_scenario(tmp_path / "ledger.db", random.Random(seed)))
+
+
+async def _scenario(db: Path, dice: random.Random) -> None:
+    listeners = [Listener(f"chat-{i}") for i in range(STREAMS)]
+    limits = httpx.Limits(max_connections=None)
+    with LiveServer(db, delay=GAP) as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
+            tasks = [asyncio.create_task(listener.ask(client)) for listener in listeners]
+            while min(len(listener.words) for listener in listeners) < 5:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(dice.uniform(0, 1.5))
+            killed = time.time()
+            server.kill()
+            await asyncio.gather(*tasks)
+        server.start()
+        again = [Listener(listener.id) for listener in listeners]
+        async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
+            await asyncio.gather(*(listener.resume(client) for listener in again))
+            for before, after in zip(listeners, again, strict=True):
+                _assert_resumed(before, after)
+            for listener in listeners:
+                transcript = (await client.get(f"/api/threads/{listener.id}/messages")).json()["items"]
+                assert [message["role"] for message in transcript] == ["user"]
+                (run,) = (await client.get(f"/api/threads/{listener.id}/runs")).json()
+                assert run["status"] == "interrupted"
+                said = (await client.get(f"/api/threads/{listener.id}/runs/{run['id']}")).json()["messages"]
+                assert [message["state"] for message in said] == ["interrupted"]
+                assert (await client.get(f"/api/chat/{listener.id}/stream")).status_code == 204
+    lines = [line.split() for line in server.log.read_text().splitlines()]
+    spoken = [(name, float(when)) for name, _, when in lines]
+    with hansard.open(str(db)) as ledger:
+        assert ledger.verify() == []
+        for listener, resumed in zip(listeners, again, strict=True):
+            (run,) = ledger.runs(listener.id)
+            (partial,) = ledger.run_messages(listener.id, run.id)
+            kept = partial.parts[0].text.split()
+            assert kept == [f"w{i}" for i in range(len(kept))]
+            assert kept == "".join(resumed.words).split()
+            assert len(kept) >= sum(when <= killed - LATEST for name, when in spoken if name == listener.id)
+
+
+def _assert_resumed(before: Listener, after: Listener) -> None:
+    """The whole stream from its start, what was seen before first, nothing twice and nothing left out."""
+    seen = [chunk for chunk in before.chunks if chunk["type"] != "finish"]
+    assert after.chunks[: len(seen)] == seen
+    assert after.chunks[0]["type"] == "start"
+    assert after.words == [f"w{i} " for i in range(len(after.words))]
