@@ -61,7 +61,7 @@ def command(
         config = uvicorn.Config(
             app, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE, server_header=False
         )
-        click.echo(f"hansard serves {_shown(listening)} (Ctrl-C ends it)")
+        click.echo(f"hansard serves {_shown(listening)} (open it in a browser; Ctrl-C ends it)")
         sys.stdout.flush()
         try:
             uvicorn.Server(config).run(sockets=[listening])

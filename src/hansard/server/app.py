@@ -17,7 +17,7 @@ from litestar.types import Send
 
 from hansard._version import __version__
 from hansard.errors import HansardError
-from hansard.server import chat, documents, threads
+from hansard.server import chat, documents, pages, threads
 from hansard.server.answers import HANDLERS, JSON, encoded
 from hansard.server.documented import components
 from hansard.server.door import HEADERS, Door
@@ -43,7 +43,9 @@ class App(Litestar):
             await super().__call__(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        if (refusal := self.door.refusal(scope["method"], headers)) is not None:
+        if (
+            refusal := self.door.refusal(scope["method"], headers, open_to_all=pages.is_page(scope["path"]))
+        ) is not None:
             status, fault = refusal
             await _turn_away(send, status, encoded(fault))
             return
@@ -86,7 +88,7 @@ def create_app(
     """
     others = list(origins)
     app = App(
-        route_handlers=[*chat.ROUTES, *threads.ROUTES, *documents.ROUTES],
+        route_handlers=[*chat.ROUTES, *threads.ROUTES, *documents.ROUTES, *pages.ROUTES],
         state=State({"served": Served(ledger, list(agents))}),
         exception_handlers=HANDLERS,
         lifespan=[_watched(ledger)],

@@ -48,8 +48,10 @@ class Door:
         self._hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self._origins = set(origins)
 
-    def refusal(self, method: str, headers: dict[bytes, bytes]) -> tuple[int, Fault] | None:
-        """The status and the reason to turn a request away, or None."""
+    def refusal(
+        self, method: str, headers: dict[bytes, bytes], *, open_to_all: bool = False
+    ) -> tuple[int, Fault] | None:
+        """The status and the reason to turn a request away, or None; what is open to all needs no token."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if not self._known(host):
             way_out = "use localhost, or start with --allow-host NAME"
@@ -62,7 +64,7 @@ class Door:
                 kind = headers.get(b"content-type", b"").decode("latin-1")
                 way_out = "send JSON with content-type: application/json"
                 return 415, Fault(error=f"a body of type {kind!r}", way_out=way_out)
-        if self._token is not None and method != "OPTIONS":
+        if self._token is not None and method != "OPTIONS" and not open_to_all:
             scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
             if scheme.lower() != b"bearer" or not hmac.compare_digest(_digest(given.strip()), self._token):
                 way_out = "send the header `Authorization: Bearer TOKEN`"

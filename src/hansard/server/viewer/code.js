@@ -1,0 +1,112 @@
+// Code, coloured by a reading that knows comments, words in quotes, numbers and the keywords many languages share; and
+// what an edit changed, line by line.
+
+import { button, el, long, plain } from "/viewer/elements.js";
+
+const KEYWORDS = new Set(
+  ("abstract and as assert async await break case catch class const continue def default defer del do elif else end enum " +
+    "except export extends false False final finally fn for foreach from func function go if impl implements import in " +
+    "interface is lambda let loop match mod module mut namespace new nil None not null or package pass private protected " +
+    "pub public raise return select self static struct super switch then this throw trait true True try type typeof union " +
+    "unless until use using var void where while with yield SELECT FROM WHERE INSERT UPDATE DELETE CREATE TABLE INTO " +
+    "VALUES JOIN ON GROUP ORDER BY LIMIT AND OR NOT NULL echo fi done esac").split(" "),
+);
+const HASHES = /^(py|python|sh|bash|shell|zsh|rb|ruby|yaml|yml|toml|make|makefile|perl|r|elixir|dockerfile|)$/i;
+const TOKEN = /(\/\/[^\n]*|\/\*[^]{0,20000}?\*\/)|(#[^\n]*)|("(?:\\.|[^"\\\n]){0,5000}"|'(?:\\.|[^'\\\n]){0,5000}'|`(?:\\.|[^`\\]){0,5000}`)|\b(\d[\w.]*)\b|([A-Za-z_$][\w$]*)/g;
+
+export function tinted(text, language = "") {
+  const made = [];
+  let at = 0;
+  const push = (kind, found) => {
+    if (found.index > at) made.push(text.slice(at, found.index));
+    made.push(el("span", { class: kind }, found[0]));
+    at = found.index + found[0].length;
+  };
+  for (const found of text.matchAll(TOKEN)) {
+    if (found[1]) push("c-note", found);
+    else if (found[2] && HASHES.test(language)) push("c-note", found);
+    else if (found[3]) push("c-text", found);
+    else if (found[4]) push("c-number", found);
+    else if (found[5] && KEYWORDS.has(found[5])) push("c-word", found);
+  }
+  if (at < text.length) made.push(text.slice(at));
+  return made;
+}
+
+export function code(text, language = "") {
+  if (language === "diff" || language === "patch") return patch(text);
+  const copy = button("Copy", () => navigator.clipboard?.writeText(text), { class: "copy", "aria-label": "Copy the code" });
+  return el(
+    "figure",
+    { class: "code" },
+    el("figcaption", null, el("span", null, language || "text"), copy),
+    long(text, (some) => el("pre", { tabindex: 0 }, el("code", null, tinted(some, language)))),
+  );
+}
+
+export function data(value) {
+  return long(plain(value), (some) => el("pre", { class: "data", tabindex: 0 }, typeof value === "string" ? some : tinted(some, "json")));
+}
+
+export function looksLikePatch(text) {
+  return /^(diff --git |--- \S|\*\*\* Begin Patch|@@ .*@@)/m.test(text.slice(0, 2000)) && /^[+-]/m.test(text);
+}
+
+export function patch(text) {
+  const kind = (line) => {
+    if (/^(diff |index |--- |\+\+\+ |\*\*\* )/.test(line)) return "d-file";
+    if (line.startsWith("@@")) return "d-place";
+    if (line.startsWith("+")) return "d-in";
+    return line.startsWith("-") ? "d-out" : null;
+  };
+  return long(text, (some) =>
+    el("pre", { class: "diff", tabindex: 0 }, some.split("\n").map((line) => el("span", { class: `d ${kind(line) ?? ""}` }, line, "\n"))),
+  );
+}
+
+const CELLS = 400000;
+
+// What must go out of `before` and come into `after`: the longest common lines stay.
+export function changes(before, after) {
+  const old = before.split("\n");
+  const now = after.split("\n");
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start++;
+  let tail = 0;
+  while (tail < old.length - start && tail < now.length - start && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail++;
+  const a = old.slice(start, old.length - tail);
+  const b = now.slice(start, now.length - tail);
+  const same = (lines) => lines.map((line) => [" ", line]);
+  return [...same(old.slice(0, start)), ...middle(a, b), ...same(old.slice(old.length - tail))];
+}
+
+function middle(a, b) {
+  if (a.length * b.length > CELLS) return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
+  const width = b.length + 1;
+  const best = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      const here = i * width + j;
+      best[here] = a[i] === b[j] ? best[here + width + 1] + 1 : Math.max(best[here + width], best[here + 1]);
+    }
+  }
+  const made = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) made.push([" ", (i++, b[j++])]);
+    else if (j >= b.length || (i < a.length && best[(i + 1) * width + j] >= best[i * width + j + 1])) made.push(["-", a[i++]]);
+    else made.push(["+", b[j++]]);
+  }
+  return made;
+}
+
+export function diff(before, after) {
+  const lines = changes(plain(before).slice(0, 200000), plain(after).slice(0, 200000));
+  const most = 600;
+  const kinds = { "+": "d-in", "-": "d-out", " ": "" };
+  const row = ([mark, line]) => el("span", { class: `d ${kinds[mark]}` }, mark, line, "\n");
+  const made = el("pre", { class: "diff", tabindex: 0, "aria-label": "changes" }, lines.slice(0, most).map(row));
+  if (lines.length > most) made.append(el("span", { class: "d d-place" }, `… ${lines.length - most} more lines`));
+  return made;
+}

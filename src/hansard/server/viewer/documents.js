@@ -1,0 +1,117 @@
+// Threads out and in: what an export would lose is shown before it is saved; files are dropped onto the page.
+
+import { button, el, shown, tell } from "/viewer/elements.js";
+import { get, getText, post, thread } from "/viewer/api.js";
+import { download } from "/viewer/parts.js";
+
+const SHOWN = 300;
+
+export async function exportDialog(dialog, threadId) {
+  const formats = await get("/api/formats");
+  const report = el("div", { class: "report", role: "status", "aria-live": "polite" });
+  const choice = el("select", { id: "export-format", change: () => (profiles(), look()) }, formats.map((one) => el("option", { value: one.name }, `${one.name} — ${one.title}`)));
+  const profile = el("select", { id: "export-profile", "aria-label": "Profile", change: () => look() });
+  const keep = button("Save", () => written && store(threadId, written), { class: "primary", disabled: true });
+  let written = null;
+  let turn = 0;
+
+  function profiles() {
+    const own = formats.find((one) => one.name === choice.value)?.profiles ?? [];
+    profile.replaceChildren(el("option", { value: "" }, "usual profile"), ...own.map((name) => el("option", { value: name }, name)));
+    profile.hidden = !own.length;
+  }
+
+  async function look() {
+    const mine = ++turn;
+    keep.disabled = true;
+    report.replaceChildren(el("p", { class: "dim" }, "Writing…"));
+    try {
+      const text = await getText(thread(threadId, "/export"), { format: choice.value, target: profile.value || undefined });
+      if (mine !== turn) return;
+      const found = JSON.parse(text);
+      written = { ...found, exact: exactDocument(text) };
+      keep.disabled = false;
+      report.replaceChildren(...losses(found.losses));
+    } catch (error) {
+      if (mine === turn) report.replaceChildren(el("p", { class: "wrong" }, error.message));
+    }
+  }
+
+  dialog.replaceChildren(
+    el("h2", { id: "export-title" }, "Export"),
+    el("div", { class: "choices" }, el("label", { for: "export-format" }, "Format"), choice, profile),
+    report,
+    el("footer", null, button("Close", () => dialog.close()), keep),
+  );
+  profiles();
+  dialog.showModal();
+  await look();
+}
+
+// The document as the server wrote it: a number that was read and written here might be another one. The key stands
+// behind the losses, whose own keys are others, and inside a string its quotes would be escaped.
+function exactDocument(text) {
+  const found = /"document"\s*:\s*/.exec(text);
+  return found ? text.slice(found.index + found[0].length, text.lastIndexOf("}")) : null;
+}
+
+function losses(list) {
+  if (!list.length) return [el("p", { class: "fine" }, "✓ Nothing is lost: reading it back gives the same conversation.")];
+  const kinds = new Map();
+  for (const loss of list) kinds.set(loss.kind ?? "content", (kinds.get(loss.kind ?? "content") ?? 0) + 1);
+  const counts = [...kinds].map(([kind, count]) => el("span", { class: "badge" }, `${count.toLocaleString()} ${kind}`));
+  const rows = list.slice(0, SHOWN).map((loss) => el("li", null, el("code", null, loss.path), el("span", null, loss.what), el("span", { class: "dim" }, loss.why)));
+  const rest = list.length > SHOWN ? el("p", { class: "dim" }, `… and ${(list.length - SHOWN).toLocaleString()} more`) : null;
+  return [el("p", null, el("strong", null, `${list.length.toLocaleString()} ${list.length === 1 ? "thing" : "things"} this format cannot carry `), counts), el("ul", { class: "losses", tabindex: 0, "aria-label": "Losses" }, rows), rest].filter(Boolean);
+}
+
+function store(threadId, written) {
+  const name = `${threadId.slice(0, 60)}.${written.format}`;
+  if (written.text !== undefined) download(`${name}${written.format === "markdown" ? ".md" : ".jsonl"}`, new Blob([written.text]));
+  else if (written.base64 !== undefined) download(name, new Blob([Uint8Array.from(atob(written.base64), (one) => one.charCodeAt(0))]));
+  else download(`${name}.json`, new Blob([written.exact]));
+}
+
+export async function importFiles(files, done) {
+  let last = null;
+  for (const file of files) {
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const made = await post("/api/import", wire(bytes));
+      const added = made.reduce((sum, one) => sum + one.added, 0);
+      tell(`${shown(file.name)}: ${made.length} ${made.length === 1 ? "thread" : "threads"}, ${added.toLocaleString()} new messages`);
+      last = made[0]?.threadId ?? last;
+    } catch (error) {
+      tell(`${shown(file.name)}: ${error.message}`, true);
+    }
+  }
+  if (last !== null) done(last);
+}
+
+function wire(bytes) {
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    let words = "";
+    for (let at = 0; at < bytes.length; at += 8192) words += String.fromCharCode(...bytes.subarray(at, at + 8192));
+    return { base64: btoa(words) };
+  }
+}
+
+export function dropZone(cover, done) {
+  let inside = 0;
+  const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  const leave = () => {
+    inside = 0;
+    cover.hidden = true;
+  };
+  addEventListener("dragenter", (event) => files(event) && (inside++, (cover.hidden = false)));
+  addEventListener("dragleave", (event) => files(event) && --inside <= 0 && leave());
+  addEventListener("dragover", (event) => files(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    if (!files(event)) return;
+    event.preventDefault();
+    leave();
+    importFiles([...event.dataTransfer.files], done);
+  });
+}

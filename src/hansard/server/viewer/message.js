@@ -1,0 +1,107 @@
+// One message: who said it, with what, when and at what price; its parts; what can be done from here.
+
+import { button, el, plain, shown } from "/viewer/elements.js";
+import { part, todos } from "/viewer/parts.js";
+
+const NAMES = { user: "You", assistant: "Assistant", tool: "Tool", system: "System", developer: "Developer", event: "Event" };
+const COLOURS = 6;
+
+// Which result answers which call: the latest call before it with its id, or the first of its name that is open.
+export function answered(messages) {
+  const answers = new Map();
+  const home = new Map();
+  const byId = new Map();
+  const nameless = [];
+  const taken = new Set();
+  for (const message of messages) {
+    for (const one of message.parts ?? []) {
+      if (one?.type === "tool-call") {
+        home.set(one, message);
+        if (typeof one.toolCallId === "string") byId.set(one.toolCallId, [...(byId.get(one.toolCallId) ?? []), one]);
+        else nameless.push(one);
+      } else if (one?.type === "tool-result") {
+        const open = byId.get(one.toolCallId);
+        const at = nameless.findIndex((call) => call.toolName === one.toolName);
+        const call = open?.length ? (one.preliminary ? open.at(-1) : open.pop()) : one.toolCallId === undefined && at >= 0 ? nameless.splice(at, 1)[0] : null;
+        if (!call) continue;
+        answers.set(call, one);
+        taken.add(one);
+      }
+    }
+  }
+  return { answers, home, taken };
+}
+
+export function agentClass(agents, id) {
+  const at = Object.keys(agents ?? {}).indexOf(id);
+  return id === undefined ? "" : `agent agent-${(at < 0 ? [...id].reduce((sum, one) => sum + one.codePointAt(0), 0) : at) % COLOURS}`;
+}
+
+export function when(text) {
+  const time = new Date(text);
+  if (typeof text !== "string" || Number.isNaN(time.getTime())) return text ?? "";
+  const today = new Date().toDateString() === time.toDateString();
+  return time.toLocaleString(undefined, today ? { hour: "2-digit", minute: "2-digit" } : { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+}
+
+export function tokens(usage) {
+  if (!usage || typeof usage !== "object") return "";
+  const number = (count) => (count >= 10000 ? `${Math.round(count / 1000).toLocaleString()}k` : Number(count).toLocaleString());
+  const told = [];
+  if (usage.inputTokens) told.push(`${number(usage.inputTokens)} in`);
+  if (usage.outputTokens) told.push(`${number(usage.outputTokens)} out`);
+  if (usage.cacheReadTokens) told.push(`${number(usage.cacheReadTokens)} cached`);
+  return told.join(" · ");
+}
+
+export function message(one, context, before) {
+  const { agents, taken } = context;
+  const parts = (one.parts ?? []).filter((each) => !taken?.has(each));
+  if (one.role === "event") return event(one, parts, context);
+  const same = before && before.role === one.role && before.agentId === one.agentId && one.role === "assistant" && !context.siblings?.(one.id);
+  const kind = Object.hasOwn(NAMES, one.role) ? one.role : "event";
+  const name = agents?.[one.agentId]?.name ?? one.agentId ?? NAMES[one.role] ?? one.role;
+  const made = el(
+    "article",
+    { class: `message role-${kind} ${same ? "continued" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
+    el("header", null, el("span", { class: `who ${agentClass(agents, one.agentId)}` }, name), badges(one), context.siblings?.(one.id), facts(one), context.actions?.(one)),
+  );
+  const body = el("div", { class: "body" }, parts.map((each) => part(each, context)), one.todos?.length ? todos(one.todos) : null);
+  const folds = one.role === "system" || one.role === "developer";
+  made.append(folds ? el("details", { class: "fold" }, el("summary", null, gist(parts)), body) : body);
+  return made;
+}
+
+function gist(parts) {
+  const words = parts.find((each) => each?.type === "text")?.text ?? "";
+  return words.slice(0, 140).replace(/\s+/g, " ") || "instructions";
+}
+
+function badges(one) {
+  const made = [];
+  if (one.state && one.state !== "complete") made.push(el("span", { class: "badge partial" }, one.state));
+  if (one.sidechain) made.push(el("span", { class: "badge" }, "sidechain"));
+  if (one.finishReason && !["stop", "tool_call", "tool-calls", "end_turn", "tool_use"].includes(one.finishReason)) made.push(el("span", { class: "badge" }, one.finishReason));
+  return made;
+}
+
+function facts(one) {
+  const told = [one.model?.name, tokens(one.usage), one.createdAt ? when(one.createdAt) : null].filter(Boolean);
+  return el("span", { class: "facts", title: shown([one.createdAt, one.model?.provider, one.context?.cwd, one.context?.gitBranch].filter(Boolean).join(" · ")) }, told.join(" · "));
+}
+
+function event(one, parts, context) {
+  const name = parts.map((each) => each?.name ?? each?.text ?? each?.value?.subtype ?? each?.value?.type ?? each?.type).filter(Boolean).map(plain).join(", ").slice(0, 200);
+  return el("article", { class: "message role-event", tabindex: -1, "data-id": one.id }, el("details", { class: "fold" }, el("summary", null, name || "event", " ", el("span", { class: "dim" }, when(one.createdAt))), el("div", { class: "body" }, parts.map((each) => part(each, context)))));
+}
+
+export function siblingSwitch(ids, id, go) {
+  const at = ids.indexOf(id);
+  return el(
+    "span",
+    { class: "siblings", role: "group", "aria-label": "versions of this message" },
+    button("‹", () => go(ids[at - 1]), { disabled: at <= 0, "aria-label": "Earlier version" }),
+    `${at + 1}/${ids.length}`,
+    button("›", () => go(ids[at + 1]), { disabled: at >= ids.length - 1, "aria-label": "Later version" }),
+  );
+}

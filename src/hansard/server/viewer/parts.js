@@ -1,0 +1,195 @@
+// The parts of a message as elements. A part that is not known, or is not what it says, is shown as the data it is.
+
+import { button, el, link, long, picture, plain, shown } from "/viewer/elements.js";
+import { code, data, diff, looksLikePatch, patch, tinted } from "/viewer/code.js";
+import { markdown } from "/viewer/markdown.js";
+
+export function part(one, context) {
+  try {
+    return (PARTS[one?.type] ?? unknown)(one, context);
+  } catch (error) {
+    console.warn("a part could not be drawn", error);
+    return folded("part", one);
+  }
+}
+
+function folded(name, value, extra) {
+  const kind = `fold ${extra ?? ""}`;
+  return el("details", { class: kind }, el("summary", null, name), data(value));
+}
+
+function unknown(one) {
+  const name = one?.type === "raw" ? `${shown(one.format ?? "raw")} · ${shown(one.value?.type ?? "part")}` : shown(one?.type ?? "part");
+  return folded(name, one?.type === "raw" ? one.value : one, "raw");
+}
+
+function reasoning(one) {
+  const words = one.text ?? "";
+  if (!words) return el("p", { class: "note" }, one.encrypted ? "Reasoning, encrypted by its provider" : "Reasoning without words");
+  const count = words.split(/\s+/).length;
+  return el("details", { class: "fold reasoning" }, el("summary", null, `Reasoning · ${count.toLocaleString()} words`), markdown(words));
+}
+
+function file(one) {
+  let { mimeType, data: inside, url, name } = one;
+  const given = /^data:([^;,]*)(;[^,]*)?;base64,([^]*)$/i.exec(url ?? "");
+  if (given) [mimeType, inside, url] = [mimeType ?? given[1], given[3], undefined];
+  const label = name ?? mimeType ?? "file";
+  const shownPicture = inside ? picture(mimeType, inside, name) : null;
+  if (shownPicture) return el("figure", { class: "shown-picture" }, shownPicture, name ? el("figcaption", null, name) : null);
+  const facts = [mimeType, inside ? `${Math.round((inside.length * 3) / 4).toLocaleString()} bytes` : null, one.fileId ? `id ${one.fileId}` : null];
+  return el(
+    "div",
+    { class: "file" },
+    el("span", { class: "file-name" }, url ? link(url, name ?? url.slice(0, 300)) : label),
+    el("span", { class: "dim" }, facts.filter(Boolean).join(" · ")),
+    inside ? button("Save", () => save(label, inside)) : null,
+  );
+}
+
+function save(name, base64) {
+  try {
+    const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    download(name, new Blob([bytes], { type: "application/octet-stream" }));
+  } catch {
+    download(`${name}.base64.txt`, new Blob([base64], { type: "application/octet-stream" }));
+  }
+}
+
+export function download(name, blob) {
+  const made = el("a", { download: name.replace(/[^\p{L}\p{N}._ -]/gu, "_").slice(0, 120) || "file" });
+  made.href = URL.createObjectURL(blob);
+  made.click();
+  setTimeout(() => URL.revokeObjectURL(made.href), 10000);
+}
+
+function source(one) {
+  const name = one.title ?? one.name ?? one.url ?? one.sourceId ?? "source";
+  return el("p", { class: "source" }, "Source: ", one.url ? link(one.url, name) : name);
+}
+
+function compaction(one) {
+  const words = one.text ? markdown(one.text) : el("p", { class: "note" }, "kept by its provider, encrypted");
+  return el("details", { class: "fold compaction" }, el("summary", null, "Everything before was summed up"), words);
+}
+
+function retry(one) {
+  return el("div", { class: "note warn" }, el("strong", null, "Asked again"), one.toolName ? ` (${one.toolName})` : "", data(one.content ?? ""));
+}
+
+// -- tools ----------------------------------------------------------------------------------------------------------
+
+const STATES = { success: "done", error: "failed", denied: "denied", interrupted: "interrupted", retried: "retried" };
+
+function state(result, waits) {
+  if (waits) return ["waits", "waits"];
+  if (!result) return ["open", "no result"];
+  const said = typeof result.status === "string" ? result.status : result.isError ? "error" : "success";
+  return [said in STATES ? said : "success", STATES[said] ?? said];
+}
+
+function toolCall(one, context) {
+  const result = context.answers?.get(one);
+  const waits = context.pending?.get(one.toolCallId);
+  const input = one.input !== undefined ? one.input : one.inputText;
+  const [kind, words] = state(result, waits);
+  const gist = summary(input);
+  return el(
+    "section",
+    { class: `tool tool-${kind}`, "aria-label": `tool ${shown(one.toolName ?? "")}` },
+    el(
+      "header",
+      null,
+      el("span", { class: "tool-name" }, one.toolName ?? "tool"),
+      gist ? el("span", { class: "tool-gist" }, gist) : null,
+      el("span", { class: `badge ${kind}` }, words),
+    ),
+    el("div", { class: "sides" }, side("Input", given(one.toolName, input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, words))),
+    waits ? context.decide?.(one, waits) : null,
+  );
+}
+
+function side(name, content) {
+  return el("div", { class: "side" }, el("h4", null, name), content);
+}
+
+function summary(input) {
+  if (typeof input !== "object" || input === null) return "";
+  const found = ["command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "city"].find((key) => typeof input[key] === "string");
+  return found ? input[found].split("\n")[0].slice(0, 160) : "";
+}
+
+function given(tool, input) {
+  if (input === undefined || input === null) return el("p", { class: "note" }, "none");
+  if (typeof input === "string") return looksLikePatch(input) ? patch(input) : data(input);
+  if (typeof input !== "object" || Array.isArray(input)) return data(input);
+  if (Array.isArray(input.todos)) return todos(input.todos);
+  const edits = Array.isArray(input.edits) ? input.edits : [input];
+  const pairs = edits.map(change).filter(Boolean);
+  const rest = { ...input };
+  if (pairs.length) for (const key of ["edits", ...OLD, ...NEW]) delete rest[key];
+  return el("div", { class: "given" }, Object.entries(rest).slice(0, 60).map(([key, value]) => field(key, value)), pairs.map(([before, after]) => diff(before, after)));
+}
+
+const OLD = ["old_string", "old_str", "oldString", "oldText", "old_text"];
+const NEW = ["new_string", "new_str", "newString", "newText", "new_text"];
+function change(edit) {
+  const before = OLD.find((key) => typeof edit?.[key] === "string");
+  const after = NEW.find((key) => typeof edit?.[key] === "string");
+  return before || after ? [edit[before] ?? "", edit[after] ?? ""] : null;
+}
+
+function field(key, value) {
+  const inLine = typeof value !== "object" && !(typeof value === "string" && (value.includes("\n") || value.length > 120));
+  if (inLine) return el("div", { class: "field" }, el("span", { class: "key" }, key), el("code", null, plain(value)));
+  const shownValue = typeof value === "string" ? (looksLikePatch(value) ? patch(value) : code(value, key === "command" ? "bash" : language(key))) : data(value);
+  return el("div", { class: "field tall" }, el("span", { class: "key" }, key), shownValue);
+}
+
+function language(key) {
+  return { content: "text", code: "code", sql: "sql", script: "script" }[key] ?? "text";
+}
+
+function output(result, context) {
+  if (Array.isArray(result.content)) return el("div", null, result.content.map((one) => (one?.type === "text" ? data(one.text ?? "") : part(one, context))));
+  if (result.output === undefined || result.output === null) return el("p", { class: "note" }, "nothing");
+  if (typeof result.output === "string" && looksLikePatch(result.output)) return patch(result.output);
+  return data(result.output);
+}
+
+function toolResult(one, context) {
+  const [kind, words] = state(one);
+  return el(
+    "section",
+    { class: `tool tool-${kind}` },
+    el("header", null, el("span", { class: "tool-name" }, one.toolName ?? "result"), el("span", { class: `badge ${kind}` }, words)),
+    output(one, context),
+  );
+}
+
+export function todos(list) {
+  const done = list.filter((one) => one?.status === "completed").length;
+  const marks = { completed: "✓", in_progress: "▸" };
+  return el(
+    "div",
+    { class: "todos" },
+    el("div", { class: "todo-head" }, el("progress", { max: list.length || 1, value: done, "aria-label": "todos done" }), el("span", { class: "dim" }, `${done} of ${list.length}`)),
+    el("ul", null, list.slice(0, 200).map((one) => el("li", { class: `todo ${one?.status === "completed" ? "done" : one?.status === "in_progress" ? "now" : ""}` }, el("span", { "aria-hidden": "true" }, marks[one?.status] ?? "○"), " ", plain(one?.content ?? one)))),
+  );
+}
+
+const PARTS = {
+  text: (one) => markdown(one.text ?? ""),
+  reasoning,
+  "tool-call": toolCall,
+  "tool-result": toolResult,
+  file,
+  source,
+  refusal: (one) => el("div", { class: "note wrong" }, el("strong", null, "Refused: "), one.text ?? ""),
+  data: (one) => folded(shown(one.name ?? "data"), one.data ?? null),
+  retry,
+  compaction,
+  raw: unknown,
+};
+
+export { data, long, tinted };

@@ -1,0 +1,58 @@
+// A thread's tree in memory: a path in order (the active one, or that to `end`), who hangs on whom, and the path cut into pieces for the page.
+
+const PIECE = 40;
+
+export class Path {
+  constructor(nodes, end = null) {
+    this.nodes = nodes;
+    this.end = end;
+    this.byId = new Map(nodes.map((node) => [node.id, node]));
+    this.children = new Map();
+    for (const node of nodes) {
+      const beside = this.children.get(node.parentId);
+      if (beside) beside.push(node.id);
+      else this.children.set(node.parentId, [node.id]);
+    }
+    this.ids = end === null ? nodes.filter((node) => node.active).sort((a, b) => a.depth - b.depth).map((node) => node.id) : this.upTo(end);
+    this.place = new Map(this.ids.map((id, at) => [id, at]));
+  }
+
+  upTo(end) {
+    const ids = [];
+    for (let node = this.byId.get(end); node; node = this.byId.get(node.parentId)) ids.push(node.id);
+    return ids.reverse();
+  }
+
+  // The end of the branch a message is on: behind it, always what was said last.
+  tip(id) {
+    for (let below = this.children.get(id); below; below = this.children.get(id)) id = below.at(-1);
+    return id;
+  }
+
+  siblings(id) {
+    const node = this.byId.get(id);
+    const beside = node ? (this.children.get(node.parentId) ?? []) : [];
+    return beside.length > 1 ? beside : null;
+  }
+
+  // The user's message that an answer answers.
+  promptOf(id) {
+    for (let at = this.place.get(id) ?? -1; at >= 0; at--) if (this.byId.get(this.ids[at]).role === "user") return this.ids[at];
+    return null;
+  }
+
+  // Pieces never end between a call and the results that follow it.
+  pieces() {
+    const made = [];
+    let start = 0;
+    for (let at = 1; at <= this.ids.length; at++) {
+      const full = at - start >= PIECE && this.byId.get(this.ids[at])?.role !== "tool";
+      const far = at - start >= 500;
+      if (at === this.ids.length || full || far) {
+        made.push({ ids: this.ids.slice(start, at), after: start ? this.ids[start - 1] : null });
+        start = at;
+      }
+    }
+    return made;
+  }
+}

@@ -1,0 +1,135 @@
+// The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
+
+import { el, shown, tell } from "/viewer/elements.js";
+import { get, thread } from "/viewer/api.js";
+import { when } from "/viewer/message.js";
+import { gist } from "/viewer/tree.js";
+
+const PAGE = 50;
+
+export class ThreadList {
+  constructor(place, { openThread }) {
+    this.place = place;
+    this.openThread = openThread;
+    this.titles = new Map();
+    this.current = null;
+    this.query = "";
+    this.turn = 0;
+    this.end = el("div", { class: "end" });
+    this.more = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.load(), { root: place, rootMargin: "600px 0px" });
+    this.untitled = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach((one) => this.nameIt(one.target)), { root: place });
+    place.addEventListener("keydown", (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      const rows = [...place.querySelectorAll("a")];
+      rows[rows.indexOf(document.activeElement) + by]?.focus();
+    });
+  }
+
+  // Begins again: the newest page, or the first of what was found.
+  async start(query = this.query) {
+    const turn = ++this.turn;
+    this.query = query;
+    this.next = null;
+    this.busy = true;
+    try {
+      const page = await this.page(null);
+      if (turn !== this.turn) return;
+      this.more.disconnect();
+      const none = el("p", { class: "empty small" }, query ? "Nothing found." : "No threads yet. Drop a file here to import one.");
+      this.place.replaceChildren(...(page.items.length ? this.rows(page) : [none]), this.end);
+      this.next = page.next;
+      this.seen = JSON.stringify(page.items.map((one) => [one.id, one.version]));
+    } catch (error) {
+      if (turn === this.turn) this.place.replaceChildren(el("p", { class: "empty small wrong" }, error.message));
+    } finally {
+      if (turn === this.turn) this.busy = false;
+    }
+    if (this.next) this.more.observe(this.end);
+  }
+
+  page(after) {
+    return this.query ? get("/api/search", { q: this.query, limit: 30, after }) : get("/api/threads", { limit: PAGE, after });
+  }
+
+  async load() {
+    if (this.busy || !this.next) return;
+    this.busy = true;
+    const turn = this.turn;
+    try {
+      const page = await this.page(this.next);
+      if (turn !== this.turn) return;
+      this.end.before(...this.rows(page));
+      this.next = page.next;
+      this.more.disconnect();
+      if (this.next) this.more.observe(this.end);
+    } catch (error) {
+      tell(error.message, true);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  // Something new at the top? Only then the list is made again, and only while nobody looks further down.
+  async freshen() {
+    if (this.query || this.busy || this.place.scrollTop > 200) return;
+    const page = await get("/api/threads", { limit: PAGE });
+    if (JSON.stringify(page.items.map((one) => [one.id, one.version])) === this.seen) return;
+    const focused = document.activeElement?.dataset?.thread;
+    await this.start();
+    if (focused) this.place.querySelector(`a[data-thread="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  rows(page) {
+    return page.items.map((one) => (this.query ? this.hit(one) : this.row(one)));
+  }
+
+  row(one) {
+    const title = one.title || this.titles.get(one.id);
+    const made = this.anchor(one.id, null, [
+      el("span", { class: "row-title" }, title || one.id),
+      el("span", { class: "row-facts" }, el("span", null, `${one.messages.toLocaleString()} ${one.messages === 1 ? "message" : "messages"}`), el("span", { class: "grow" }), when(one.updatedAt)),
+    ]);
+    if (!title) this.untitled.observe(made);
+    return made;
+  }
+
+  hit(one) {
+    const marked = one.snippet.split(/(\x02[^\x03]*\x03)/).map((piece) => (piece.startsWith("\x02") ? el("mark", null, piece.slice(1, -1)) : piece));
+    return this.anchor(one.threadId, one.messageId, [
+      el("span", { class: "row-title" }, one.title || this.titles.get(one.threadId) || one.threadId),
+      el("span", { class: "row-snippet" }, marked),
+      el("span", { class: "row-facts" }, el("span", null, one.role, one.active ? null : " · on another branch"), el("span", { class: "grow" }), one.createdAt ? when(one.createdAt) : ""),
+    ]);
+  }
+
+  anchor(threadId, messageId, children) {
+    const made = el("a", { class: "row", role: "link", tabindex: 0, "data-thread": threadId, "data-message": messageId, "aria-current": threadId === this.current ? "true" : null, click: (event) => (event.preventDefault(), this.openThread(threadId, messageId)), keydown: (event) => event.key === "Enter" && this.openThread(threadId, messageId) }, children);
+    return made;
+  }
+
+  mark(threadId) {
+    this.current = threadId;
+    for (const row of this.place.querySelectorAll("a.row")) {
+      if (row.dataset.thread === threadId) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+
+  // A thread without a title goes by its first words.
+  async nameIt(row) {
+    this.untitled.unobserve(row);
+    const id = row.dataset.thread;
+    try {
+      if (!this.titles.has(id)) {
+        const { items } = await get(thread(id, "/messages"), { newest: false, limit: 4 });
+        const said = items.find((one) => one.role === "user") ?? items[0];
+        if (said) this.titles.set(id, gist(said).slice(0, 120));
+      }
+      if (this.titles.has(id)) row.querySelector(".row-title").textContent = shown(this.titles.get(id));
+    } catch {
+      row.title = "";
+    }
+  }
+}

@@ -1,0 +1,191 @@
+"""A real Chromium on a real `hansard serve`, with a ledger of every sample; nothing outside may be asked for.
+
+Screenshots go to `screenshots/`, to be looked at; they are not kept in the repository.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hansard
+from hansard import formats
+from hansard.demo import SAMPLES
+from hansard.model import (
+    CompactionPart,
+    DataPart,
+    FilePart,
+    Message,
+    ReasoningPart,
+    RetryPart,
+    SourcePart,
+    TextPart,
+    Todo,
+    ToolCallPart,
+    ToolResultPart,
+)
+from tests.server.live import ROOT, LiveServer
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+LONG = 10_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if CHROMIUM is not None:
+        return
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason="no Chromium on this machine: the viewer is not looked at"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def every_part() -> list[Message]:
+    """A conversation with a part of every kind."""
+    edit = {"file_path": "src/tea.py", "old_string": "water = 80\nleaf = 1\n", "new_string": "water = 96\nleaf = 1\n"}
+    words = "\n".join(
+        [
+            "# Tea",
+            "Some **bold**, `code` and [a link](https://example.com/x).",
+            "- one",
+            "- two",
+            "",
+            "```python",
+            "boil = 96  # hot",
+            "```",
+            "",
+            "| leaf | °C |",
+            "|---|---|",
+            "| black | 96 |",
+        ]
+    )
+    return [
+        Message(id="p1", role="system", parts=[TextPart(text="You make tea.")]),
+        Message(
+            id="p2",
+            role="user",
+            parts=[TextPart(text="Which tea?"), FilePart(media_type="image/png", data=PICTURE, name="cup.png")],
+        ),
+        Message(
+            id="p3",
+            role="assistant",
+            parts=[
+                ReasoningPart(text="Black tea wants hot water."),
+                TextPart(text=words),
+                ToolCallPart(tool_call_id="e1", tool_name="Edit", input=edit),
+                ToolCallPart(tool_call_id="e2", tool_name="brew", input={"leaf": "black"}),
+            ],
+            todos=[Todo(content="Boil water", status="completed"), Todo(content="Pour", status="in_progress")],
+        ),
+        Message(
+            id="p4",
+            role="tool",
+            parts=[
+                ToolResultPart(tool_call_id="e1", output="edited"),
+                ToolResultPart(tool_call_id="e2", output={"cold": True}, is_error=True),
+            ],
+        ),
+        Message(id="p5", role="event", parts=[DataPart(name="kettle.whistled", data={"loud": True})]),
+        Message(
+            id="p6",
+            role="assistant",
+            state="interrupted",
+            parts=[
+                SourcePart(url="https://example.com/tea", title="On tea"),
+                RetryPart(content="again", tool_name="brew"),
+                CompactionPart(text="Tea was spoken of."),
+                TextPart(text="It is not re"),
+            ],
+        ),
+    ]
+
+
+def fill(ledger: hansard.Ledger) -> None:
+    for name in SAMPLES:
+        sample = formats.read((ROOT / "src" / "hansard" / "samples" / name).read_bytes())
+        ledger.import_conversation(sample, None if sample.id else name.partition(".")[0])
+    ledger.create_thread("parts", title="A part of every kind")
+    ledger.append("parts", every_part())
+    ledger.create_thread("long", title="A long one")
+    said = ("user", "assistant")
+    for start in range(0, LONG, 1000):
+        ledger.append(
+            "long",
+            [
+                Message(
+                    id=f"l{i}",
+                    role=said[i % 2],
+                    parts=[TextPart(text=f"Message number {i}. " + "Some words. " * (i % 40))],
+                )
+                for i in range(start, start + 1000)
+            ],
+        )
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    db = tmp_path_factory.mktemp("viewer") / "ledger.db"
+    with hansard.open(str(db)) as ledger:
+        fill(ledger)
+    with LiveServer(db, delay=0.02) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Any, server: LiveServer) -> Iterator[Any]:
+    """A page that may ask nobody but the server; what it asked elsewhere, or did wrong, fails the test."""
+    yield from opened(browser, server)
+
+
+@pytest.fixture
+def phone(browser: Any, server: LiveServer) -> Iterator[Any]:
+    yield from opened(browser, server, viewport={"width": 390, "height": 780}, color_scheme="dark")
+
+
+def opened(browser: Any, server: LiveServer, **how: Any) -> Iterator[Any]:
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 820}, **how})
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    outside: list[str] = []
+    faults: list[str] = []
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith((server.url, "data:", "blob:")) else outside.append(asked.url),
+    )
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if "Content Security Policy" in said.text else None)
+    page.goto(server.url)
+    page.wait_for_selector("#threads .row")
+    yield page
+    context.close()
+    assert outside == []
+    assert faults == []
+
+
+@pytest.fixture
+def snap() -> Callable[[Any, str], None]:
+    """Keeps what the page looks like."""
+    folder = ROOT / "screenshots"
+    folder.mkdir(exist_ok=True)
+    return lambda page, name: page.screenshot(path=folder / f"{name}.png")
+
+
+def show(page: Any, thread_id: str) -> None:
+    """Opens a thread, and waits until it is there."""
+    page.evaluate("id => { location.hash = `#/t/${encodeURIComponent(id)}` }", thread_id)
+    page.wait_for_selector("#conversation .message")
