@@ -15,8 +15,10 @@ E = TypeVar("E")
 _AHEAD = 1024
 
 
-async def durable_events(stream: AsyncIterable[E], take: Callable[[E], Future[None] | None]) -> AsyncIterator[E]:
-    """The events of a stream, each when what `take` wrote of it is durable."""
+async def durable_events(
+    stream: AsyncIterable[E], take: Callable[[E], Future[None] | None], hurry: Callable[[], None]
+) -> AsyncIterator[E]:
+    """The events of a stream, each when what `take` wrote of it is durable; at the end nobody waits for more."""
     queue: asyncio.Queue[tuple[E, Future[None] | None] | BaseException | None] = asyncio.Queue(_AHEAD)
 
     async def pump() -> None:
@@ -28,6 +30,7 @@ async def durable_events(stream: AsyncIterable[E], take: Callable[[E], Future[No
             raise
         except BaseException as error:
             end = error
+        hurry()
         await queue.put(end)
 
     task = asyncio.create_task(pump())

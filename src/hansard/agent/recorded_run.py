@@ -84,6 +84,7 @@ class RecordedRun:
     async def durable(self) -> None:
         """Wait until everything written is durable."""
         if self._future is not None and not self._future.done():
+            self.run.hurry()
             await asyncio.shield(asyncio.wrap_future(self._future))
         if self.run.lost is not None:
             raise self.run.lost
@@ -93,7 +94,7 @@ class RecordedRun:
         given = [self._of_agent(message) for message in messages]
         if not given:
             return []
-        await self._flushed()
+        await self.durable()
         stored: list[Message] = await self.ledger.aio.stage(
             self.thread_id, self.id, given, fence=self.run.fence, through=self.run.said
         )
@@ -106,7 +107,7 @@ class RecordedRun:
         return [] if self._unsaid else [message for message in self._since.messages() if message.parts]
 
     async def commit(self, pending: list[PendingCall]) -> Run:
-        await self._flushed()
+        await self.durable()
         self.run.let_go()
         done: Run = await self.ledger.aio.commit(
             self.thread_id, self.id, pending=pending or UNSET, fence=self.run.fence
@@ -122,12 +123,6 @@ class RecordedRun:
     async def _ended(self, how: str, *more: Any) -> None:
         self.run.let_go()
         await getattr(self.ledger.aio, how)(self.thread_id, self.id, *more, fence=self.run.fence)
-
-    async def _flushed(self) -> None:
-        if self._future is not None and not self._future.done():
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self.run.flush))
-        if self.run.lost is not None:
-            raise self.run.lost
 
     def _of_agent(self, message: Message) -> Message:
         if self.agent_id is None or message.role not in _SAYS or message.agent_id is not UNSET:

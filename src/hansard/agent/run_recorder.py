@@ -33,6 +33,8 @@ from hansard.store.ids import new_id
 from hansard.store.ledger import Ledger
 from hansard.streams.deltas import Delta, End, Failure, MessageDelta
 
+_RECENT = 64  # messages of the run that are looked through when the history was changed
+
 
 class RunRecorder(AbstractCapability[Any]):
     """`place` says where the run begins, if the history given is the thread's own; else that is found out."""
@@ -58,7 +60,7 @@ class RunRecorder(AbstractCapability[Any]):
         self._run_id = ""
         self._reader: HistoryReader | None = None
         self._live: Sequence[ModelMessage] = ()
-        self._seen: dict[int, ModelMessage] = {}
+        self._mark: tuple[int, ModelMessage | None] = (0, None)  # how many messages were seen, and the last of them
         self._own: list[ModelMessage] = []
         self._noted: list[ModelMessage] = []
         self._resumed = self._asked = False  # the run answers the last request of the history, known or not yet
@@ -93,7 +95,7 @@ class RunRecorder(AbstractCapability[Any]):
             self._place = await find_place(self.ledger, thread_id, history, resumed=self._resumed)
             self._asked = self._resumed and not self._place.knows_last
             self._resumed = self._resumed and self._place.knows_last
-        self._seen = {id(message): message for message in history}
+        self._mark = len(history), history[-1] if history else None
         self._reader = HistoryReader(thread_id, self._place.before)
         self.run = await RecordedRun.begin(
             self.ledger,
@@ -177,7 +179,7 @@ class RunRecorder(AbstractCapability[Any]):
     async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
         self._live = ctx.messages or self._live
         made = getattr(result, "request", None) or getattr(result, "model_response", None)
-        if made is not None and not any(made is known for known in self._noted) and id(made) not in self._seen:
+        if made is not None and not any(made is known for known in self._noted) and not self._is_own(made):
             self._noted.append(made)
         if isinstance(made, ModelResponse) and made.run_id == self._run_id:
             self._running().write(_facts(made))
@@ -193,22 +195,28 @@ class RunRecorder(AbstractCapability[Any]):
         return any(isinstance(message, ModelResponse) for message in fresh)
 
     def _fresh(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        present = {id(message) for message in messages}
-        mine = [message for message in messages if message.run_id == self._run_id]
-        if all(id(message) in present for message in self._own):
-            fresh = [message for message in mine if id(message) not in self._seen]
-        else:  # somebody cut or changed the history: only what the run itself made is new
-            fresh = [message for message in self._noted if id(message) not in self._seen]
-        if self._asked and messages and messages[-1] not in fresh:
+        """The messages of this run that are new: those behind the last one seen, if that is where it was."""
+        count, last = self._mark
+        if count <= len(messages) and (count == 0 or messages[count - 1] is last):
+            fresh = [message for message in messages[count:] if message.run_id == self._run_id]
+        else:  # somebody cut or changed the history: what the run itself made is new, and what stands behind that
+            own = {id(message) for message in [*self._own[-_RECENT:], *self._noted]}
+            after = next((i for i in reversed(range(len(messages))) if id(messages[i]) in own), len(messages))
+            tail = [message for message in messages[after + 1 :] if message.run_id == self._run_id]
+            made = [one for one in self._noted if one.run_id == self._run_id and not self._is_own(one)]
+            fresh = [*made, *tail]
+        if self._asked and messages and not any(messages[-1] is message for message in fresh):
             fresh = [messages[-1], *fresh]
         self._asked = False
-        for message in [*messages, *self._noted]:
-            self._seen[id(message)] = message
+        self._mark = len(messages), messages[-1] if messages else None
         self._noted = []
         if self._resumed and fresh and isinstance(fresh[0], ModelRequest):
-            self._resumed = False  # the last request of the history, which was there before
-            fresh = fresh[1:]
+            fresh = fresh[1:]  # the last request of the history, which was there before
+        self._resumed = False
         return fresh
+
+    def _is_own(self, made: ModelMessage) -> bool:
+        return any(made is message for message in self._own[-_RECENT:])
 
     async def _stage(self, messages: list[Message]) -> list[Message]:
         run = self._running()
@@ -262,7 +270,7 @@ class RunRecorder(AbstractCapability[Any]):
     ) -> AsyncIterator[AgentStreamEvent]:
         self._live = ctx.messages or self._live
         if self._waits:
-            async for event in durable_events(stream, self._take):
+            async for event in durable_events(stream, self._take, self._running().run.hurry):
                 yield event
             return
         async for event in stream:

@@ -70,6 +70,13 @@ class Journal:
                 self._changed.notify_all()
             return self._future
 
+    def hurry(self) -> None:
+        """Write what is waiting now, without company: somebody stands still until it is durable."""
+        with self._changed:
+            if self._any():
+                self._urgent = True
+                self._changed.notify_all()
+
     def flush(self, entry: Entry) -> None:
         """Wait until everything the run has said is durable."""
         with self._changed:

@@ -69,6 +69,10 @@ class LiveRun:
         self._given += len(given)
         return self._journal.add(self._entry, given)
 
+    def hurry(self) -> None:
+        """Make what was written durable now, and not a moment later."""
+        self._journal.hurry()
+
     def flush(self) -> None:
         """Wait until all that was written is durable."""
         self._journal.flush(self._entry)
