@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "workspace": {"errors", "model", "formats", "store"},
     "cli": {"workspace", "sessions", "server", "agent", "errors", "model", "formats", "streams", "store", "_version"},
     "demo": {"errors", "model", "formats", "store", "cli", "_version"},
-    "__init__": {"errors", "model", "formats", "store", "_version"},
+    "__init__": {"errors", "model", "formats", "store", "agent", "_version"},
     "__main__": {"_version", "cli"},
 }
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hansard._version import __version__
 
 if TYPE_CHECKING:
+    from hansard.agent import Agent, Recorder
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
     from hansard.formats.checks import validate
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from hansard.store.ledger import Ledger
 
 _HOMES = {
+    "Agent": "hansard.agent",
+    "Recorder": "hansard.agent",
     "HansardError": "hansard.errors",
     "convert": "hansard.formats",
     "detect": "hansard.formats",
@@ -72,6 +75,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Agent",
     "Conversation",
     "Format",
     "HansardError",
@@ -79,6 +83,7 @@ __all__ = [
     "Loss",
     "Message",
     "Part",
+    "Recorder",
     "Run",
     "Target",
     "Written",

@@ -16,6 +16,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 import hansard
 from hansard.agent import Recorder, ScriptedModel
 from hansard.agent.scripted_model import ScriptedError
+from hansard.model import ReasoningPart
 
 LOOK = [
     ["Let me look. ", {"reasoning": "hm hm", "signature": "s1"}, {"tool": "look", "input": {"x": 2}, "id": "c1"}],
@@ -95,6 +96,23 @@ def test_the_thread_is_what_the_run_says(
     result: Any = asyncio.run(drive(agent))  # type: ignore[arg-type]
     assert recorded(ledger, "t") == told(result)
     assert [run.status for run in ledger.runs("t")] == ["committed"]
+
+
+def test_signatures_are_bound_to_the_words_before_them(ledger: hansard.Ledger) -> None:
+    """As they are when the format reads the whole."""
+    agent, _ = looking(ledger)
+
+    async def talk() -> Any:
+        first = await agent.run("what is it?")
+        return await agent.run("and now?", message_history=first.all_messages())
+
+    whole = hansard.read(json.loads(asyncio.run(talk()).all_messages_json()), "pydantic-ai")
+
+    def bindings(messages: list[hansard.Message]) -> list[Any]:
+        return [part.binding for message in messages for part in message.parts if isinstance(part, ReasoningPart)]
+
+    assert bindings(ledger.transcript("t")) == bindings(whole.messages)
+    assert len({binding.prefix for binding in bindings(whole.messages)}) == 4
 
 
 def test_a_run_that_goes_on_from_a_history_adds_only_what_is_new(ledger: hansard.Ledger) -> None:
