@@ -258,7 +258,7 @@ def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) ->
     with LiveServer(tmp_path / "ledger.db", delay=0.01) as server:
         clients = [Client(judge, server, version) for version in (5, 6, 7)]
         for client in clients:
-            client.do(send("hello"), send("slow 1000", wait=False), {"op": "until", "chars": 60}, ok=False)
+            client.do(send("hello"), send("slow 400", wait=False), {"op": "until", "chars": 60}, ok=False)
         server.kill()
         for client in clients:
             client.do({"op": "idle"}, ok=False)

@@ -245,6 +245,12 @@ class Agent:
                 await asyncio.gather(task, return_exceptions=True)
         return True
 
+    async def close(self) -> None:
+        """Give up all runs that this agent does; what they have said is on the record, off the transcript."""
+        for task in list(self._tasks):
+            task.cancel()
+        await self.wait()
+
 
 def _several(prompt: Any) -> bool:
     return isinstance(prompt, list) and bool(prompt) and all(isinstance(one, Message) for one in prompt)

@@ -63,8 +63,14 @@ def command(
         )
         click.echo(f"hansard serves {_shown(listening)} (open it in a browser; Ctrl-C ends it)")
         sys.stdout.flush()
+
+        class Server(uvicorn.Server):
+            def handle_exit(self, sig: int, frame: Any) -> None:
+                app.state.served.hang_up()  # before uvicorn waits for streams that may last
+                super().handle_exit(sig, frame)
+
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            Server(config).run(sockets=[listening])
         except KeyboardInterrupt:  # uvicorn has ended in order and raises the signal again
             pass
     return 0

@@ -86,12 +86,12 @@ def create_app(
     `token` must then come with every request. `hosts` are names the server is known by besides localhost and
     addresses; `origins` other sites whose pages may use it.
     """
-    others = list(origins)
+    others, here = list(origins), Served(ledger, list(agents))
     app = App(
         route_handlers=[*chat.ROUTES, *threads.ROUTES, *documents.ROUTES, *pages.ROUTES],
-        state=State({"served": Served(ledger, list(agents))}),
+        state=State({"served": here}),
         exception_handlers=HANDLERS,
-        lifespan=[_watched(ledger)],
+        lifespan=[_living(here)],
         openapi_config=OpenAPIConfig(
             title="Hansard",
             version=__version__,
@@ -113,13 +113,13 @@ def create_app(
     return app
 
 
-def _watched(ledger: Ledger) -> Callable[[Litestar], Any]:
-    """While the application lives, runs whose process died are found and marked as interrupted."""
+def _living(here: Served) -> Callable[[Litestar], Any]:
+    """While the application lives, runs whose process died are found and marked as interrupted; its own end with it."""
 
     async def watch() -> None:
         while True:
             try:
-                for thread_id, run_id in await ledger.aio.recover():
+                for thread_id, run_id in await here.aio.recover():
                     _log.info("the run %s of thread %s was interrupted", run_id, thread_id)
             except HansardError as error:  # the disk or the database server: the next look may find it well again
                 _log.warning("could not look for interrupted runs: %s", error)
@@ -127,11 +127,12 @@ def _watched(ledger: Ledger) -> Callable[[Litestar], Any]:
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        here.loop = asyncio.get_running_loop()
         task = asyncio.create_task(watch())
         try:
             yield
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.gather(task, *(agent.close() for agent in here.agents.values()), return_exceptions=True)
 
     return lifespan

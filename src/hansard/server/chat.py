@@ -22,7 +22,7 @@ from hansard.model.conversation import Conversation
 from hansard.server import bodies
 from hansard.server.answers import AnyRequest, answer, read_body
 from hansard.server.documented import says, streams
-from hansard.server.served import named, served
+from hansard.server.served import Served, named, served
 from hansard.store.ledger import Ledger
 from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
 
@@ -49,7 +49,7 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     body = await request.body()
     asked = read_body(bodies.ChatRequest, body)
     stream = served(request).agent(asked.agent).sse(exact_json.decode(body), target=_target(target))
-    return _streamed(await anext(stream, b""), stream)
+    return _streamed(served(request), await anext(stream, b""), stream)
 
 
 @get("/api/chat/{thread_id:str}/stream", operation_class=streams(or_nothing=True), tags=["chat"])
@@ -63,7 +63,7 @@ async def resume(request: AnyRequest, thread_id: FromPath[str], target: Version 
         stream = None
     if stream is None:
         return Response(None, status_code=204)
-    return _streamed(await anext(stream, b""), stream)
+    return _streamed(here, await anext(stream, b""), stream)
 
 
 @post("/api/chat/{thread_id:str}/stop", operation_class=says(bodies.Stopped, 404), status_code=200, tags=["chat"])
@@ -91,14 +91,19 @@ def _target(version: str | None) -> str | None:
     return version
 
 
-def _streamed(first: bytes, rest: AsyncIterator[bytes]) -> Stream:
+def _streamed(here: Served, first: bytes, rest: AsyncIterator[bytes]) -> Stream:
     from hansard.agent import AI_SDK_HEADERS
 
-    return Stream(coalesced(first, rest), headers=AI_SDK_HEADERS, media_type="text/event-stream")
+    return Stream(coalesced(first, rest, here.streams), headers=AI_SDK_HEADERS, media_type="text/event-stream")
 
 
-async def coalesced(first: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """A stream of bytes in fewer pieces: what has gathered while the last piece was being sent goes as one."""
+async def coalesced(
+    first: bytes, rest: AsyncIterator[bytes], streams: set[asyncio.Task[None]]
+) -> AsyncGenerator[bytes, None]:
+    """A stream of bytes in fewer pieces: what has gathered while the last piece was being sent goes as one.
+
+    While it lasts its task is in `streams`; cancelling that ends it.
+    """
     waiting = [first] if first else []
     some, room = asyncio.Event(), asyncio.Event()
 
@@ -118,6 +123,7 @@ async def coalesced(first: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[
                 await rest.aclose()
 
     task = asyncio.create_task(gather())
+    streams.add(task)
     task.add_done_callback(lambda _: some.set())
     try:
         while True:
@@ -133,6 +139,7 @@ async def coalesced(first: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[
                 await some.wait()
                 some.clear()
     finally:
+        streams.discard(task)
         task.cancel()  # not awaited: whoever cancels us would cancel the waiting too
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, cast
 
 from hansard.errors import HansardError
@@ -20,6 +21,8 @@ class Served:
 
     def __init__(self, ledger: Ledger, agents: list[Agent]) -> None:
         self.ledger, self.agents = ledger, {agent.name: agent for agent in agents}
+        self.streams: set[asyncio.Task[None]] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
         if len(self.agents) != len(agents):
             names = [agent.name for agent in agents]
             twice = next(name for name in names if names.count(name) > 1)
@@ -29,6 +32,16 @@ class Served:
     def aio(self) -> AsyncLedger:
         """The ledger's methods, awaited: no handler may wait for the disk on the event loop."""
         return self.ledger.aio
+
+    def hang_up(self) -> None:
+        """End all streams soon, so that the server can end; a signal handler may call it."""
+
+        def end() -> None:
+            for task in list(self.streams):
+                task.cancel()
+
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(end)
 
     def agent(self, name: object) -> Agent:
         """The agent somebody asked for."""
