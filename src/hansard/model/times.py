@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 
@@ -54,5 +55,9 @@ def spelled(moment: int) -> str:
     >>> spelled(1000)
     '1970-01-01T00:00:01.000Z'
     """
-    time = datetime.fromtimestamp(moment // 1000, UTC)
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z"
+    return f"{_to_the_second(moment // 1000)}.{moment % 1000:03d}Z"
+
+
+@lru_cache(64)
+def _to_the_second(second: int) -> str:
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"

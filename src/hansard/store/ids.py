@@ -20,7 +20,11 @@ def new_id() -> str:
     (26, True)
     """
     global _last
-    fresh = (time.time_ns() // 1_000_000 << 80) | int.from_bytes(os.urandom(10))
+    now = time.time_ns() // 1_000_000
     with _lock:
-        _last = value = fresh if fresh >> 80 > _last >> 80 else _last + 1
+        if now > _last >> 80:
+            _last = (now << 80) | int.from_bytes(os.urandom(10))
+        else:
+            _last += 1
+        value = _last
     return str(ULID(value.to_bytes(16)))

@@ -83,7 +83,7 @@ select seg, high from up
 select seg, max(depth) from message where tenant = :tenant and thread = :thread group by seg
 
 -- name: tip
-select max(depth) from message where tenant = :tenant and thread = :thread and seg = :seg
+select depth from message where tenant = :tenant and thread = :thread and seg = :seg order by depth desc limit 1
 
 -- name: add_message
 insert into message (tenant, thread, seg, depth, id, run, role, agent, created_at, hash, said, body)
