@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any
 
+from hansard.errors import Conflict
 from hansard.streams.deltas import Delta
 
 _END = None
@@ -44,9 +45,12 @@ class LiveStream:
             while (item := await self._queue.get()) is not _END:
                 deltas, durable = item
                 if durable is not waited:
-                    if not durable.done():
-                        await asyncio.shield(asyncio.wrap_future(durable))
-                    durable.result()
+                    try:
+                        if not durable.done():
+                            await asyncio.shield(asyncio.wrap_future(durable))
+                        durable.result()
+                    except Conflict:  # the run was stopped before this was written: it was never said
+                        continue
                     waited = durable
                 for delta in deltas:
                     yield delta

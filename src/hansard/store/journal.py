@@ -35,6 +35,8 @@ class Entry:
         self.thread, self.run, self.fence = thread, run, fence
         self.said = self.durable = said
         self.waiting: list[Delta] = []
+        self.future: Future[None] = Future()  # of what is waiting
+        self.underway = self.future  # of what is being written
         self.lost: HansardError | None = None
 
 
@@ -45,7 +47,6 @@ class Journal:
         self._driver = driver
         self._changed = threading.Condition()
         self._entries: dict[tuple[int, int], Entry] = {}
-        self._future: Future[None] = Future()
         self._urgent = self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -58,7 +59,7 @@ class Journal:
                 self._thread.start()
 
     def add(self, entry: Entry, deltas: Iterable[Delta]) -> Future[None]:
-        """Take deltas in; the future is done when they are durable."""
+        """Take deltas in; the future is done when they are durable, and raises if the run was shut out before."""
         with self._changed:
             if entry.lost is not None:
                 raise entry.lost
@@ -68,7 +69,7 @@ class Journal:
                 self._urgent = True
             if idle or self._urgent:
                 self._changed.notify_all()
-            return self._future
+            return entry.future
 
     def hurry(self) -> None:
         """Write what is waiting now, without company: somebody stands still until it is durable."""
@@ -86,7 +87,7 @@ class Journal:
                 return
             self._urgent = True
             self._changed.notify_all()
-            future = self._future
+            future = entry.future if entry.waiting else entry.underway
         future.result()
         if entry.lost is not None:
             raise entry.lost
@@ -115,17 +116,15 @@ class Journal:
                 if self._any() and not self._urgent and not self._stopping:
                     self._changed.wait_for(lambda: self._urgent or self._stopping, LINGER)
                 batch = [(entry, entry.waiting) for entry in self._entries.values() if entry.waiting]
-                for entry, _ in batch:
-                    entry.waiting = []
                 for entry, deltas in batch:
+                    entry.waiting = []
                     entry.said += len(deltas)
-                future, self._future, self._urgent = self._future, Future(), False
+                    entry.underway, entry.future = entry.future, Future()
+                self._urgent = False
                 everybody = list(self._entries.values())
                 stopping = self._stopping
             if batch:
-                self._write(batch, future)
-            else:
-                future.set_result(None)
+                self._write(batch)
             if time.monotonic() >= beat and not stopping:
                 beat = time.monotonic() + _HEARTBEAT
                 self._renew(everybody)
@@ -135,7 +134,7 @@ class Journal:
     def _any(self) -> bool:
         return any(entry.waiting for entry in self._entries.values())
 
-    def _write(self, batch: list[tuple[Entry, list[Delta]]], future: Future[None]) -> None:
+    def _write(self, batch: list[tuple[Entry, list[Delta]]]) -> None:
         rows = [(entry, len(deltas), bodies.squeezed(write_lines(deltas))) for entry, deltas in batch]
         lease = clock() + LEASE
 
@@ -169,13 +168,16 @@ class Journal:
             failed = error if isinstance(error, HansardError) else HansardError(f"the journal failed: {error!r}")
             for entry, _ in batch:
                 entry.lost = failed
-            future.set_exception(failed)
+                entry.underway.set_exception(failed)
             return
-        for entry, _ in batch:
-            entry.durable = entry.said
         for entry in shut_out:
             entry.lost = Conflict(f"run {entry.run_id!r} is not active any more, or somebody else took it over")
-        future.set_result(None)
+        for entry, _ in batch:
+            entry.durable = entry.said
+            if entry.lost is None:
+                entry.underway.set_result(None)
+            else:
+                entry.underway.set_exception(entry.lost)
 
     def _renew(self, entries: list[Entry]) -> None:
         lease = clock() + LEASE
