@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
-from hansard.server import create_app
+from tests.server.live import LiveServer
 
 CONFIG = schemathesis.Config.from_dict(
     {"generation": {"mode": "all", "allow-x00": True}, "phases": {"coverage": {"enabled": True}}}
@@ -22,8 +22,10 @@ CONFIG = schemathesis.Config.from_dict(
 
 
 @pytest.fixture(scope="module")
-def api() -> Iterator[Any]:
-    with hansard.open(":memory:") as ledger:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A live server with an agent, and a ledger that has something of everything."""
+    db = tmp_path_factory.mktemp("openapi") / "ledger.db"
+    with hansard.open(str(db)) as ledger:
         for key in ("t", "gone"):
             ledger.create_thread(key, title="Tea")
             ledger.append(key, Message(id="m", role="user", parts=[TextPart(text="Which tea?")]))
@@ -31,9 +33,8 @@ def api() -> Iterator[Any]:
             run.stage(Message(id="a", role="assistant", parts=[ToolCallPart(tool_call_id="c", tool_name="brew")]))
             run.commit(pending=[PendingCall(tool_call_id="c", kind="external")])
         ledger.forget("gone")
-        schema = schemathesis.openapi.from_asgi(
-            "/schema/openapi.json", create_app(ledger, hosts=["testserver"]), config=CONFIG
-        )
+    with LiveServer(db, delay=0) as server:
+        schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG)
         schema.hook(map_path_parameters)
         yield schema
 
