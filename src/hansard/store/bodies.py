@@ -16,7 +16,7 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import zstandard
 
@@ -26,6 +26,7 @@ from hansard.store.dictionary import DICTIONARY
 PLAIN, ZSTD, CUT, SEALED = b"\x00", b"\x01", b"\x02", b"\x03"
 LONG = 4096
 _SMALL = 300
+_SHORT = 64
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ENTRY = struct.Struct("<I32s")
 _COUNT = struct.Struct("<H")
@@ -41,6 +42,7 @@ class _Zstd(threading.local):
 
     def __init__(self) -> None:
         self.pack = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_DICTIONARY, write_content_size=True).compress
+        self.quick = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
         self.unpack = zstandard.ZstdDecompressor(dict_data=_DICTIONARY).decompress
 
 
@@ -51,6 +53,15 @@ def squeezed(data: bytes) -> bytes:
     """Layout 0 or 1, whichever is smaller."""
     if len(data) >= _SMALL:
         small = _zstd.pack(data)
+        if len(small) < len(data):
+            return ZSTD + small
+    return PLAIN + data
+
+
+def squeezed_quickly(data: bytes) -> bytes:
+    """Layout 0 or 1 at the pace of a disk: for files, of which there are many, and which few read again."""
+    if len(data) >= _SHORT:
+        small = _zstd.quick(data)
         if len(small) < len(data):
             return ZSTD + small
     return PLAIN + data
@@ -69,9 +80,9 @@ def opened(data: bytes) -> bytes:
     raise StorageError(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
 
 
-def sealed(data: bytes) -> bytes:
+def sealed(data: bytes, squeeze: Callable[[bytes], bytes] = squeezed) -> bytes:
     """Layout 3: so that a changed bit is found when it is read."""
-    return SEALED + _SUM.pack(zlib.crc32(data)) + squeezed(data)
+    return SEALED + _SUM.pack(zlib.crc32(data)) + squeeze(data)
 
 
 def unsealed(data: bytes) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import zstandard
 from msgspec import Struct
 
 from hansard.errors import StorageError
@@ -20,7 +19,6 @@ from hansard.workspace.entries import Change, Entry, changes_of, content_hash, p
 
 BEING_WRITTEN, IN_FILES, UNDONE = 0, 1, 2
 _FLUSH = 32 << 20
-_zstd = zstandard.ZstdCompressor(level=1)
 
 
 class By(Struct, frozen=True, kw_only=True):
@@ -141,15 +139,6 @@ def has_content(tx: Tx, name: bytes) -> bool:
     return tx.one("blob_size", hash=name) is not None
 
 
-def squeezed(data: bytes) -> bytes:
-    """As `bodies.squeezed`, at the pace of a scan."""
-    if len(data) >= 64:
-        small = _zstd.compress(data)
-        if len(small) < len(data):
-            return bodies.ZSTD + small
-    return bodies.PLAIN + data
-
-
 def add_snapshot(
     tx: Tx, workspace: int, by: By, source: str, at: int, changes: list[Change], *, state: int, partial: bool = False
 ) -> int:
@@ -193,7 +182,7 @@ class Filing:
 
     def keep(self, name: bytes, data: bytes) -> None:
         if name not in self._blobs:
-            small = squeezed(data)
+            small = bodies.squeezed_quickly(data)
             self._blobs[name] = (len(data), small)
             self._size += len(small)
             if self._size > _FLUSH:

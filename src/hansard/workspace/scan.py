@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
+from hansard.formats.collector import quiet_collector
 from hansard.store import bodies
 from hansard.workspace import beneath, ignore
-from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
+from hansard.workspace.entries import FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COARSE = 50_000_000  # a file changed twice within a tick of the clock may look unchanged: it is read again
@@ -65,7 +66,7 @@ def read_index(data: bytes | None) -> Index:
 
 
 def write_index(index: Index) -> bytes:
-    return bodies.sealed(msgspec.msgpack.encode(index))
+    return bodies.sealed(msgspec.msgpack.encode(index), bodies.squeezed_quickly)
 
 
 def known(index: Index, path: bytes) -> Entry | None:
@@ -103,13 +104,14 @@ class Scan:
         self.partial: list[str] = []
         self.files = self.bytes = 0
         self._until = time.monotonic() + limits.seconds
-        self._held: set[bytes] | None = None  # gathered when something has to be read
+        self._held: set[bytes] = set()
         self._device = os.fstat(root.fd).st_dev
 
     def run(self) -> Scan:
         fd = os.dup(self._root.fd)
         try:
-            self._folder(fd, "", ignore.start(), fresh=False)
+            with quiet_collector():
+                self._folder(fd, "", ignore.start(), fresh=False)
         finally:
             os.close(fd)
         self.changes.sort(key=lambda change: change.path)
@@ -157,6 +159,7 @@ class Scan:
         folder = self.index[path] = Folder(rules.key, [], {})
         new = fresh or old is not None
         now = time.time_ns() - _COARSE
+        files = folder.files
         for entry in entries:
             name = entry.name
             raw = name.encode("utf-8", "surrogateescape")
@@ -177,19 +180,17 @@ class Scan:
                     folder.ignored.append(raw)
                     continue
             elif (
-                was.mtime == found.st_mtime_ns
-                and was.ctime == found.st_ctime_ns
+                was.ctime == found.st_ctime_ns
+                and was.mtime == found.st_mtime_ns
                 and was.size == found.st_size
                 and was.inode == found.st_ino
             ):
-                folder.files[raw] = was
-                self.files += 1
+                files[raw] = was
                 continue
             here = new and raw not in left_out  # that it was not there is known
             if stat.S_ISDIR(mode):
                 self._enter(fd, prefix, name, raw, found, was, rules, here, folder)
                 continue
-            self.files += 1
             one = self._read(fd, prefix, name, found, was, now)
             if one is None:
                 if was is not None:
@@ -197,6 +198,7 @@ class Scan:
                 continue
             folder.files[raw] = one
             self._changed(prefix, raw, was, one, here)
+        self.files += len(files)
         for raw, was in before.items():
             if raw not in folder.files and raw not in folder.ignored:
                 self._gone(path, raw, was)
@@ -218,7 +220,9 @@ class Scan:
             self._stop(f"{prefix}{name}: another file system")
             folder.ignored.append(raw)
             return
-        one = Known(FOLDER, stat.S_IMODE(found.st_mode), b"", 0, 0, 0, 0)
+        mode = stat.S_IMODE(found.st_mode)
+        kept = was is not None and was.kind == FOLDER and was.mode == mode
+        one = was if was is not None and kept else Known(FOLDER, mode, b"", 0, 0, 0, 0)
         try:
             below = os.open(name, _FOLDER, dir_fd=fd)
         except OSError as error:
@@ -228,7 +232,9 @@ class Scan:
                 self._carry(path)
             return
         folder.files[raw] = one
-        self._changed(prefix, raw, was, one, here)
+        self.files -= 1  # folders are not counted as files
+        if not kept:
+            self._changed(prefix, raw, was, one, here)
         try:
             self._folder(below, f"{prefix}{name}/", rules, fresh=here and (was is None or was.kind != FOLDER))
         finally:
@@ -277,9 +283,7 @@ class Scan:
                 self._stop(f"{prefix}{name}: {error.strerror}")
                 return None
             self.bytes += len(data)
-        if self._held is None:
-            self._held = {one.hash for folder in self._old.values() for one in folder.files.values()}
-        if entry.kind in (FILE, LINK) and entry.hash not in self._held:
+        if entry.held and entry.hash not in self._held and (was is None or was.hash != entry.hash):
             self._held.add(entry.hash)
             self._keep(entry.hash, data)
         sure = max(found.st_mtime_ns, found.st_ctime_ns) < now and entry.size == found.st_size

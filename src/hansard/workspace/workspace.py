@@ -60,6 +60,7 @@ class Workspace:
         self.root = Root(root)
         self.step = step
         self.told: list[str] = []
+        self._looked: tuple[bytes, scan.Index] = (b"", {})
         path = self.root.path
         found = self.driver.read(lambda tx: records.find_workspace(tx, path))
         if found is None:
@@ -105,9 +106,17 @@ class Workspace:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def index(self) -> scan.Index:
+        """All that was there at the last look; the caller's own to change."""
+        return scan.read_index(self._index_data())
+
+    def _index_data(self) -> bytes | None:
         row = self.driver.read(lambda tx: tx.one("workspace_files", workspace=self.number))
-        data = None if row is None else row[0]
-        return scan.read_index(None if data is None else bytes(data))
+        return None if row is None or row[0] is None else bytes(row[0])
+
+    def _last_look(self) -> scan.Index:
+        """The same, not to be changed: nobody but us has looked since, more often than not."""
+        data = self._index_data()
+        return self._looked[1] if data is not None and data == self._looked[0] else scan.read_index(data)
 
     def snapshot(self, by: By = OUTSIDE, source: str = "scan") -> Taken:
         """Look at all files; what changed since the last look is recorded as whoever's it is."""
@@ -115,7 +124,7 @@ class Workspace:
             return self._snapshot(self.at_head(by), source)
 
     def _snapshot(self, by: By, source: str, closing: int | None = None) -> Taken:
-        index = self.index()
+        index = self._last_look()
         first = not index
         if by.thread_id is None:
             by, source = self._whose()
@@ -140,6 +149,8 @@ class Workspace:
             return snap
 
         snap = self.driver.write(job)
+        if files is not None:
+            self._looked = (files, found.index)
         told = [] if first else changes
         return Taken(number=snap, changes=told, partial=found.partial, files=found.files, first=first)
 
