@@ -48,6 +48,7 @@ class Journal:
         self._changed = threading.Condition()
         self._entries: dict[tuple[int, int], Entry] = {}
         self._urgent = self._stopping = False
+        self._some = False  # is anything waiting? Asked with every delta, so it is not looked for
         self._thread: threading.Thread | None = None
 
     def open(self, entry: Entry) -> None:
@@ -63,7 +64,7 @@ class Journal:
         with self._changed:
             if entry.lost is not None:
                 raise entry.lost
-            idle = not any(other.waiting for other in self._entries.values())
+            idle, self._some = not self._some, True
             entry.waiting += deltas
             if len(entry.waiting) >= MANY:
                 self._urgent = True
@@ -115,6 +116,7 @@ class Journal:
                     self._changed.wait(max(0.01, beat - time.monotonic()))
                 if self._any() and not self._urgent and not self._stopping:
                     self._changed.wait_for(lambda: self._urgent or self._stopping, LINGER)
+                self._some = False
                 batch = [(entry, entry.waiting) for entry in self._entries.values() if entry.waiting]
                 for entry, deltas in batch:
                     entry.waiting = []
