@@ -247,6 +247,27 @@ def test_a_refusal_is_told(judge: Judge, server: LiveServer, version: int) -> No
     assert "no agent 'nobody'" in state["error"]
 
 
+HELLO = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({"id": "bad"}, "$.messages"),
+        ({"id": "bad", "messages": []}, "$.messages"),
+        ({"id": "", "messages": [HELLO]}, "$.id"),
+        ({"id": "bad", "messages": [HELLO], "trigger": "dance"}, "$.trigger"),
+        ({"id": "bad", "messages": [HELLO], "trigger": 7}, "$.trigger"),
+        ({"id": "bad", "messages": [{"id": "u", "role": "user"}]}, "$.messages[0].parts"),
+        ({"id": "bad", "messages": [{**HELLO, "role": "system"}]}, "$.messages[0].role"),
+    ],
+)
+def test_a_bad_chat_is_told_its_place(server: LiveServer, body: dict[str, Any], place: str) -> None:
+    status, told = server.ask("POST", "/api/chat", body)
+    assert (status, told["path"]) == (400, place)
+    assert server.ask("GET", "/api/threads/bad")[0] == 404  # nothing was begun
+
+
 def test_a_chat_begins_with_what_is_there(client: Client) -> None:
     client.do(send("hello"))
     status, found = client.server.ask("GET", f"/api/chat/{client.id}?target=v{client.version}")
