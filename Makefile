@@ -2,11 +2,12 @@
 
 PYTHON ?= python3
 ARGS ?=
+REACT_SOURCES := $(wildcard examples/react_chat/*.js* examples/react_chat/*.html examples/react_chat/src/*)
 PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
-NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp)
+NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check test bench clean
+.PHONY: help setup demo check test bench clean chromium
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -24,14 +25,14 @@ check: .venv/.stamp-all  ## linter, formatting and types
 	@echo "ruff format" && .venv/bin/python -m ruff format -q --check . || { echo "way out: .venv/bin/ruff format ."; exit 1; }
 	@echo "mypy"        && .venv/bin/python -m mypy --no-error-summary
 
-test: setup check  ## everything that must hold; ARGS="-k name" picks tests
+test: setup check chromium  ## everything that must hold; ARGS="-k name" picks tests
 	@.venv/bin/python -m pytest $(ARGS)
 
 bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench tests/.harbor tests/node/node_modules build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
@@ -72,6 +73,21 @@ tests/node/node_modules/.stamp: tests/node/package.json tests/node/package-lock.
 	@echo "installing the real ai packages into tests/node"
 	@cd tests/node && npm ci --silent || { echo "npm ci failed in tests/node: run it there to see why"; exit 1; }
 	@touch $@
+
+# Not `npm ci`: it refuses a lock without the bundler's builds for other machines.
+examples/react_chat/dist/index.html: $(REACT_SOURCES)
+	@echo "building the React page in examples/react_chat"
+	@cd examples/react_chat && npm install --no-save --silent && npm run --silent build -- --logLevel error \
+	  || { echo "npm failed in examples/react_chat: run npm install && npm run build there to see why"; exit 1; }
+	@touch $@
+
+# The React page is driven in a real browser, where there is one or one may be installed.
+chromium:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing Chromium"; apt-get install -qq -y chromium >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "Chromium is not installed: tests that drive a browser will be skipped"
 
 define new_venv
 	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON): install Python 3.11 or newer, or make PYTHON=/path/to/python"; exit 1; }

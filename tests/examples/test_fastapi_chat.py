@@ -1,0 +1,62 @@
+"""The FastAPI example over HTTP, without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hansard.streams.accumulator import fold
+from tests.examples.chat_server import ChatServer
+from tests.streams.live import decode
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ChatServer]:
+    with ChatServer(tmp_path / "chat.db") as running:
+        yield running
+
+
+def posted(chat_id: str) -> dict[str, Any]:
+    part = {"type": "text", "text": "Tea, please."}
+    message = {"id": f"{chat_id}-u", "role": "user", "parts": [part]}
+    return {"id": chat_id, "trigger": "submit-message", "messages": [message]}
+
+
+def text(data: bytes) -> str:
+    return "".join(getattr(part, "text", "") for message in fold(decode("ai-sdk-ui", data)) for part in message.parts)
+
+
+def test_an_answer_streams_and_is_there_afterwards(server: ChatServer) -> None:
+    answer = httpx.post(f"{server.url}/api/chat", json=posted("c"), timeout=30)
+    assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    assert text(answer.content) == "Tea is served. " * 20
+    asked, said = httpx.get(f"{server.url}/api/chat/c").json()
+    assert (asked["role"], said["role"]) == ("user", "assistant")
+    assert [part["text"] for part in said["parts"] if part["type"] == "text"] == ["Tea is served. " * 20]
+    assert httpx.get(f"{server.url}/api/chat/c/stream").status_code == 204
+
+
+def test_a_client_that_goes_away_comes_back_to_the_whole_answer(server: ChatServer) -> None:
+    with httpx.stream("POST", f"{server.url}/api/chat", json=posted("c")) as answer:
+        next(answer.iter_bytes())
+    again = httpx.get(f"{server.url}/api/chat/c/stream", timeout=30)
+    assert again.status_code == 200
+    assert text(again.content) == "Tea is served. " * 20
+
+
+def test_stopping_keeps_what_was_said(server: ChatServer) -> None:
+    data = b""
+    with httpx.stream("POST", f"{server.url}/api/chat", json=posted("c")) as answer:
+        for piece in answer.iter_bytes():
+            if data.count(b"text-delta") < 10 <= (data + piece).count(b"text-delta"):
+                assert httpx.post(f"{server.url}/api/chat/c/stop").json() is True
+            data += piece
+    assert 0 < len(text(data)) < len("Tea is served. " * 20)
+    _, said = httpx.get(f"{server.url}/api/chat/c").json()
+    kept = "".join(part["text"] for part in said["parts"] if part["type"] == "text")
+    assert kept.startswith(text(data))  # nothing that was shown is lost
+    assert httpx.post(f"{server.url}/api/chat/c/stop").json() is False

@@ -1,0 +1,124 @@
+"""The React page in a real Chromium, talking to the FastAPI example: what it shows is what the ledger keeps."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+import hansard
+from tests.examples.chat_server import EXAMPLES, ChatServer
+
+ANSWER = "Tea is served. " * 20
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+READY, BUSY = "output[data-status=ready]", "output[data-status=streaming]"
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the React page is not driven"),
+    pytest.mark.skipif(
+        not (EXAMPLES / "react_chat" / "dist" / "index.html").exists(),
+        reason="examples/react_chat is not built (Node is missing, or run `make setup`): it is not driven",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    with ChatServer(tmp_path_factory.mktemp("chat") / "chat.db") as running:
+        yield running
+
+
+@pytest.fixture
+def chat(request: pytest.FixtureRequest) -> str:
+    """Each test has a chat of its own."""
+    return str(request.node.name)
+
+
+@pytest.fixture
+def page(browser: Any, server: ChatServer, chat: str) -> Iterator[Any]:
+    opened = browser.new_page()
+    broken: list[Any] = []
+    opened.on("pageerror", lambda error: broken.append(error))
+    opened.goto(f"{server.url}/#{chat}")
+    yield opened
+    opened.close()
+    assert broken == []
+
+
+def send(page: Any) -> None:
+    page.get_by_placeholder("Say something").fill("Tea, please.")
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_function("document.querySelector('article[data-role=assistant] p')?.innerText.length > 30")
+
+
+def until_ready(page: Any) -> None:
+    page.wait_for_selector(READY, state="attached")
+
+
+def shown(page: Any) -> list[tuple[str, str, str]]:
+    """Id, role and text of each message on the page."""
+    script = "all => all.map(a => [a.id, a.dataset.role, a.textContent])"
+    return [tuple(each) for each in page.eval_on_selector_all("article", script)]
+
+
+def kept(server: ChatServer, chat: str) -> list[tuple[str, str, str]]:
+    """The same of the ledger."""
+    messages = httpx.get(f"{server.url}/api/chat/{chat}").json()
+    return [(m["id"], m["role"], "".join(part.get("text", "") for part in m["parts"])) for m in messages]
+
+
+def test_what_is_sent_is_answered(page: Any, server: ChatServer, chat: str) -> None:
+    send(page)
+    until_ready(page)
+    assert [(role, text) for _, role, text in shown(page)] == [("user", "Tea, please."), ("assistant", ANSWER)]
+    assert shown(page) == kept(server, chat)
+
+
+def test_regenerating_is_a_branch(page: Any, server: ChatServer, chat: str) -> None:
+    send(page)
+    until_ready(page)
+    before = shown(page)
+    page.get_by_role("button", name="Regenerate").click()
+    page.wait_for_selector(BUSY, state="attached")
+    until_ready(page)
+    after = shown(page)
+    assert after == kept(server, chat)
+    assert (after[0], after[1][2]) == (before[0], ANSWER)
+    assert after[1][0] != before[1][0]
+    with hansard.open(server.db) as ledger:
+        assert len(ledger.branches(chat)) == 2
+
+
+def test_stopping_keeps_what_was_shown(page: Any, server: ChatServer, chat: str) -> None:
+    send(page)
+    page.get_by_role("button", name="Stop").click()
+    until_ready(page)
+    before = shown(page)
+    assert 30 < len(before[1][2]) < len(ANSWER)
+    assert before == kept(server, chat)
+    page.reload()
+    page.wait_for_selector("article[data-role=assistant]")
+    assert shown(page) == before
+
+
+def test_a_reload_in_the_middle_goes_on_to_the_end(page: Any, server: ChatServer, chat: str) -> None:
+    send(page)
+    page.reload()
+    page.wait_for_selector(BUSY, state="attached")
+    assert len(shown(page)) == 2
+    until_ready(page)
+    assert shown(page)[1][2] == ANSWER  # nothing twice, nothing missing
+    assert shown(page) == kept(server, chat)
