@@ -189,3 +189,12 @@ def show(page: Any, thread_id: str) -> None:
     """Opens a thread, and waits until it is there."""
     page.evaluate("id => { location.hash = `#/t/${encodeURIComponent(id)}` }", thread_id)
     page.wait_for_selector("#conversation .message")
+
+
+def until(page: Any, expression: str) -> None:
+    """Waits until it is so. Asked from outside: the page's own policy forbids what Playwright does inside for this."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never so: {expression}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.server.live import LiveServer
-from tests.viewer.conftest import LONG, show
+from tests.viewer.conftest import LONG, show, until
 
 FORKED = "01JCX0000000000000000000T1"
 Snap = Callable[[Any, str], None]
@@ -29,7 +29,7 @@ def test_the_page_may_run_and_load_only_its_own(server: LiveServer, page: Any) -
 
 
 def test_every_thread_is_listed_and_an_untitled_one_goes_by_its_first_words(page: Any, snap: Snap) -> None:
-    page.wait_for_function("document.querySelectorAll('#threads .row').length >= 10")
+    until(page, "document.querySelectorAll('#threads .row').length >= 10")
     page.wait_for_selector("text=Delete the old backups.")
     snap(page, "threads")
 
@@ -110,13 +110,14 @@ def test_a_thread_of_ten_thousand_messages_is_drawn_only_where_it_is_looked_at(p
             "part => { const box = document.getElementById('conversation'); box.scrollTop = box.scrollHeight * part }",
             part,
         )
-        page.wait_for_function(
+        until(
+            page,
             """() => { const box = document.getElementById('conversation').getBoundingClientRect();
             const middle = box.y + box.height / 2;
             return [...document.querySelectorAll('.message')].map((one) => one.getBoundingClientRect())
-              .some((one) => one.top < middle + 30 && one.bottom > middle - 30) }"""
+              .some((one) => one.top < middle + 30 && one.bottom > middle - 30) }""",
         )
-        page.wait_for_function("document.querySelectorAll('.message').length < 600")
+        until(page, "document.querySelectorAll('.message').length < 600")
     snap(page, "long")
 
 

@@ -76,8 +76,8 @@ export async function importFiles(files, done) {
   let last = null;
   for (const file of files) {
     try {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      const made = await post("/api/import", wire(bytes));
+      const made = await imported(wire(new Uint8Array(await file.arrayBuffer())), file.name);
+      if (!made) continue;
       const added = made.reduce((sum, one) => sum + one.added, 0);
       tell(`${shown(file.name)}: ${made.length} ${made.length === 1 ? "thread" : "threads"}, ${added.toLocaleString()} new messages`);
       last = made[0]?.threadId ?? last;
@@ -86,6 +86,33 @@ export async function importFiles(files, done) {
     }
   }
   if (last !== null) done(last);
+}
+
+// What fits several formats is asked about: to guess could be to misread.
+async function imported(body, name) {
+  try {
+    return await post("/api/import", body);
+  } catch (error) {
+    if (!/name the right one/.test(error.message)) throw error;
+    const format = await chosenFormat(name, error.message);
+    return format ? post("/api/import", { ...body, format }) : null;
+  }
+}
+
+async function chosenFormat(name, why) {
+  const readable = (await get("/api/formats")).filter((one) => one.read);
+  readable.sort((a, b) => Number(why.includes(b.name)) - Number(why.includes(a.name)));
+  const dialog = document.getElementById("export");
+  const choice = el("select", { id: "import-format", "aria-label": "Format" }, readable.map((one) => el("option", { value: one.name }, `${one.name} — ${one.title}`)));
+  const answer = new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
+  dialog.replaceChildren(
+    el("h2", { id: "export-title" }, "Which format is ", name, "?"),
+    el("div", { class: "choices" }, choice),
+    el("footer", null, button("Cancel", () => dialog.close("")), button("Import", () => dialog.close(choice.value), { class: "primary" })),
+  );
+  dialog.returnValue = "";
+  dialog.showModal();
+  return answer;
 }
 
 function wire(bytes) {

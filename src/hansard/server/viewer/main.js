@@ -116,7 +116,8 @@ class Page {
 
   head() {
     const { thread: told } = this;
-    const title = told.title || this.list.titles.get(told.id) || told.id;
+    const title = told.title || this.list.titles.get(told.id) || (told.messages ? "…" : "New chat");
+    if (title === "…") this.list.nameOf(told.id).then(() => this.thread === told && this.list.titles.has(told.id) && this.head()).catch(() => {});
     at("title").textContent = shown(title);
     document.title = `${shown(title).slice(0, 80)} · Hansard`;
     const agents = Object.values(told.agents ?? {}).map((one) => one.name ?? one.id);

@@ -46,7 +46,7 @@ export function when(text) {
 
 export function tokens(usage) {
   if (!usage || typeof usage !== "object") return "";
-  const number = (count) => (count >= 10000 ? `${Math.round(count / 1000).toLocaleString()}k` : Number(count).toLocaleString());
+  const number = (count) => (count >= 1e7 ? `${Math.round(count / 1e6).toLocaleString()}M` : count >= 10000 ? `${Math.round(count / 1000).toLocaleString()}k` : Number(count).toLocaleString());
   const told = [];
   if (usage.inputTokens) told.push(`${number(usage.inputTokens)} in`);
   if (usage.outputTokens) told.push(`${number(usage.outputTokens)} out`);

@@ -174,7 +174,7 @@ export function todos(list) {
     "div",
     { class: "todos" },
     el("div", { class: "todo-head" }, el("progress", { max: list.length || 1, value: done, "aria-label": "todos done" }), el("span", { class: "dim" }, `${done} of ${list.length}`)),
-    el("ul", null, list.slice(0, 200).map((one) => el("li", { class: `todo ${one?.status === "completed" ? "done" : one?.status === "in_progress" ? "now" : ""}` }, el("span", { "aria-hidden": "true" }, marks[one?.status] ?? "○"), " ", plain(one?.content ?? one)))),
+    el("ul", null, list.slice(0, 200).map((one) => el("li", { class: `todo ${one?.status === "completed" ? "done" : one?.status === "in_progress" ? "now" : ""}` }, el("span", { "aria-hidden": "true" }, marks[one?.status] ?? "○"), " ", plain(one?.content ?? one).slice(0, 600)))),
   );
 }
 

@@ -118,18 +118,21 @@ export class ThreadList {
   }
 
   // A thread without a title goes by its first words.
-  async nameIt(row) {
-    this.untitled.unobserve(row);
-    const id = row.dataset.thread;
-    try {
-      if (!this.titles.has(id)) {
-        const { items } = await get(thread(id, "/messages"), { newest: false, limit: 4 });
-        const said = items.find((one) => one.role === "user") ?? items[0];
-        if (said) this.titles.set(id, gist(said).slice(0, 120));
-      }
-      if (this.titles.has(id)) row.querySelector(".row-title").textContent = shown(this.titles.get(id));
-    } catch {
-      row.title = "";
+  async nameOf(id) {
+    if (!this.titles.has(id)) {
+      const { items } = await get(thread(id, "/messages"), { newest: false, limit: 4 });
+      const said = items.find((one) => one.role === "user") ?? items[0];
+      if (said) this.titles.set(id, gist(said).slice(0, 120));
     }
+    return this.titles.get(id) ?? id;
+  }
+
+  nameIt(row) {
+    this.untitled.unobserve(row);
+    this.nameOf(row.dataset.thread)
+      .then((name) => {
+        row.querySelector(".row-title").textContent = shown(name);
+      })
+      .catch(() => {});
   }
 }

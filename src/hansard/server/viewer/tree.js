@@ -14,6 +14,8 @@ let scale = 1;
 export function collapsed(path) {
   const made = new Map();
   const roots = path.children.get(null) ?? [];
+  // Several first messages are versions of one another: they hang on the beginning itself.
+  if (roots.length > 1) made.set(null, { id: null, parent: undefined, skipped: 0, below: roots.length, node: { id: null, role: "beginning", active: true } });
   const stack = roots.map((id) => [id, null]).reverse();
   while (stack.length && made.size < MOST) {
     let [id, parent] = stack.pop();
@@ -51,7 +53,8 @@ function placed(drawn) {
     return next;
   };
   let row = 0;
-  for (const root of (children.get(null) ?? []).sort((a, b) => Number(b.node.active) - Number(a.node.active))) row = put(root, row, row ? ++width : 0);
+  if (drawn.has(null)) row = put(drawn.get(null), 0, 0);
+  else for (const root of (children.get(null) ?? []).sort((a, b) => Number(b.node.active) - Number(a.node.active))) row = put(root, row, row ? ++width : 0);
   return { rows: row, columns: width + 1 };
 }
 
@@ -81,7 +84,7 @@ export function drawTree(place, threadId, path, head, { go, close }) {
   };
   const ends = [...drawn.values()].filter((one) => one.below === 0).length;
   place.replaceChildren(
-    el("header", { class: "bar" }, el("h2", null, "Branches"), el("span", { class: "dim" }, `${ends} ${ends === 1 ? "end" : "ends"} · ${path.nodes.length.toLocaleString()} messages`), el("span", { class: "grow" }), button("−", () => zoom(0.8), { "aria-label": "Smaller" }), button("+", () => zoom(1.25), { "aria-label": "Larger" }), button("×", close, { "aria-label": "Close the tree" })),
+    el("header", { class: "bar" }, el("h2", null, "Branches"), el("span", { class: "dim" }, `${ends} ${ends === 1 ? "end" : "ends"}`), el("span", { class: "grow" }), button("−", () => zoom(0.8), { "aria-label": "Smaller" }), button("+", () => zoom(1.25), { "aria-label": "Larger" }), button("×", close, { "aria-label": "Close the tree" })),
     el("div", { class: "tree-box", tabindex: 0, role: "region", "aria-label": "Tree" }, rows ? picture : el("p", { class: "note" }, "Nothing was said yet.")),
     el("p", { class: "legend" }, el("span", { class: "key-active" }, "active path"), el("span", { class: "key-gone" }, "superseded")),
   );
@@ -93,7 +96,7 @@ function gone(node) {
 
 function knot(one, { x, y, text, head, threadId, go, few }) {
   const { node } = one;
-  const act = () => go(node.id);
+  const act = () => node.id !== null && go(node.id);
   const words = svg("tspan", { class: "words" });
   const label = `${node.role}${one.skipped > 0 ? `, ${one.skipped} more before it` : ""}${node.active ? ", on the active path" : ""}${node.status ? `, ${node.status}` : ""}`;
   const made = svg(
@@ -104,7 +107,7 @@ function knot(one, { x, y, text, head, threadId, go, few }) {
     svg("text", { x: text, y: y - 2, class: "role" }, node.agentId ?? node.role, one.skipped > 0 ? svg("tspan", { class: "skipped" }, `  +${one.skipped.toLocaleString()}`) : null, node.status && node.status !== "committed" ? svg("tspan", { class: "skipped" }, `  ${shown(node.status)}`) : null),
     svg("text", { x: text, y: y + 14 }, words),
   );
-  if (few) {
+  if (few && node.id !== null) {
     get(thread(threadId, `/messages/${encoded(node.id)}`))
       .then((message) => {
         words.textContent = shown(gist(message)).slice(0, 38);

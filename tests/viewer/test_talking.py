@@ -1,0 +1,150 @@
+"""Talking and branching in the browser: an answer that streams, stops and is found again; branches, approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.live import LiveServer
+from tests.viewer.conftest import show, until
+
+Snap = Callable[[Any, str], None]
+
+
+def say(page: Any, words: str) -> None:
+    page.fill("#composer textarea", words)
+    page.keyboard.press("Enter")
+
+
+def idle(page: Any) -> None:
+    """Waits until nothing streams."""
+    page.wait_for_selector("#composer:not(.busy)")
+    until(page, "document.querySelector('.live').childElementCount === 0")
+
+
+def talk(page: Any, words: str) -> str:
+    """A new chat with these words; its thread."""
+    page.click("#new-chat")
+    say(page, words)
+    page.wait_for_selector(".live .role-assistant")
+    return page.evaluate("decodeURIComponent(location.hash.slice(4))")
+
+
+def texts(page: Any, role: str) -> list[str]:
+    return [one.strip() for one in page.locator(f".piece .role-{role} .body").all_inner_texts()]
+
+
+def transcript(server: LiveServer, thread_id: str) -> list[str]:
+    _, found = server.ask("GET", f"/api/threads/{thread_id}/messages?newest=false&limit=1000")
+    return [part["text"] for one in found["items"] for part in one["parts"] if part["type"] == "text"]
+
+
+def test_an_answer_streams_and_is_kept(page: Any, server: LiveServer, snap: Snap) -> None:
+    thread_id = talk(page, "slow 60")
+    page.wait_for_selector(".live :text('w3 ')")
+    snap(page, "streaming")
+    idle(page)
+    assert texts(page, "user") == ["slow 60"]
+    assert texts(page, "assistant")[0].endswith("w59")
+    assert transcript(server, thread_id)[0] == "slow 60"
+
+
+def test_an_answer_is_stopped_and_what_was_said_is_kept(page: Any, server: LiveServer) -> None:
+    thread_id = talk(page, "slow 400")
+    page.wait_for_selector(".live :text('w3 ')")
+    page.click("#composer :text('Stop')")
+    idle(page)
+    _, runs = server.ask("GET", f"/api/threads/{thread_id}/runs")
+    assert runs[-1]["status"] != "active"
+    _, shown = server.ask("GET", f"/api/threads/{thread_id}/runs/{runs[-1]['id']}")
+    assert "w3" in shown["messages"][-1]["parts"][0]["text"]
+
+
+def test_after_a_reload_the_answer_goes_on(page: Any) -> None:
+    talk(page, "slow 150")
+    page.wait_for_selector(".live :text('w3 ')")
+    page.reload()
+    page.wait_for_selector(".live :text('w5 ')")
+    idle(page)
+    assert texts(page, "assistant")[-1].endswith("w149")
+
+
+def test_a_failure_of_the_model_is_told(page: Any) -> None:
+    talk(page, "fail")
+    page.wait_for_selector(".toast.wrong")
+    idle(page)
+
+
+def test_an_edit_and_a_regenerated_answer_are_branches(page: Any, server: LiveServer, snap: Snap) -> None:
+    thread_id = talk(page, "hello")
+    idle(page)
+    first = texts(page, "assistant")[0]
+    page.hover(".role-assistant")
+    page.click(".role-assistant :text('Regenerate')")
+    page.wait_for_selector(".siblings:has-text('2/2')")
+    page.hover(".role-user")
+    page.click(".role-user :text('Edit')")
+    page.fill(".editor", "goodbye")
+    page.click("text=Send as a new branch")
+    page.wait_for_selector(".role-user .siblings:has-text('2/2')")
+    idle(page)
+    assert texts(page, "user") == ["goodbye"]
+    page.click("#show-tree")
+    until(page, "document.querySelectorAll('#tree .knot').length === 6")
+    until(page, "[...document.querySelectorAll('#tree .knot[data-id] .words')].every((one) => one.textContent)")
+    assert page.locator("#tree .knot.gone").count() == 1
+    assert page.locator("#tree .knot.head.active").count() == 1
+    snap(page, "tree")
+    page.click(".role-user")
+    page.keyboard.press("[")
+    page.wait_for_selector(".role-user .siblings:has-text('1/2')")
+    assert texts(page, "user") == ["hello"]
+    page.locator("#tree .knot.gone").click()
+    page.wait_for_selector(".role-assistant .siblings:has-text('1/2')")
+    assert texts(page, "assistant") == [first]
+    assert transcript(server, thread_id) == ["hello", first]
+
+
+def test_a_fork_goes_on_from_an_earlier_message(page: Any, server: LiveServer) -> None:
+    thread_id = talk(page, "one")
+    idle(page)
+    say(page, "two")
+    until(page, "document.querySelectorAll('.piece .role-assistant').length === 2")
+    idle(page)
+    page.hover(".role-assistant >> nth=0")
+    page.click(".role-assistant :text('Fork') >> nth=0")
+    until(page, "document.querySelectorAll('.piece .role-user').length === 1")
+    say(page, "three")
+    until(page, "document.querySelectorAll('.piece .role-assistant').length === 2")
+    idle(page)
+    assert texts(page, "user") == ["one", "three"]
+    assert len(server.ask("GET", f"/api/threads/{thread_id}/branches")[1]) == 2
+
+
+def test_a_call_that_needs_a_yes_waits_for_it(page: Any, snap: Snap) -> None:
+    talk(page, "delete")
+    page.wait_for_selector(".piece .decide")
+    snap(page, "approval")
+    page.click("text=Approve")
+    page.wait_for_selector(".piece :text('The tool said deleted a.txt.')")
+    assert page.locator(".tool .badge").inner_text() == "done"
+
+
+def test_a_no_is_a_no(page: Any) -> None:
+    talk(page, "delete")
+    page.wait_for_selector(".piece .decide")
+    page.click("text=Deny")
+    page.wait_for_selector(".tool .badge.denied")
+
+
+def test_a_call_for_somebody_else_is_answered_here(page: Any) -> None:
+    talk(page, "ask")
+    page.fill(".decide input", "because")
+    page.click(".decide :text('Answer')")
+    page.wait_for_selector(".piece :text('The tool said because.')")
+
+
+def test_the_composer_says_when_a_thread_is_gone(page: Any) -> None:
+    page.evaluate("location.hash = '#/t/nowhere'")
+    page.wait_for_selector("#nothing .wrong:has-text('nowhere')")
+    show(page, "parts")
