@@ -8,6 +8,7 @@ from typing import Any
 from tests.server.live import LiveServer
 from tests.viewer.conftest import show, until
 
+FORKED = "01JCX0000000000000000000T1"
 Snap = Callable[[Any, str], None]
 
 
@@ -103,6 +104,19 @@ def test_an_edit_and_a_regenerated_answer_are_branches(page: Any, server: LiveSe
     page.wait_for_selector(".role-assistant .siblings:has-text('1/2')")
     assert texts(page, "assistant") == [first]
     assert transcript(server, thread_id) == ["hello", first]
+
+
+def test_two_versions_are_compared_side_by_side(page: Any, server: LiveServer, snap: Snap) -> None:
+    before = server.ask("GET", f"/api/threads/{FORKED}")[1]
+    show(page, FORKED)
+    page.click("text=Compare")
+    sides = page.locator("dialog .compared")
+    sides.nth(1).locator(".message").wait_for()
+    sides.nth(0).locator(".message").wait_for()
+    assert [("Thames" in one, "Danube" in one) for one in sides.all_inner_texts()] == [(True, False), (False, True)]
+    snap(page, "compare")
+    page.click("dialog :text('Close')")
+    assert server.ask("GET", f"/api/threads/{FORKED}")[1] == before
 
 
 def test_a_fork_goes_on_from_an_earlier_message(page: Any, server: LiveServer) -> None:

@@ -3,6 +3,7 @@
 import { button, el, shown, tell } from "/viewer/elements.js";
 import { encoded, get, newId, post, rememberToken, thread } from "/viewer/api.js";
 import { Chat } from "/viewer/chat.js";
+import { compareDialog } from "/viewer/compare.js";
 import { Conversation } from "/viewer/conversation.js";
 import { dropZone, exportDialog, importFiles } from "/viewer/documents.js";
 import { siblingSwitch, tokens } from "/viewer/message.js";
@@ -130,7 +131,7 @@ class Page {
       pending: this.pending,
       siblings: (id) => {
         const ids = this.path.siblings(id);
-        return ids ? siblingSwitch(ids, id, (other) => this.checkout(other, other)) : null;
+        return ids ? siblingSwitch(ids, id, (other) => this.checkout(other, other), () => this.compare(id)) : null;
       },
       actions: (one) => this.actions(one),
       decide: (call, waits) => this.decide(call, waits),
@@ -202,6 +203,10 @@ class Page {
 
   tree() {
     drawTree(at("tree"), this.threadId, this.path, this.thread?.head, { go: (id) => this.checkout(id, id), close: () => this.toggleTree(false) });
+  }
+
+  compare(id) {
+    return this.guarded(() => compareDialog(at("export"), this.threadId, this.path, id, this.context()));
   }
 
   toggleTree(on = at("tree").hidden) {

@@ -33,7 +33,8 @@ export function answered(messages) {
 }
 
 export function agentClass(agents, id) {
-  const at = Object.keys(agents ?? {}).indexOf(id);
+  const known = Object.keys(agents ?? {});
+  const at = known.length ? known.indexOf(id) : 0; // the first to speak in a new thread is the first to be listed
   return id === undefined ? "" : `agent agent-${(at < 0 ? [...id].reduce((sum, one) => sum + one.codePointAt(0), 0) : at) % COLOURS}`;
 }
 
@@ -95,7 +96,7 @@ function event(one, parts, context) {
   return el("article", { class: "message role-event", tabindex: -1, "data-id": one.id }, el("details", { class: "fold" }, el("summary", null, name || "event", " ", el("span", { class: "dim" }, when(one.createdAt))), el("div", { class: "body" }, parts.map((each) => part(each, context)))));
 }
 
-export function siblingSwitch(ids, id, go) {
+export function siblingSwitch(ids, id, go, compare) {
   const at = ids.indexOf(id);
   return el(
     "span",
@@ -103,5 +104,6 @@ export function siblingSwitch(ids, id, go) {
     button("‹", () => go(ids[at - 1]), { disabled: at <= 0, "aria-label": "Earlier version" }),
     `${at + 1}/${ids.length}`,
     button("›", () => go(ids[at + 1]), { disabled: at >= ids.length - 1, "aria-label": "Later version" }),
+    button("Compare", compare, { title: "Two versions, side by side" }),
   );
 }
