@@ -10,8 +10,10 @@ from pathlib import Path
 import hansard
 from hansard.errors import HansardError
 from hansard.workspace import By, Workspace, beneath
+from hansard.workspace.entries import file_entry
 from tests.workspace.trees import tree, turn
 
+CHANGED, UNTOUCHED = file_entry(b"changed", 0o644), file_entry(b"untouched", 0o644)
 SECONDS = 10.0 if os.environ.get("HANSARD_HYPOTHESIS") == "long" else 3.0
 
 
@@ -22,15 +24,13 @@ def swap(root: str, stop) -> None:
     os.close(fd)
 
 
-def test_a_race_of_links_writes_nothing_outside_the_root(tmp_path: Path) -> None:
+def prepared(tmp_path: Path) -> tuple[Path, Path, str]:
+    """A root with a folder and a link to another folder outside; a thread changed files in the first."""
     root, outside = tmp_path / "project", tmp_path / "outside"
     for folder in (root / "sub", outside):
         folder.mkdir(parents=True)
         (folder / "a").write_text("untouched")
     os.symlink(outside, root / "link")
-    before = tree(outside)
-    context = multiprocessing.get_context("fork")
-    stop = context.Event()
     with hansard.open(str(tmp_path / "ledger.db")) as ledger, Workspace(ledger, root) as files:
         thread = ledger.create_thread().id
         turn(ledger, thread)
@@ -38,22 +38,52 @@ def test_a_race_of_links_writes_nothing_outside_the_root(tmp_path: Path) -> None
             (root / "sub/a").write_text("changed")
             (root / "sub/new").mkdir()
             (root / "sub/new/b").write_text("new")
+    return root, outside, thread
+
+
+def test_a_race_of_links_writes_nothing_outside_the_root(tmp_path: Path) -> None:
+    root, outside, _ = prepared(tmp_path)
+    before = tree(outside)
+    context = multiprocessing.get_context("fork")
+    stop = context.Event()
     racer = context.Process(target=swap, args=(str(root), stop))
     racer.start()
-    until, tries = time.monotonic() + SECONDS, 0
+    until, tries, wrote = time.monotonic() + SECONDS, 0, 0
     try:
-        with hansard.open(str(tmp_path / "ledger.db")) as ledger:
+        with hansard.open(str(tmp_path / "ledger.db")) as ledger, Workspace(ledger, root) as files:
             while time.monotonic() < until:
-                tries += 1
-                with Workspace(ledger, root) as files:
-                    for action in (files.undo, files.redo):
-                        try:
-                            action(thread)
-                        except (HansardError, OSError):
-                            pass
+                for entry in (CHANGED, UNTOUCHED):
+                    tries += 1
+                    try:
+                        done = files.restore("sub/a", entry=entry)
+                        wrote += bool(done.plan.touched) and not done.conflicts
+                    except (HansardError, OSError):
+                        pass
                 assert tree(outside) == before
     finally:
         stop.set()
         racer.join()
-    print(f"{tries} tries")
-    assert tries > 3
+    print(f"{tries} tries, {wrote} written below the root, 0 outside")
+    assert wrote > 3
+
+
+def test_undo_in_a_race_of_links_writes_nothing_outside_the_root(tmp_path: Path) -> None:
+    root, outside, thread = prepared(tmp_path)
+    before = tree(outside)
+    context = multiprocessing.get_context("fork")
+    stop = context.Event()
+    racer = context.Process(target=swap, args=(str(root), stop))
+    racer.start()
+    until = time.monotonic() + SECONDS
+    try:
+        while time.monotonic() < until:
+            with hansard.open(str(tmp_path / "ledger.db")) as ledger, Workspace(ledger, root) as files:
+                for action in (files.undo, files.redo):
+                    try:
+                        action(thread)
+                    except (HansardError, OSError):
+                        pass
+            assert tree(outside) == before
+    finally:
+        stop.set()
+        racer.join()
