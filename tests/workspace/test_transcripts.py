@@ -168,12 +168,12 @@ def test_claudes_own_backups_tell_what_stood_there(ledger: Ledger, root: Path, t
 def test_what_nobody_told_is_not_guessed(ledger: Ledger, root: Path) -> None:
     told = {"filePath": str(root / "a"), "oldString": "x", "newString": "y", "originalFile": None}
     thread = imported(ledger, [record("user", "u1", None, root, "x"), *edited("e1", "u1", root, told)])
-    (root / "a").write_text("y")
+    (root / "a").write_text("yy")
     with Workspace(ledger, root) as files:
         bring_in(files, thread)
         done = files.undo(thread)
         assert [path for path, _ in done.conflicts] == ["a"]
-        assert (root / "a").read_text() == "y"
+        assert (root / "a").read_text() == "yy"
 
 
 def test_codex_patches_and_gemini_results_are_edits() -> None:
@@ -197,6 +197,29 @@ def test_codex_patches_and_gemini_results_are_edits() -> None:
         ("/p/c", b"z", None),
         ("/p/a", None, b"x"),
     ]
+
+
+def test_a_patch_is_taken_out_of_the_file_there_is(ledger: Ledger, root: Path) -> None:
+    one = {"type": "update", "unified_diff": "@@ -1,2 +1,2 @@\n-a\n+A\n b\n", "move_path": None}
+    two = {"type": "update", "unified_diff": "@@ -2,3 +2,2 @@\n b\n-c\n d\n", "move_path": None}
+    parts = [
+        hansard.model.ToolResultPart(tool_call_id=f"c{i}", extra={"codex": {"changes": {str(root / "f"): told}}})
+        for i, told in enumerate((one, two))
+    ]
+    thread = ledger.create_thread().id
+    ledger.append(thread, say("user"))
+    ledger.append(thread, hansard.Message(role="tool", parts=parts[:1]))
+    ledger.append(thread, say("user"))
+    ledger.append(thread, hansard.Message(role="tool", parts=parts[1:]))
+    (root / "f").write_text("A\nb\nd\ne\nmine\n")
+    with Workspace(ledger, root) as files:
+        bring_in(files, thread)
+        files.undo(thread)
+        assert (root / "f").read_text() == "A\nb\nc\nd\ne\nmine\n"
+        files.undo(thread)
+        assert (root / "f").read_text() == "a\nb\nc\nd\ne\nmine\n"
+        files.redo(thread), files.redo(thread)
+        assert (root / "f").read_text() == "A\nb\nd\ne\nmine\n"
 
 
 def test_a_sage_folder_is_written_and_read_again(ledger: Ledger, root: Path, tmp_path: Path) -> None:

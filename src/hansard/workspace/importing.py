@@ -17,9 +17,9 @@ from hansard.store.chain import clock
 from hansard.store.driver import Tx
 from hansard.workspace import transcript
 from hansard.workspace.beneath import relative
-from hansard.workspace.entries import UNTOLD, Change, Entry, Refused, content_hash, file_entry, same
+from hansard.workspace.entries import FILE, UNTOLD, Change, Entry, Refused, content_hash, file_entry, same
 from hansard.workspace.records import OUTSIDE, By, Filing
-from hansard.workspace.transcript import Content, Edit, Step, Unknown
+from hansard.workspace.transcript import UNKNOWN, Content, Edit, Step, Unknown
 from hansard.workspace.workspace import Workspace
 
 NOBODY_KNOWS = Entry(UNTOLD)
@@ -52,10 +52,21 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
     by_message: dict[str, list[tuple[bytes, Step]]] = {}
     outside: list[tuple[str, str]] = []
     elsewhere = count = compared = 0
-    for step in transcript.rebuilt(given):
+
+    def below(told: str) -> bytes | None:
         try:
-            path = relative(workspace.root.path, os.path.normpath(os.path.join(base, step.path)))
+            return relative(workspace.root.path, os.path.normpath(os.path.join(base, told)))
         except Refused:
+            return None
+
+    def now(told: str) -> Content:
+        path = below(told)
+        found, data = (None, b"") if path is None else workspace.root.look(path, workspace.limits.file_size)
+        return UNKNOWN if found is None or found.kind != FILE else data
+
+    for step in transcript.completed(transcript.rebuilt(given), now):
+        path = below(step.path)
+        if path is None:
             elsewhere += 1
             continue
         count += not step.only_seen

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from hansard.formats.residue import unpack
 from hansard.model.conversation import Conversation, Message
@@ -42,6 +43,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     change: Callable[[Content], Content]
     only_seen: bool = False  # a backup: what stood there, no edit
     otherwise: Content = UNKNOWN  # what stood there if no edit before it tells
+    reverse: Callable[[Content], Content] | None = None  # what was before, made of what came after
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -54,7 +56,11 @@ class Step(Struct, frozen=True, kw_only=True):
     after: Content
     outside: bool
     compared: bool
-    only_seen: bool = False
+    edit: Edit
+
+    @property
+    def only_seen(self) -> bool:
+        return self.edit.only_seen
 
 
 def edits(conversation: Conversation, backups: Iterable[Edit] = ()) -> Iterator[Edit]:
@@ -95,8 +101,27 @@ def rebuilt(given: Iterable[Edit]) -> Iterator[Step]:
             after=after,
             outside=compared and expected != before,
             compared=compared,
-            only_seen=one.only_seen,
+            edit=one,
         )
+
+
+def completed(given: Iterable[Step], now: Callable[[str], Content]) -> list[Step]:
+    """Steps whose contents nobody told, worked out backwards from the files as they are now.
+
+    A patch says only what it changes. Where it can be taken out of the file there is, and put in again with the same
+    outcome, that is what it did.
+    """
+    out: list[Step] = []
+    later: dict[str, Content] = {}
+    for step in reversed(list(given)):
+        if step.after is UNKNOWN and step.edit.reverse is not None:
+            after = later[step.path] if step.path in later else now(step.path)
+            before = UNKNOWN if after is UNKNOWN or after is None else step.edit.reverse(after)
+            if before is not UNKNOWN and step.edit.change(before) == after:
+                step = replace(step, before=before, after=after)
+        later[step.path] = step.before
+        out.append(step)
+    return out[::-1]
 
 
 def _bytes(value: Any) -> Content:
@@ -120,7 +145,13 @@ def _claude_edits(message: Message, key: str) -> Iterator[Edit]:
         pairs = [(told["oldString"], told["newString"], told.get("replaceAll") is True)]
         if before is UNKNOWN and told["oldString"] == "":
             before = None
-        yield Edit(message_id=key, path=path, before=before, change=lambda text: _replaced(text, pairs))
+        yield Edit(
+            message_id=key,
+            path=path,
+            before=before,
+            change=lambda text: _replaced(text, pairs),
+            reverse=lambda text: _put_back(text, pairs[0]),
+        )
     elif isinstance(told.get("edits"), list):
         many = [
             (one.get("old_string", ""), one.get("new_string", ""), one.get("replace_all") is True)
@@ -146,6 +177,16 @@ def _replaced(text: Content, pairs: list[tuple[str, str, bool]]) -> Content:
             was += b"\n"
         found = found.replace(was, becomes) if everywhere else found.replace(was, becomes, 1)
     return found
+
+
+def _put_back(text: Content, pair: tuple[str, str, bool]) -> Content:
+    """What was before a replacement, where what it wrote stands there just once."""
+    if text is None or isinstance(text, Unknown):
+        return UNKNOWN
+    new = pair[1].encode("utf-8", "surrogatepass")
+    if not new or text.count(new) != 1:
+        return UNKNOWN
+    return text.replace(new, pair[0].encode("utf-8", "surrogatepass"))
 
 
 # -- codex -----------------------------------------------------------------------------------------------------------
@@ -186,6 +227,7 @@ def _codex_edits(key: str, part: ToolResultPart) -> Iterator[Edit]:
                     path=path,
                     before=UNKNOWN,
                     change=lambda text, diff=diff: patched(text, diff),  # type: ignore[misc]
+                    reverse=lambda text, diff=diff: patched(text, turned(diff)),  # type: ignore[misc]
                 )
 
 
@@ -233,6 +275,22 @@ def patched(text: Content, diff: str) -> Content:
                     out.append(lines[at])
                 at += 1
     return b"".join(out + lines[at:])
+
+
+def turned(diff: str) -> str:
+    """The diff that takes a diff back.
+
+    >>> turned("@@ -1,2 +1 @@\\n a\\n-b\\n")
+    '@@ -1 +1,2 @@\\n a\\n+b\\n'
+    """
+    out: list[str] = []
+    for line in diff.splitlines(keepends=True):
+        if line.startswith("@@"):
+            line = re.sub(r"^@@ -(\S+) \+(\S+) @@", r"@@ -\2 +\1 @@", line)
+        elif line[:1] in ("+", "-"):
+            line = ("-" if line[0] == "+" else "+") + line[1:]
+        out.append(line)
+    return "".join(out)
 
 
 # -- gemini cli ------------------------------------------------------------------------------------------------------
