@@ -55,10 +55,13 @@ clean:  ## remove everything that was installed or built
 	@.venv/bin/python $(PIP_INSTALL) -c constraints.txt -e '.[agent,dev,postgres,server]'
 	@touch .venv/.stamp-core .venv/.stamp-demo $@
 
+# The harness asks for another release of Pydantic AI than the one measured; what is used of it works with both.
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call new_venv,.venv-bench)
 	@echo "installing the compared libraries into .venv-bench (about a minute)"
 	@.venv-bench/bin/python $(PIP_INSTALL) -r bench/requirements.txt -e '.[agent,postgres]'
+	@.venv-bench/bin/python $(PIP_INSTALL) --no-deps pydantic-ai-harness==0.62.0 \
+	  || echo "pydantic-ai-harness could not be had: agents are measured without it"
 	@touch $@
 
 # Harbor itself wants Python 3.12; its validator of trajectories does not, and needs nothing but pydantic.

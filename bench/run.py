@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from agents import agents
 from data import anthropic_request
 from ledger import ledgers
 from search import searching
+from sessions import sessions
 from streams import live
 
 import hansard
@@ -210,6 +212,8 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "streams": lambda: live(measure),
     "ledger": ledgers,
     "search": searching,
+    "agents": agents,
+    "sessions": sessions,
     "start": start_up,
 }
 
