@@ -103,6 +103,7 @@ def test_an_imported_session_is_undone_and_redone_on_disk(ledger: Ledger, root: 
         assert (told.edits, told.elsewhere, told.compared) == (3, 1, 2)
         assert told.outside == [(str(path), "e3")]
         assert bring_in(files, thread) == bring_in(files, thread)
+        assert [one.by.thread_id for one in files.snapshots()] == [thread, thread, None, thread]
         assert len(files.snapshots()) == 4  # three messages, and what was changed outside between two of them
         files.undo(thread)
         assert path.read_text() == "one\n-\ntwo and mine\n-\nend\n"  # what was changed outside stays
@@ -129,6 +130,16 @@ def test_files_are_known_at_every_message(ledger: Ledger, root: Path) -> None:
         assert at("e2") == b"ONE\n-\ntwo\n-\nend\n"
         assert at("e3") == b"ONE\n-\ntwo and mine\n-\n"
         assert [change.path for change in changes_of(files, thread, "e2")] == [b"a.py"]
+
+
+def test_a_project_that_was_moved_is_found_by_its_place(ledger: Ledger, root: Path) -> None:
+    thread = imported(ledger, session(Path("/somebody/elses/project")))
+    (root / "a.py").write_text("ONE\n-\ntwo and mine\n-\n")
+    with Workspace(ledger, root) as files:
+        told = bring_in(files, thread)
+        assert (told.edits, told.elsewhere) == (3, 1)
+        files.undo(thread)
+        assert (root / "a.py").read_text() == "one\n-\ntwo and mine\n-\nend\n"
 
 
 def test_a_session_that_grew_adds_only_what_is_new(ledger: Ledger, root: Path) -> None:

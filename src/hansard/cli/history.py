@@ -30,10 +30,13 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
         if key is not None:
             bring_in(files, key)
         name = None if path is None else relative(files.root.path, os.path.abspath(path))
+        own = set() if key is None else {one.by.message_id for one in files.snapshots(key)} - {None}
         found = [
             one
-            for one in files.snapshots(key)
-            if one.source != "late" or one.changes
+            for one in files.snapshots()
+            if key is None
+            or one.by.thread_id == key
+            or (one.by.thread_id is None and one.by.message_id in own)
             if name is None or any(change.path == name for change in one.changes)
         ][-limit:][::-1]
     if as_json:

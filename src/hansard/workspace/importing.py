@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 
 from hansard.model.conversation import Conversation
+from hansard.model.times import milliseconds
 from hansard.store.chain import clock
 from hansard.store.driver import Tx
 from hansard.workspace import transcript
 from hansard.workspace.beneath import relative
 from hansard.workspace.entries import FILE, UNTOLD, Change, Entry, Refused, content_hash, file_entry, same
-from hansard.workspace.records import OUTSIDE, By, Filing
+from hansard.workspace.records import By, Filing
 from hansard.workspace.transcript import UNKNOWN, Content, Edit, Step, Unknown
 from hansard.workspace.workspace import Workspace
 
@@ -44,6 +45,21 @@ def bring_in(workspace: Workspace, thread_id: str, *, backups: str | None = None
     return add_edits(workspace, thread_id, conversation, transcript.edits(conversation, held))
 
 
+def placed(root: str, base: str, told: str) -> bytes | None:
+    """Where below the root a path of a session is that worked in `base`; None for one that is elsewhere.
+
+    A project that was moved, or came from another machine, is found by its place in the session's own folder.
+    """
+    whole = os.path.normpath(os.path.join(base, told))
+    if not (base == root or base.startswith(root.rstrip("/") + "/")):
+        inside = os.path.relpath(whole, base)
+        whole = os.path.join(root, inside) if whole.startswith("/") and not inside.startswith("..") else whole
+    try:
+        return relative(root, whole)
+    except Refused:
+        return None
+
+
 def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, given: Iterable[Edit]) -> Brought:
     """Put edits into a workspace as its thread's."""
     told = {one.by.message_id for one in workspace.snapshots(thread_id)}
@@ -54,10 +70,7 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
     elsewhere = count = compared = 0
 
     def below(told: str) -> bytes | None:
-        try:
-            return relative(workspace.root.path, os.path.normpath(os.path.join(base, told)))
-        except Refused:
-            return None
+        return placed(workspace.root.path, base, told)
 
     def now(told: str) -> Content:
         path = below(told)
@@ -84,15 +97,16 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
             run_id=message.run_id if message is not None and isinstance(message.run_id, str) else None,
             agent_id=message.agent_id if message is not None and isinstance(message.agent_id, str) else None,
         )
-        _add(workspace, by, steps)
+        told_at = milliseconds(message.created_at) if message and isinstance(message.created_at, str) else None
+        _add(workspace, by, steps, clock() if told_at is None else told_at)
     return Brought(edits=count, elsewhere=elsewhere, outside=outside, compared=compared)
 
 
-def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]]) -> None:
+def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]], at: int) -> None:
     found: list[Change] = []
     between: list[Change] = []
-    at = clock()
-    theirs = Filing(workspace.driver, workspace.number, OUTSIDE, "transcript", at)
+    nobody = By(message_id=by.message_id)  # found at this message, but not its doing
+    theirs = Filing(workspace.driver, workspace.number, nobody, "transcript", at)
     ours = Filing(workspace.driver, workspace.number, by, "transcript", at)
     for path, step in steps:
         if step.outside:

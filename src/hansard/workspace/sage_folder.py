@@ -24,9 +24,8 @@ from hansard.model.conversation import Snapshot as Told
 from hansard.model.times import spelled
 from hansard.store.chain import clock
 from hansard.store.driver import Tx
-from hansard.workspace.beneath import relative
-from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, Refused, content_hash
-from hansard.workspace.importing import NOBODY_KNOWS
+from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash
+from hansard.workspace.importing import NOBODY_KNOWS, placed
 from hansard.workspace.records import By, Filing
 from hansard.workspace.workspace import Workspace
 
@@ -60,10 +59,8 @@ def _read_changes(
     for name, one in (told.files if isinstance(told.files, dict) else {}).items():
         if type(one) is not dict:
             continue
-        whole = os.path.normpath(os.path.join(base or workspace.root.path, os.fsdecode(_spelled(name, one))))
-        try:
-            path = relative(workspace.root.path, whole)
-        except Refused:
+        path = placed(workspace.root.path, base or workspace.root.path, os.fsdecode(_spelled(name, one)))
+        if path is None:
             continue
         state = one.get("state")
         before = None if state == "created" else _before(one, backups.get(name), folder, filing)
