@@ -22,6 +22,7 @@ from ledger import ledgers
 from search import searching
 from sessions import sessions
 from streams import live
+from workspace import workspaces
 
 import hansard
 from hansard.model import exact_json
@@ -214,6 +215,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "search": searching,
     "agents": agents,
     "sessions": sessions,
+    "workspace": workspaces,
     "start": start_up,
 }
 

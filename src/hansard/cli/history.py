@@ -34,9 +34,7 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
         found = [
             one
             for one in files.snapshots()
-            if key is None
-            or one.by.thread_id == key
-            or (one.by.thread_id is None and one.by.message_id in own)
+            if key is None or one.by.thread_id == key or (one.by.thread_id is None and one.by.message_id in own)
             if name is None or any(change.path == name for change in one.changes)
         ][-limit:][::-1]
     if as_json:
