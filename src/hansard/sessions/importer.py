@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,9 +156,9 @@ class _Import:
         snapshots: list[Snapshot] = []
         held: list[Message] = []  # a sub-agent's messages wait for its first words
         fresh = untouched = False
-        at = much = 0
+        at = much = pictured = 0
         with open(path, "rb") as source:
-            for chunk in [*_chunks(source, stat.st_size), b""]:
+            for chunk in chain(_chunks(source, stat.st_size), (b"",)):
                 with quiet_collector():
                     messages = reading.feed(chunk) if chunk else reading.finish()
                 snapshots += reading.snapshots()
@@ -181,11 +182,9 @@ class _Import:
                 at += len(chunk)
                 much += len(chunk)
                 if not chunk or much >= _MUCH or sum(len(one.items) for one in waiting) >= _MANY:
-                    arrivals, now = waiting, clock()
-                    filing = self._ledger._write(
-                        lambda tx, f=filing, a=arrivals, n=now, s=number: f.add(tx, a, s, n)  # type: ignore[misc]
-                    )
-                    waiting, much = [], 0
+                    filing = self._write(filing, waiting, number, snapshots if main else [], pictured)
+                    pictured += len(snapshots)
+                    waiting, snapshots, much = [], [], 0
                 self._progress(len(chunk))
         self.added, self.known, self.size = self.added + filing.added, self.known + filing.known, self.size + at
         for report in reading.reports:
@@ -193,10 +192,29 @@ class _Import:
             (self.bad if report.kind == "bad" else self.repairs).append(one)
         told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
         if main:
-            self._settle(reading, snapshots, move=fresh or untouched)
+            self._settle(reading, move=fresh or untouched)
         self._ledger._write(
             lambda tx: sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
         )
+
+    def _write(
+        self,
+        filing: sources.Filing,
+        arrivals: list[sources.Arrival],
+        number: int,
+        snapshots: list[Snapshot],
+        pictured: int,
+    ) -> sources.Filing:
+        """A piece of the file: its messages, its bytes, its snapshots, in one transaction."""
+        now = clock()
+
+        def job(tx: Tx) -> sources.Filing:
+            done = filing.add(tx, arrivals, number, now)
+            if snapshots:
+                threads.add_snapshots(tx, find_thread(tx, self._thread), snapshots, pictured)
+            return done
+
+        return self._ledger._write(job)
 
     def _identity(self, reading: Reading, path: Path) -> str:
         told = reading.conversation([]).id
@@ -215,15 +233,14 @@ class _Import:
 
         return self._ledger._write(job)
 
-    def _settle(self, reading: Reading, snapshots: list[Snapshot], *, move: bool) -> None:
-        """What the session says of itself at its end: title, head, snapshots of files."""
+    def _settle(self, reading: Reading, *, move: bool) -> None:
+        """What the session says of itself at its end: its title, its head."""
         value = reading.conversation([])
         now = clock()
 
         def job(tx: Tx) -> None:
             row = find_thread(tx, self._thread, lock=True)
             threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
-            threads.add_snapshots(tx, row, snapshots)
             if move:
                 head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
                 try:

@@ -143,10 +143,11 @@ def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
         )
 
 
-def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot]) -> None:
-    """All snapshots of a conversation: the thread takes those it does not have yet."""
-    have = len(tx.all("snapshots", thread=row.thread)) if snapshots else 0
-    for n, snapshot in enumerate(snapshots[have:], start=have):
+def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:
+    """Snapshots of a conversation, of which `snapshots` are those from number `start`; those it has are left alone."""
+    count = tx.one("count_snapshots", thread=row.thread) if snapshots else None
+    have = max(count[0] - start, 0) if count else 0
+    for n, snapshot in enumerate(snapshots[have:], start=start + have):
         tx.run(
             "add_snapshot",
             thread=row.thread,

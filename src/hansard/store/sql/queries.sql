@@ -211,3 +211,6 @@ where r.tenant = :tenant and r.status = 'active' and r.lease_until < :now order 
 
 -- name: count_blobs
 select count(*), coalesce(sum(size), 0) from blob where tenant = :tenant
+
+-- name: count_snapshots
+select count(*) from snapshot where tenant = :tenant and thread = :thread
