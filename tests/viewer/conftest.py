@@ -137,7 +137,7 @@ def fill(ledger: hansard.Ledger) -> None:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     db = tmp_path_factory.mktemp("viewer") / "ledger.db"
     with hansard.open(str(db)) as ledger:

@@ -51,8 +51,8 @@ def test_a_number_is_saved_as_the_ledger_has_it(page: Any, server: LiveServer, t
     assert server.ask("POST", "/api/threads/numbers/messages", body)[0] == 201
     show(page, "numbers")
     page.click("#show-export")
-    page.select_option("#export-format", "hansard")
-    page.wait_for_selector("dialog .fine")
+    page.select_option("#export-format", "anthropic")
+    page.wait_for_selector("dialog .losses li")
     with page.expect_download() as saved:
         page.click("dialog :text('Save')")
     saved.value.save_as(tmp_path / "saved.json")

@@ -123,7 +123,7 @@ def hostile(name: str, evil: str) -> Conversation:
         ToolResultPart(tool_call_id="stray", tool_name=evil, output=evil),
     ]
     return Conversation(
-        id=f"hostile {name} {evil[:300]}",
+        id=f"hostile {name} {evil[:300]}".encode("utf-8", "replace").decode(),
         title=evil,
         agents={evil: Agent(id=evil, name=evil, model=evil)},
         messages=[
@@ -144,7 +144,7 @@ def hostile(name: str, evil: str) -> Conversation:
             ),
             Message(id="t", role="tool", parts=results),
             Message(id="e", role="event", parts=[DataPart(name=evil, data=evil)]),
-            Message(id="o", role=evil, parts=[TextPart(text=evil)]),
+            Message(id=f"o {name}", role=evil, parts=[TextPart(text=evil)]),
         ],
     )
 
@@ -169,7 +169,7 @@ def tab(browser: Any, server: LiveServer) -> Any:
 @pytest.mark.parametrize("name", PAYLOADS)
 def test_nothing_runs_and_nothing_is_loaded(name: str, tab: Any, ids: dict[str, str], snap: Snap) -> None:
     tab.evaluate("id => { location.hash = '#/t/' + encodeURIComponent(id.toWellFormed()) }", ids[name])
-    tab.wait_for_selector("#conversation .message[data-id=o]", state="attached")
+    tab.wait_for_selector(f"#conversation .message[data-id='o {name}']", state="attached")
     tab.evaluate("document.getElementById('tree').hidden && document.getElementById('show-tree').click()")
     tab.wait_for_selector("#tree .knot")
     tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")

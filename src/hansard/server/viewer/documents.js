@@ -65,9 +65,20 @@ function losses(list) {
   return [el("p", null, el("strong", null, `${list.length.toLocaleString()} ${list.length === 1 ? "thing" : "things"} this format cannot carry `), counts), el("ul", { class: "losses", tabindex: 0, "aria-label": "Losses" }, rows), rest].filter(Boolean);
 }
 
+function ending({ format, text }) {
+  const own = { markdown: "md", html: "html" }[format];
+  if (own) return own;
+  try {
+    JSON.parse(text);
+    return "json";
+  } catch {
+    return "jsonl";
+  }
+}
+
 function store(threadId, written) {
   const name = `${threadId.slice(0, 60)}.${written.format}`;
-  if (written.text !== undefined) download(`${name}${written.format === "markdown" ? ".md" : ".jsonl"}`, new Blob([written.text]));
+  if (written.text !== undefined) download(`${name}.${ending(written)}`, new Blob([written.text]));
   else if (written.base64 !== undefined) download(name, new Blob([Uint8Array.from(atob(written.base64), (one) => one.charCodeAt(0))]));
   else download(`${name}.json`, new Blob([written.exact]));
 }
