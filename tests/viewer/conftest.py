@@ -160,7 +160,7 @@ def phone(browser: Any, server: LiveServer) -> Iterator[Any]:
 def opened(browser: Any, server: LiveServer, **how: Any) -> Iterator[Any]:
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 820}, **how})
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(40_000)
     outside: list[str] = []
     faults: list[str] = []
     page.on(
