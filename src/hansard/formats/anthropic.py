@@ -375,14 +375,6 @@ _NOT_BLOCKS = {  # what others put into the content of a message with a role
 _SAID = frozenset({TextPart, FilePart})
 LAW = Law(
     provider=PROVIDER,
-    roles={
-        "system": "system",
-        "developer": "system",
-        "user": "user",
-        "assistant": "assistant",
-        "tool": "tool",
-        "event": None,
-    },
     parts={
         "system": frozenset({TextPart}),
         "user": _SAID,

@@ -32,7 +32,6 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.claude_code_parts import NAME, PROVIDER, SNAPSHOT, legal_uuid, write_snapshot
 from hansard.formats.claude_code_reader import Reader
 from hansard.formats.claude_code_records import Place, write_answer, write_event, write_user
-from hansard.formats.contract import Format
 from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import unpack
 from hansard.formats.session_file import SessionFile
@@ -159,19 +158,12 @@ _LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
 _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})
 
 SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
-FORMAT = Format(
-    name=NAME,
-    title="Claude Code session files",
-    read=SESSION.read,
-    write=SESSION.write,
-    fits=fits,
-    text=True,
-    verbatim=True,
-    trees=True,
+FORMAT = SESSION.format(
+    "Claude Code session files",
+    fits,
     own_provider=PROVIDER,
     why={
         "id": "Claude Code's ids are UUIDs: one is made of it",
         "parentMessageId": "Claude Code's ids are UUIDs: one is made of it",
     },
-    session=SESSION,
 )

@@ -29,7 +29,6 @@ from hansard.formats.codex_items import NAME
 from hansard.formats.codex_reader import CodexReader
 from hansard.formats.codex_records import records
 from hansard.formats.codex_zstd import MAGIC, Inflater, ZstdScanner, behind
-from hansard.formats.contract import Format
 from hansard.formats.session_file import SessionFile
 from hansard.formats.session_scanner import Record, Scanner
 
@@ -81,16 +80,9 @@ def _is_bare(value: dict[str, Any]) -> bool:
 
 
 SESSION = SessionFile(name=NAME, reader=CodexReader, records=records, whole=is_record, scanner=ZstdScanner, join=behind)
-FORMAT = Format(
-    name=NAME,
-    title="Codex rollouts",
-    read=SESSION.read,
-    write=SESSION.write,
-    fits=fits,
-    text=True,
-    verbatim=True,
-    trees=True,
+FORMAT = SESSION.format(
+    "Codex rollouts",
+    fits,
     own_provider="openai",
-    session=SESSION,
     why={"isError": "the output of a call says no more than its words"},
 )

@@ -21,7 +21,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.contract import Format
 from hansard.formats.made_ids import is_made, made_uuid
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.formats.session_file import Report, SessionFile
@@ -334,14 +333,7 @@ def _sure(event: Any) -> int:
 _OWNERS = frozenset({"session", "system", "user", "assistant", "tool", "hook", "permission"})
 
 SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
-FORMAT = Format(
-    name=NAME,
-    title="GitHub Copilot CLI event logs",
-    read=SESSION.read,
-    write=SESSION.write,
-    fits=fits,
-    text=True,
-    verbatim=True,
-    trees=True,
-    session=SESSION,
+FORMAT = SESSION.format(
+    "GitHub Copilot CLI event logs",
+    fits,
 )

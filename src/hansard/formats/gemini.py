@@ -357,14 +357,6 @@ def fits(document: Any) -> int:
 _SAID = frozenset({TextPart, FilePart})
 LAW = Law(
     provider=PROVIDER,
-    roles={
-        "system": "system",
-        "developer": "system",
-        "user": "user",
-        "assistant": "assistant",
-        "tool": "tool",
-        "event": None,
-    },
     parts={
         "system": frozenset({TextPart}),
         "user": _SAID,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.contract import Format
 from hansard.formats.gemini_cli_document import DocumentScanner, behind
 from hansard.formats.gemini_cli_messages import EVENTS, NAME, PROVIDER, is_message
 from hansard.formats.gemini_cli_reader import GeminiCliReader
@@ -55,15 +54,8 @@ def fits(document: Any) -> int:
 SESSION = SessionFile(
     name=NAME, reader=GeminiCliReader, records=records, whole=is_record, scanner=DocumentScanner, join=behind
 )
-FORMAT = Format(
-    name=NAME,
-    title="Gemini CLI sessions",
-    read=SESSION.read,
-    write=SESSION.write,
-    fits=fits,
-    text=True,
-    verbatim=True,
-    trees=True,
+FORMAT = SESSION.format(
+    "Gemini CLI sessions",
+    fits,
     own_provider=PROVIDER,
-    session=SESSION,
 )

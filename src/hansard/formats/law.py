@@ -26,8 +26,21 @@ from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, Too
 _Matcher: TypeAlias = Callable[[str], object]
 
 
+_ROLES: dict[str, dict[str, str | None]] = {
+    developer: {
+        "system": "system",
+        "developer": developer,
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+        "event": None,
+    }
+    for developer in ("system", "developer")
+}
+
+
 class Law(Struct, frozen=True, kw_only=True):
-    """The rules of one provider. `parts` says which kinds of part each role may hold, `roles` what a role becomes.
+    """The rules of one provider. `parts` says which kinds of part each role may hold, `developer` what it becomes.
 
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
     the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
@@ -39,8 +52,8 @@ class Law(Struct, frozen=True, kw_only=True):
     """
 
     provider: str
-    roles: dict[str, str | None]
     parts: dict[str, frozenset[type]]
+    developer: str = "system"
     id_pattern: str | None = None
     name_pattern: str | None = r"[a-zA-Z0-9_-]{1,64}"
     ids: bool = True
@@ -56,6 +69,11 @@ class Law(Struct, frozen=True, kw_only=True):
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
     first_user: bool = False
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """What each role becomes; what becomes nothing is left out."""
+        return _ROLES[self.developer]
 
     def matchers(self) -> tuple[_Matcher, _Matcher]:
         """Tests for a legal id and a legal name; `re` keeps the compiled patterns."""

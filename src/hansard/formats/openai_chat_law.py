@@ -8,7 +8,7 @@ from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, T
 
 LAW = Law(
     provider=PROVIDER,
-    roles={**{role: role for role in ("system", "developer", "user", "assistant", "tool")}, "event": None},
+    developer="developer",
     parts={
         "system": frozenset({TextPart}),
         "developer": frozenset({TextPart}),

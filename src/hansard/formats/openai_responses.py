@@ -346,14 +346,7 @@ def fits(document: Any) -> int:
 _SAID = frozenset({TextPart, FilePart})
 LAW = Law(
     provider=PROVIDER,
-    roles={
-        "system": "system",
-        "developer": "developer",
-        "user": "user",
-        "assistant": "assistant",
-        "tool": "tool",
-        "event": None,
-    },
+    developer="developer",
     parts={
         "system": _SAID,
         "developer": _SAID,

@@ -25,7 +25,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.contract import Format
 from hansard.formats.pi_messages import NAME, read_event, read_said, write_said
 from hansard.formats.residue import pack, take_maybe_str, unpack
 from hansard.formats.session_file import Report, SessionFile
@@ -232,14 +231,7 @@ def _sure(entry: Any) -> int:
 
 
 SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
-FORMAT = Format(
-    name=NAME,
-    title="pi session files",
-    read=SESSION.read,
-    write=SESSION.write,
-    fits=fits,
-    text=True,
-    verbatim=True,
-    trees=True,
-    session=SESSION,
+FORMAT = SESSION.format(
+    "pi session files",
+    fits,
 )

@@ -24,7 +24,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Target
+from hansard.formats.contract import Format, Target
 from hansard.formats.residue import pack, unpack
 from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
 from hansard.model import exact_json, native
@@ -132,6 +132,21 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     decode: Callable[[bytes], Any] = decode_record
     scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
     join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
+
+    def format(self, title: str, fits: Callable[[Any], int], **more: Any) -> Format:
+        """The row of the registry: files of lines, given back byte for byte, with every branch."""
+        return Format(
+            name=self.name,
+            title=title,
+            read=self.read,
+            write=self.write,
+            fits=fits,
+            text=True,
+            verbatim=True,
+            trees=True,
+            session=self,
+            **more,
+        )
 
     def open(self) -> Reading:
         """A reading of one file."""
