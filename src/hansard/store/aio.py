@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _OWN = ("begin_run",)  # what they give back uses the ledger itself
-_LONG = ("search", "verify", "prune", "forget", "backup", "stats", "rebuild_search", "recover")
+_LONG = (
+    "search",
+    "threads_where",
+    "facts",
+    "verify",
+    "prune",
+    "forget",
+    "backup",
+    "stats",
+    "rebuild_search",
+    "recover",
+)
 
 
 class _Plan(NamedTuple):

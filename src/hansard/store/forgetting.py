@@ -18,6 +18,7 @@ from hansard.store.values import Tombstone
 _TABLES = (
     "messages",
     "feed",
+    "facts",
     "runs",
     "all_chunks",
     "snapshots",

@@ -136,6 +136,8 @@ def _delete(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Spot]) -> Pru
             cut |= set(bodies.cuts(body))
         for name in ("unindex_from", "delete_feed_from", "delete_messages_from"):
             tx.run(name, **where)
+    for name in ("forget_facts", "feed_thread"):  # what is left says what is so of the thread
+        tx.run(name, thread=thread.thread)
     buried = _bury(tx, thread, outline, dead)
     _drop_segments(tx, thread, outline, dead)
     dropped = drop_uses(tx, thread, cut) + _drop_undone(tx, thread)

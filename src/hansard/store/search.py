@@ -17,7 +17,7 @@ from hansard.model import exact_json, native
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart
 from hansard.model.times import spelled
-from hansard.store import searchable, tree
+from hansard.store import facts, searchable, tree
 from hansard.store.driver import Driver, Row, Tx, unsafe
 from hansard.store.rows import find_thread
 from hansard.store.search_query import Atom, Query, atoms, fts5, tsquery
@@ -76,10 +76,12 @@ def _index_batch(tx: Tx, tenant: int, end: int) -> int | None:
     present = [row for row in rows if row[6] is not None]
     names: dict[tuple[int, str], str] = {}
     entries: list[dict[str, Any]] = []
+    said: list[tuple[int, str | None, Message]] = []
     for row, message in zip(present, _messages(tx, [row[10] for row in present]), strict=True):
         _, _, _, thread, seg, depth, n, role, agent, created_at, _ = row
         if message is None:
             continue  # damaged: `hansard verify` names it, and the others are to be found
+        said.append((thread, unsafe(agent), message))
         tools = _tools(tx, names, thread, seg, depth, message)
         text = searchable.tokens(
             message,
@@ -92,6 +94,7 @@ def _index_batch(tx: Tx, tenant: int, end: int) -> int | None:
         )
         entries.append({"n": n, "thread": thread, "seg": seg, "depth": depth, "words": text})
     tx.many("index_words", entries)
+    facts.gather(tx, said)
     _advance(tx, rows)
     return len(entries)
 

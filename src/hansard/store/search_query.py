@@ -85,7 +85,7 @@ class Query:
         if found["minus"]:
             other = "until" if name == "since" else "since"
             raise HansardError(f"-{name}: is not a filter; {other}:{value} is its opposite")
-        first, behind = _span(name, value, now)
+        first, behind = span(name, value, now)
         if name == "since":
             self.since = first if self.since is None else max(first, self.since)
         else:
@@ -158,7 +158,7 @@ def _lexeme(token: str) -> str:
     return "'" + token.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def _span(name: str, value: str, now: int) -> tuple[int, int]:
+def span(name: str, value: str, now: int) -> tuple[int, int]:
     """The first millisecond of a time, and the one behind its last."""
     text = value.strip().lower()
     if (ago := _AGO.fullmatch(text)) is not None:

@@ -1,12 +1,14 @@
-"""The methods of the ledger that find messages."""
+"""The methods of the ledger that find messages, and threads by what was said in them."""
 
 from __future__ import annotations
 
 from hansard.errors import HansardError
+from hansard.store import facts
 from hansard.store.chain import clock
 from hansard.store.driver import Driver
-from hansard.store.search import Progress, rebuild, search
-from hansard.store.values import Hit, Page
+from hansard.store.search import Progress, catch_up, rebuild, search
+from hansard.store.search_query import span
+from hansard.store.values import Fact, Hit, Page, Thread
 
 _MOST = 1000
 
@@ -25,6 +27,38 @@ class Searching:
         if not 1 <= limit <= _MOST:
             raise HansardError(f"a limit of {limit} is not between 1 and {_MOST}")
         return search(self._driver, query, limit, after, clock())
+
+    def threads_where(
+        self,
+        *,
+        format: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        project: str | None = None,
+        resource_id: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        newest: bool = True,
+    ) -> Page[Thread]:
+        """A page of the threads of which all this is so, by their last change; `facts` lists what there is.
+
+        `project` is the folder somebody worked in; `since` and `until` are times as `search` takes them.
+        """
+        if not 1 <= limit <= _MOST:
+            raise HansardError(f"a limit of {limit} is not between 1 and {_MOST}")
+        now = clock()
+        first = None if since is None else span("since", since, now)[0]
+        behind = None if until is None else span("until", until, now)[1]
+        only = {"format": format, "agent": agent, "model": model, "project": project, "resource": resource_id}
+        catch_up(self._driver)
+        return self._driver.read(lambda tx: facts.page(tx, limit, after, newest, only, first, behind))
+
+    def facts(self) -> list[Fact]:
+        """The formats, agents, models and projects there are, each with the number of its threads."""
+        catch_up(self._driver)
+        return self._driver.read(facts.told)
 
     def rebuild_search(self, progress: Progress | None = None) -> int:
         """Throw the search index away and make it again; how many messages it has. `progress` is told the count."""

@@ -69,12 +69,15 @@ def shown(tx: Tx, row: ThreadRow) -> Thread:
 
 def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[Thread]:
     """Threads by their last change; `after` is the `next` of the page before."""
-    updated, number = _cursor(after) if after is not None else ((_FAR, _FAR) if newest else (-_FAR, -_FAR))
     name = ("threads_newest" if newest else "threads_oldest") + ("_of" if resource is not None else "")
-    values: dict[str, Any] = {"updated_at": updated, "thread": number, "limit": limit + 1}
-    if resource is not None:
-        values["resource"] = safe(resource)
-    rows = [ThreadRow(*row) for row in tx.all(name, **values)]
+    return pages(tx, name, limit, after, newest, {} if resource is None else {"resource": safe(resource)})
+
+
+def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[Thread]:
+    """A page of a statement that lists threads by their last change."""
+    updated, number = _cursor(after) if after is not None else ((_FAR, _FAR) if newest else (-_FAR, -_FAR))
+    given = {"updated_at": updated, "thread": number, "limit": limit + 1, **values}
+    rows = [ThreadRow(*row) for row in tx.all(name, **given)]
     more = len(rows) > limit
     rows = rows[:limit]
     last = f"{rows[-1].updated_at}.{rows[-1].thread}" if more else None

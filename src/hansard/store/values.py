@@ -39,6 +39,14 @@ class Page(Value, Generic[T], frozen=True, kw_only=True):
     next: str | None = None
 
 
+class Fact(Value, frozen=True, kw_only=True):
+    """Something that is so of some threads: a `kind` (format, agent, model or project), its value, how many threads."""
+
+    kind: str
+    value: str
+    threads: int
+
+
 class Branch(Value, frozen=True, kw_only=True):
     """A way through the tree: its last message, where it left the others, and what became of it."""
 

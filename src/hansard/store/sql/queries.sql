@@ -50,6 +50,40 @@ where tenant = :tenant and forgotten_at is null and resource = :resource
   and (updated_at, thread) > (:updated_at, :thread)
 order by updated_at, thread limit :limit
 
+-- name: has_fact
+exists (select 1 from thread_fact f where f.tenant = :tenant and f.thread = thread.thread
+
+-- name: narrowed
+updated_at >= :since and updated_at < :until
+  and (cast(:resource as text) is null or resource = :resource)
+  and (cast(:agent as text) is null or {has_fact} and f.kind = 'agent' and f.value = :agent))
+  and (cast(:model as text) is null or {has_fact} and f.kind = 'model' and f.value = :model))
+  and (cast(:project as text) is null or {has_fact} and f.kind = 'project' and f.value = :project))
+  and (cast(:format as text) is null or {has_fact} and f.kind = 'format' and f.value = :format) or exists (
+    select 1 from source s where s.tenant = :tenant and s.thread = thread.thread and s.format = :format
+  ))
+
+-- name: threads_newest_where
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and (updated_at, thread) < (:updated_at, :thread) and {narrowed}
+order by updated_at desc, thread desc limit :limit
+
+-- name: threads_oldest_where
+select {thread_columns}
+from thread
+where tenant = :tenant and forgotten_at is null and (updated_at, thread) > (:updated_at, :thread) and {narrowed}
+order by updated_at, thread limit :limit
+
+-- name: add_fact
+insert into thread_fact (tenant, kind, value, thread) values (:tenant, :kind, :value, :thread) on conflict do nothing
+
+-- name: facts
+select kind, value, count(*) from (
+  select kind, value, thread from thread_fact where tenant = :tenant
+  union select 'format', s.format, s.thread from source s where s.tenant = :tenant
+) told group by kind, value order by count(*) desc, value
+
 -- name: children_of_thread
 select id from thread where tenant = :tenant and parent_thread = :id and forgotten_at is null order by thread
 

@@ -69,6 +69,14 @@ delete from message where tenant = :tenant and thread = :thread
 -- name: forget_feed
 delete from feed where tenant = :tenant and thread = :thread
 
+-- name: forget_facts
+delete from thread_fact where tenant = :tenant and thread = :thread
+
+-- name: feed_thread
+insert into feed (tenant, thread, seg, low, high)
+select tenant, thread, seg, min(depth) - 1, max(depth) from message
+where tenant = :tenant and thread = :thread group by tenant, thread, seg
+
 -- name: forget_runs
 delete from run where tenant = :tenant and thread = :thread
 

@@ -261,6 +261,17 @@ CREATE INDEX thread_resource ON thread USING btree (tenant, resource, updated_at
 -- row level security, for the owner too
 -- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
 
+create table thread_fact (
+  tenant integer not null,
+  kind text not null,
+  value text not null,
+  thread bigint not null,
+  PRIMARY KEY (tenant, kind, value, thread)
+);
+CREATE INDEX thread_fact_of ON thread_fact USING btree (tenant, thread);
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
 create table workspace (
   workspace bigint not null generated always as identity,
   tenant integer not null,

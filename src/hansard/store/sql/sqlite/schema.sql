@@ -172,6 +172,16 @@ CREATE TABLE thread (
   unique (tenant, id)
 );
 
+CREATE TABLE thread_fact (
+  tenant integer not null,
+  kind text not null,                         -- agent, model, project, format
+  value text not null,
+  thread integer not null,
+  primary key (tenant, kind, value, thread)
+) without rowid;
+
+CREATE INDEX thread_fact_of on thread_fact (tenant, thread);
+
 CREATE INDEX thread_list on thread (tenant, updated_at, thread);
 
 CREATE INDEX thread_resource on thread (tenant, resource, updated_at, thread) where resource is not null;

@@ -1,0 +1,89 @@
+"""What can be said of a whole thread: its agents, models, projects and formats; lists are narrowed by it.
+
+Facts are derived: they are gathered when the feed is followed (see `search`), so that appending pays nothing for them.
+The format of a thread is that of the file it came from, and any whose own words it still keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hansard.model.conversation import Message
+from hansard.store import threads
+from hansard.store.driver import Tx, safe, unsafe
+from hansard.store.rows import ThreadRow, described
+from hansard.store.values import Fact, Page, Thread
+
+KINDS = ("format", "agent", "model", "project")
+LONGEST = 400  # letters of a value that count: an index takes no more than some thousand bytes
+_FAR = 1 << 60
+_MOST = 200
+
+
+def gather(tx: Tx, said: Iterable[tuple[int, str | None, Message]]) -> None:
+    """Note the facts of some messages, each with its thread's number and its agent, and of their threads."""
+    found: set[tuple[int, str, str]] = set()
+    seen: set[int] = set()
+    for thread, agent, message in said:
+        found.update((thread, kind, value) for kind, value in _of_message(agent, message))
+        seen.add(thread)
+    for thread in seen:
+        row = tx.one("thread_by_number", thread=thread)
+        if row is not None:
+            found.update((thread, kind, value) for kind, value in _of_thread(ThreadRow(*row)))
+    rows = [{"thread": thread, "kind": kind, "value": safe(_cut(value))} for thread, kind, value in sorted(found)]
+    tx.many("add_fact", rows)
+
+
+def _of_message(agent: str | None, message: Message) -> Iterator[tuple[str, str]]:
+    told = [("agent", agent), ("model", _text(message.model, "name")), ("project", _text(message.context, "cwd"))]
+    yield from ((kind, value) for kind, value in told if value)
+    yield from (("format", name) for name in _formats(message.extra))
+
+
+def _of_thread(row: ThreadRow) -> Iterator[tuple[str, str]]:
+    value = described(row)
+    yield from (("format", name) for name in _formats(value.extra))
+    for agent in value.agents.values() if isinstance(value.agents, dict) else ():
+        if isinstance(agent.model, str) and agent.model:
+            yield "model", agent.model
+
+
+def _text(node: Any, name: str) -> str | None:
+    found = getattr(node, name, None)
+    return found if isinstance(found, str) else None
+
+
+def _formats(extra: Any) -> Iterator[str]:
+    yield from (name for name in (extra if isinstance(extra, dict) else ()) if isinstance(name, str) and name)
+
+
+def _cut(value: str | None) -> str:
+    return (value or "")[:LONGEST]
+
+
+def told(tx: Tx) -> list[Fact]:
+    """Every fact and of how many threads it is one; of each kind the most common ones."""
+    found: dict[str, list[Fact]] = {kind: [] for kind in KINDS}
+    for kind, value, count in tx.all("facts"):
+        if kind in found and len(found[kind]) < _MOST:
+            found[kind].append(Fact(kind=kind, value=unsafe(value) or "", threads=count))
+    return [fact for kind in KINDS for fact in found[kind]]
+
+
+def page(
+    tx: Tx,
+    limit: int,
+    after: str | None,
+    newest: bool,
+    only: dict[str, str | None],
+    since: int | None,
+    until: int | None,
+) -> Page[Thread]:
+    """Threads of which all this is so, by their last change."""
+    values: dict[str, Any] = {name: None if only.get(name) is None else safe(_cut(only[name])) for name in KINDS}
+    values["resource"] = safe(only.get("resource"))
+    values["since"] = -_FAR if since is None else since
+    values["until"] = _FAR if until is None else until
+    return threads.pages(tx, "threads_newest_where" if newest else "threads_oldest_where", limit, after, newest, values)
