@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,9 +14,11 @@ import pytest
 import hansard
 from hansard import Conversation, Ledger
 from hansard.errors import StorageError
+from tests.faults.disk_layer import Call, Layer
 from tests.faults.faulty_disk import Fault, FaultyDisk
 from tests.store.said import said, words
 
+OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 LARGE = "x" * 30_000
 
 
@@ -84,3 +88,22 @@ def test_a_full_disk_fails_a_whole_commit_of_many_and_none_of_them_is_there(tmp_
             await ledger.aio.append("t", said("after"))
 
     asyncio.run(main())
+
+
+def test_a_ledger_whose_making_was_cut_off_opens(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copy(OLD, path)
+
+    def die(call: Call) -> None:
+        if call.kind == "write" and call.path == str(path):
+            os._exit(9)  # the rollback journal is there, and the file has to be rolled back
+
+    child = os.fork()
+    if child == 0:
+        with Layer(tmp_path, before=die):
+            hansard.open(str(path))
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert os.path.getsize(f"{path}-journal")
+    with hansard.open(str(path)) as ledger:
+        assert ledger.verify() == []

@@ -18,7 +18,14 @@ def recognise(path: str, vfs: str | None = None) -> None:
     """Refuse what is no ledger, or one of a newer release; the file is only read."""
     if not os.path.getsize(path):
         return
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs)
+    try:
+        _look(path, apsw.SQLITE_OPEN_READONLY, vfs)
+    except apsw.ReadOnlyError:  # somebody died while making it: what was begun has to be rolled back before a look
+        _look(path, apsw.SQLITE_OPEN_READWRITE, vfs)
+
+
+def _look(path: str, flags: int, vfs: str | None) -> None:
+    connection = apsw.Connection(path, flags=flags, vfs=vfs)
     try:
         connection.set_busy_timeout(_WAIT)
         missing("sqlite", _applied(connection, path), path)
