@@ -1,0 +1,22 @@
+// Logs this browser in: the code behind the # of the link, or the token that is typed, goes to the server, which sets a
+// cookie that no script can read. Neither is kept here.
+
+async function logIn(given) {
+  const answer = await fetch("/api/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });
+  if (answer.ok) {
+    location.replace("/");
+    return;
+  }
+  const fault = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
+  document.getElementById("why").textContent = [fault.error, fault.wayOut].filter(Boolean).join("; ");
+}
+
+const code = location.hash.slice(1);
+const box = document.getElementById("token");
+const enter = () => logIn({ token: box.value }).catch((error) => { document.getElementById("why").textContent = error.message; });
+box.addEventListener("keydown", (event) => event.key === "Enter" && enter());
+document.getElementById("enter").addEventListener("click", enter);
+if (code) {
+  history.replaceState(null, "", "/login");
+  logIn({ code: code });
+}
