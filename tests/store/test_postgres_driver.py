@@ -1,0 +1,53 @@
+"""What only a server can do to us: it is away, it was restarted, it answers a child instead of its parent."""
+
+from __future__ import annotations
+
+import os
+
+import psycopg
+import pytest
+
+import hansard
+from hansard.errors import ForkedHandle, StorageError
+from tests.store.said import said, transcript
+
+
+def test_a_server_that_is_not_there_is_one_clear_error() -> None:
+    with pytest.raises(StorageError, match="does not answer"):
+        hansard.open("postgresql://nobody@127.0.0.1:1/none")
+
+
+def test_a_handle_that_came_through_a_fork_is_refused(database: str) -> None:
+    with hansard.open(database) as ledger:
+        thread = ledger.create_thread("t").id
+        pid = os.fork()
+        if pid == 0:
+            try:
+                ledger.append(thread, said("child"))
+            except ForkedHandle:
+                ledger.close()
+                os._exit(7)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        ledger.append(thread, said("parent"))
+        assert transcript(ledger, "t") == ["parent"]
+
+
+def test_connections_that_ended_while_nobody_used_them_are_not_tried(database: str) -> None:
+    with hansard.open(database, retry_for=0) as ledger:
+        ledger.create_thread("t")
+        with psycopg.connect(database, autocommit=True) as other:
+            other.execute(
+                "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+                "where datname = current_database() and pid <> pg_backend_pid()"
+            )
+        ledger.append("t", said("still here"))
+        assert transcript(ledger, "t") == ["still here"]
+
+
+def test_the_address_may_set_the_limits_of_the_network_itself(database: str) -> None:
+    with hansard.open(f"{database}&connect_timeout=3&keepalives_count=9", network_timeout=5) as ledger:
+        told = ledger._driver._network  # type: ignore[attr-defined]
+        assert sorted(told) == ["keepalives_idle", "keepalives_interval", "tcp_user_timeout"]
+        assert told["tcp_user_timeout"] == 5000
