@@ -191,11 +191,14 @@ class _Import:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
         told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
-        if main:
-            self._settle(reading, move=fresh or untouched)
-        self._ledger._write(
-            lambda tx: sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
-        )
+        now = clock()
+
+        def job(tx: Tx) -> None:
+            if main:
+                self._settle(tx, reading, now, move=fresh or untouched)
+            sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
+
+        self._ledger._write(job)
 
     def _write(
         self,
@@ -233,22 +236,17 @@ class _Import:
 
         return self._ledger._write(job)
 
-    def _settle(self, reading: Reading, *, move: bool) -> None:
+    def _settle(self, tx: Tx, reading: Reading, now: int, *, move: bool) -> None:
         """What the session says of itself at its end: its title, its head."""
         value = reading.conversation([])
-        now = clock()
-
-        def job(tx: Tx) -> None:
-            row = find_thread(tx, self._thread, lock=True)
-            threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
-            if move:
-                head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
-                try:
-                    threads.checkout(tx, self._thread, head, now, tip=False)
-                except NotFound:
-                    pass  # the file names a head that it does not hold
-
-        self._ledger._write(job)
+        row = find_thread(tx, self._thread, lock=True)
+        threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
+        if move:
+            head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
+            try:
+                threads.checkout(tx, self._thread, head, now, tip=False)
+            except NotFound:
+                pass  # the file names a head that it does not hold
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ adds pieces; one that was rewritten is a new source, and the old bytes stay with
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,7 +62,7 @@ def content(driver: Driver, source: Source) -> Iterator[bytes]:
         )
         for start, size, data in rows:
             piece = bodies.opened(data)
-            yield piece if start >= at else piece[at - start :]
+            yield piece[max(0, at - start) : source.size - start]  # an import may be adding more
             at = start + size
         if not rows:
             return
@@ -93,6 +94,7 @@ class Filing:
         thread = step._messages(tx, thread, [item for arrival in arrivals for item in arrival.items])
         thread.save(tx, now)
         if source is not None:
+            tx.run("carry_sources", thread=thread.thread, before=thread.version, version=thread.version + 1)
             for arrival in arrivals:
                 if arrival.size:
                     tx.run("add_source_chunk", source=source, at=arrival.at, size=arrival.size, data=arrival.piece)
@@ -110,7 +112,7 @@ class Filing:
             key = item.id
             place = self._known(tx, thread, key, new)
             if place is not None and place.said != own:  # the same id says something else here: both are kept
-                key = f"{item.id}~{item.proof.hex()[:12]}"
+                key = safe(f"{unsafe(item.id)}~{item.proof.hex()[:12]}") or ""
                 place = self._known(tx, thread, key, new)
             if place is not None:
                 self.known += 1
@@ -160,7 +162,11 @@ class Filing:
 
 
 def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:
-    """A source with nothing in it yet; the one that had its place before is kept as what the file was."""
+    """A source with nothing in it yet; the one that had its place before is kept as what the file was.
+
+    Its version says that nobody else has touched the thread, and goes along with every piece: an import that is cut
+    off and begun again still knows it.
+    """
     thread = find_thread(tx, thread_id)
     if (old := tx.one("source_by_uri", uri=safe(uri))) is not None:
         tx.run("replace_source", source=old[0])
@@ -172,8 +178,8 @@ def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:
         main=int(main),
         size=0,
         mtime=0,
-        hash=b"",
-        version=0,
+        hash=hashlib.sha256().digest(),
+        version=thread.version if thread.messages == 0 else 0,
         body=bodies.squeezed(b"{}"),
     )
     assert row is not None

@@ -24,12 +24,17 @@ returning source
 update source set size = :size, mtime = :mtime, hash = :hash, version = :version, body = :body
 where tenant = :tenant and source = :source
 
+-- name: carry_sources
+-- what an import itself writes is no change by somebody else
+update source set version = :version where tenant = :tenant and thread = :thread and version = :before
+
 -- name: replace_source
 update source set replaced = 1 where tenant = :tenant and source = :source
 
 -- name: add_source_chunk
+-- an import that was cut off may have left a piece of what the file was then
 insert into source_chunk (tenant, source, at, size, data) values (:tenant, :source, :at, :size, :data)
-on conflict do nothing
+on conflict (tenant, source, at) do update set size = excluded.size, data = excluded.data
 
 -- name: source_chunks
 select at, size, data from source_chunk
