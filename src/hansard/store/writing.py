@@ -82,6 +82,14 @@ def add_blobs(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
         tx.many("use_blob", [{"hash": name, "thread": thread.thread} for name in item.blobs])
 
 
+def is_there(tx: Tx, thread: ThreadRow, item: Prepared) -> bool:
+    """Was this very message written before? Under its id there may be no other."""
+    if tx.one("place", thread=thread.thread, id=item.id) is None:
+        return False
+    check_same(tx, thread, item)
+    return True
+
+
 def check_same(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
     """Appending what is there is nothing; appending something else under the same id is a mistake."""
     row = tx.one("place", thread=thread.thread, id=item.id)
