@@ -7,7 +7,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check test bench clean chromium
+.PHONY: help setup demo check test prove bench clean chromium
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -28,11 +28,14 @@ check: .venv/.stamp-all  ## linter, formatting and types
 test: setup check chromium  ## everything that must hold; ARGS="-k name" picks tests
 	@.venv/bin/python -m pytest $(ARGS)
 
-bench: .venv-bench/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
+prove: .venv/.stamp-prove  ## every promise under faults, load and hostile input (hours); ARGS="fuzz --scale 0.1" picks
+	@.venv/bin/python -m tests.faults.prove $(ARGS)
+
+bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
@@ -55,6 +58,12 @@ clean:  ## remove everything that was installed or built
 	@.venv/bin/python $(PIP_INSTALL) -c constraints.txt -e '.[agent,dev,postgres,server]'
 	@touch .venv/.stamp-core .venv/.stamp-demo $@
 
+# There are wheels of it for some machines only.
+.venv/.stamp-prove: .venv/.stamp-all
+	@.venv/bin/python $(PIP_INSTALL) --only-binary :all: -c constraints.txt atheris \
+	  || echo "atheris could not be had: inputs are made by our own mutations only"
+	@touch $@
+
 # The harness asks for another release of Pydantic AI than the one measured; what is used of it works with both.
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call new_venv,.venv-bench)
@@ -62,6 +71,13 @@ clean:  ## remove everything that was installed or built
 	@.venv-bench/bin/python $(PIP_INSTALL) -r bench/requirements.txt -e '.[agent,postgres]'
 	@.venv-bench/bin/python $(PIP_INSTALL) --no-deps pydantic-ai-harness==0.62.0 \
 	  || echo "pydantic-ai-harness could not be had: agents are measured without it"
+	@touch $@
+
+# The compared stores want another release of OpenAI's library than the compared translators do.
+.venv-stores/.stamp: pyproject.toml bench/stores-requirements.txt
+	$(call new_venv,.venv-stores)
+	@echo "installing the compared stores into .venv-stores"
+	@.venv-stores/bin/python $(PIP_INSTALL) -r bench/stores-requirements.txt -e .
 	@touch $@
 
 # Harbor itself wants Python 3.12; its validator of trajectories does not, and needs nothing but pydantic.

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from agents import agents
 from data import anthropic_request
+from keeping import keeping
 from ledger import ledgers
 from search import searching
 from sessions import sessions
@@ -207,11 +208,19 @@ def _child(command: list[str], environment: dict[str, str]) -> float:
     return best
 
 
+def stores() -> None:
+    """In an environment of their own; `-P` because a file here is called like one of the packages."""
+    here = Path(__file__).parent
+    subprocess.run([here.parent / ".venv-stores/bin/python", "-P", here / "stores.py"], check=True)
+
+
 SECTIONS: dict[str, Callable[[], None]] = {
     "conversions": conversions,
     "peers": peers,
+    "keeping": keeping,
     "streams": lambda: live(measure),
     "ledger": ledgers,
+    "stores": stores,
     "search": searching,
     "agents": agents,
     "sessions": sessions,
