@@ -140,10 +140,15 @@ def _write_message(message: Message, node_id: str) -> list[dict[str, Any]]:
 # -- the tree ------------------------------------------------------------------------------------------------------
 
 
+def _parent(node: dict[str, Any]) -> str | None:
+    told = node.get("parent")
+    return told if type(told) is str else None
+
+
 def _order(mapping: dict[str, Any]) -> list[str]:
     """Every node once, parents before children, children in the order the parent names them."""
     order: dict[str, None] = {}
-    roots = [key for key, node in mapping.items() if node.get("parent") not in mapping]
+    roots = [key for key, node in mapping.items() if _parent(node) not in mapping]
     for start in (*roots, *mapping):
         waiting = [start]
         while waiting:
@@ -153,7 +158,7 @@ def _order(mapping: dict[str, Any]) -> list[str]:
             order[key] = None
             children = mapping[key].get("children")
             named = [child for child in children if type(child) is str] if type(children) is list else []
-            waiting += [child for child in reversed(named) if mapping.get(child, {}).get("parent") == key]
+            waiting += [child for child in reversed(named) if _parent(mapping.get(child, {})) == key]
     return list(order)
 
 
@@ -178,7 +183,8 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         if rest.get("id") == key:
             del rest["id"]
         else:
-            own["id"] = rest.pop("id", None)
+            told = rest.pop("id", UNSET)
+            own["id"] = None if told is UNSET else told if type(told) is str else [told]
         if parent != nearest:
             own["parent"] = [] if parent is UNSET else [parent]
         if rest:
@@ -235,7 +241,7 @@ def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dic
 def _respell(node: dict[str, Any], own: dict[str, Any]) -> None:
     """What the node itself said otherwise."""
     if "id" in own:
-        node["id"] = own["id"]
+        node["id"] = own["id"][0] if type(own["id"]) is list and own["id"] else own["id"]
         if own["id"] is None:
             del node["id"]
     if type(own.get("parent")) is list:

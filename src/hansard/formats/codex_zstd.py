@@ -15,6 +15,7 @@ from hansard.formats.session_scanner import Bad, Record, Scanner
 MAGIC = b"\x28\xb5\x2f\xfd"
 _BITE = 1024  # a block of zstd may say 128 KB in four bytes
 _WINDOW = 128 * 1024 * 1024
+_MUCH, _RATIO = 16 * 1024 * 1024, 100  # more than so many bytes, and so many times what went in, is no rollout
 
 
 class Inflater:
@@ -22,7 +23,7 @@ class Inflater:
 
     def __init__(self) -> None:
         self.problem = ""
-        self.taken = 0
+        self.taken = self.given = 0
         self._frame: Any = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -35,10 +36,15 @@ class Inflater:
                 if self._frame is None:
                     self._frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
                 try:
-                    yield self._frame.decompress(bite)
+                    text = self._frame.decompress(bite)
                 except zstandard.ZstdError as error:
                     self.problem = f"the compression is damaged: {error}"
                     return
+                self.given += len(text)
+                if self.given > _MUCH + _RATIO * self.taken:
+                    self.problem = f"{self.taken} compressed bytes make {self.given}, more than {_RATIO} times as many"
+                    return
+                yield text
                 bite = self._frame.unused_data if self._frame.eof else b""
                 if self._frame.eof:
                     self._frame = None

@@ -19,10 +19,19 @@ from hansard.model import exact_json
 LONGEST_LINE = 32 * 1024 * 1024  # held as bytes and, in memory, as text of up to four bytes a character
 _LONGEST_MENDED = 4 * 1024 * 1024  # a torn line is tried from many places: not a huge one
 _TRIES = 64
+_EFFORT = 64 * 1024 * 1024  # characters of a torn line that are looked at, some of them many times
 _BOM = b"\xef\xbb\xbf"
+_BEGINS = frozenset(bytes((sign,)) for sign in b'{["-0123456789tfnNI')
 _SPACE = " \t\r\n\ufeff"
 _DECODER = msgspec.json.Decoder(float_hook=exact_json.exact_float)
 _GLUED = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+_SLOW = json.JSONDecoder(parse_float=exact_json.exact_float, parse_constant=_refused)
 
 
 class Record(NamedTuple):
@@ -55,20 +64,16 @@ def decode_record(raw: bytes) -> Any:
 
 def _decode_slowly(raw: bytes) -> Any:
     """The same for half surrogate pairs and huge numbers."""
+    if raw.isascii() and raw.lstrip()[:1] not in _BEGINS:  # a page of plain text: many lines, each refused at once
+        raise Unreadable("not JSON: Expecting value at character 0")
     try:
-        return json.loads(
-            raw.decode("utf-8", "surrogatepass"), parse_float=exact_json.exact_float, parse_constant=_refused
-        )
+        return _SLOW.decode(raw.decode("utf-8", "surrogatepass"))
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8 at byte {error.start} of the line") from None
     except json.JSONDecodeError as error:
         raise Unreadable(f"not JSON: {error.msg} at character {error.pos}") from None
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {error}") from None
-
-
-def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
 
 
 class Scanner:
@@ -84,6 +89,7 @@ class Scanner:
         self._held: list[bytes] = []
         self._size = 0  # of the line that has not ended, held or not
         self._line, self._byte = 1, 0
+        self._effort = 0
 
     def feed(self, data: bytes) -> Iterator[Record | Bad]:
         """The records that end in these bytes. Take them all before feeding more."""
@@ -123,6 +129,8 @@ class Scanner:
             return
         if not byte and last.startswith(_BOM):
             last, byte = last[3:], 3
+        if not last or last.isspace():
+            return
         try:
             yield Record(self._decode(last), last, byte, line)
         except Unreadable as error:
@@ -136,14 +144,20 @@ class Scanner:
             return
         text = raw.decode("utf-8", "surrogateescape")
         at, glued = _skip(text, 0), False
+        self._effort = _EFFORT
+        before = 0
         while at < len(text):
-            end = _end_of(text, at)
+            end = self._end_of(text, at)
             piece = text[at : end if end is not None else len(text)].encode("utf-8", "surrogateescape")
-            place = byte + len(text[:at].encode("utf-8", "surrogateescape"))
+            byte, before = byte + len(text[before:at].encode("utf-8", "surrogateescape")), at
+            self._effort -= len(piece)
+            if self._effort < 0:
+                yield Bad("torn at too many places to look for records behind this one", byte, line)
+                return
             try:
-                yield Record(self._decode(piece), piece, place, line, glued)
+                yield Record(self._decode(piece), piece, byte, line, glued)
             except Unreadable as error:
-                yield Bad(error.problem, place, line)
+                yield Bad(error.problem, byte, line)
                 end = None
             at = _skip(text, end) if end is not None else self._next(text, at + 1)
             glued = True
@@ -154,7 +168,7 @@ class Scanner:
             at = text.find("{", at)
             if at < 0:
                 break
-            end = _end_of(text, at)
+            end = self._end_of(text, at)
             if end is not None:
                 try:
                     if self._whole(self._decode(text[at:end].encode("utf-8", "surrogateescape"))):
@@ -164,12 +178,16 @@ class Scanner:
             at += 1
         return len(text)
 
-
-def _end_of(text: str, at: int) -> int | None:
-    try:
-        return _GLUED.raw_decode(text, at)[1]
-    except (ValueError, RecursionError):
-        return None
+    def _end_of(self, text: str, at: int) -> int | None:
+        try:
+            end = _GLUED.raw_decode(text, at)[1]
+        except json.JSONDecodeError as error:
+            self._effort -= max(0, error.pos - at)
+            return None
+        except (ValueError, RecursionError):
+            return None
+        self._effort -= end - at
+        return end
 
 
 def _skip(text: str, at: int) -> int:

@@ -1,0 +1,91 @@
+"""Inputs that once broke something, the smallest that did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+import hansard
+from hansard import formats
+from hansard.errors import HansardError
+from hansard.formats.codex_zstd import Inflater
+from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
+from hansard.model import exact_json
+from hansard.sessions.importer import import_session
+from hansard.sessions.places import Session
+
+
+def export(**node: Any) -> dict[str, Any]:
+    said = {"id": "u", "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hi"]}}
+    return {"mapping": {"u": {"id": "u", "message": said, "parent": None, "children": [], **node}}, "current_node": "u"}
+
+
+@pytest.mark.parametrize("odd", [None, [], {}, 7, {"a": []}, ["u"], "x"])
+@pytest.mark.parametrize("key", ["parent", "id", "children"])
+def test_a_node_of_a_chatgpt_export_may_say_anything(key: str, odd: Any) -> None:
+    raw = exact_json.encode(export(**{key: odd}))
+    written = formats.write(formats.read(raw, "chatgpt-export"), "chatgpt-export")
+    assert exact_json.same(exact_json.decode(written.json), exact_json.decode(raw)) or written.losses
+
+
+@pytest.mark.parametrize("torn", [b'{"a"{}' * 300_000, b'{"a":[' * 300_000, b'{"a":{}{"a":1}' * 100_000])
+def test_a_torn_line_is_not_looked_at_for_ever(torn: bytes) -> None:
+    looked = 0
+
+    def decode(raw: bytes) -> Any:
+        nonlocal looked
+        looked += len(raw)
+        return decode_record(raw)
+
+    scanner = Scanner(decode)
+    found = [*scanner.feed(torn), *scanner.finish()]
+    assert found
+    assert looked < 150_000_000
+
+
+def test_the_records_on_a_torn_line_stand_where_they_say() -> None:
+    line = '{"ü": 1}{"torn": {"é": 2} {"b": 3}'.encode()
+    scanner = Scanner()
+    found = [*scanner.feed(line), *scanner.finish()]
+    assert [type(one) for one in found] == [Record, Bad, Record, Record]
+    assert [line[one.byte : one.byte + 4] for one in found] == ['{"ü'.encode(), b'{"to', '{"é'.encode(), b'{"b"']
+
+
+def test_few_compressed_bytes_do_not_become_many() -> None:
+    bomb = zstandard.compress(b"\n" * (400 << 20))
+    inflater = Inflater()
+    assert sum(map(len, inflater.feed(bomb))) < 20 << 20
+    assert "more than 100 times as many" in inflater.problem
+    with pytest.raises(HansardError):
+        formats.read(bomb, "codex")
+
+
+def test_a_message_with_an_odd_id_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    with hansard.open(":memory:") as ledger:
+        for word in ("one", "two and more"):
+            said = {"role": "user", "content": [{"type": "text", "text": word}]}
+            records = (
+                {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-18T10:00:00.000Z", "cwd": "/w"},
+                {
+                    "type": "message",
+                    "id": "m\0",
+                    "parentId": None,
+                    "timestamp": "2026-11-18T10:00:01Z",
+                    "message": said,
+                },
+            )
+            path.write_bytes(b"".join(exact_json.encode(record) + b"\n" for record in records))
+            done = import_session(ledger, Session(path, "pi"))
+        assert [node.id[:3] for node in ledger.tree(done.thread_id)] == ["m\0", "m\0~"]
+        assert list(ledger.verify()) == []
+
+
+def test_a_ledger_with_an_imported_sage_session_has_no_problems() -> None:
+    path = Path(__file__).parent.parent / "golden" / "sage" / "whole_session.jsonl"
+    with hansard.open(":memory:") as ledger:
+        import_session(ledger, Session(path, "sage"))
+        assert list(ledger.verify()) == []
