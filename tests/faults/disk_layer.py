@@ -27,7 +27,7 @@ _SHORT_LIVED = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLIT
 
 
 class Call(NamedTuple):
-    """create write truncate sync | rename exchange unlink | mkdir rmdir symlink mode, and sync of a folder."""
+    """create write truncate sync mode | rename exchange link unlink | mkdir rmdir symlink, and sync of a folder."""
 
     kind: str
     path: str
@@ -122,6 +122,12 @@ class _File(apsw.VFSFile):
         if new and self.path is not None:
             layer.after(Call("create", self.path))
 
+    def xLock(self, level: int) -> None:
+        try:
+            super().xLock(level)
+        except apsw.IOError:  # a file that was opened for reading cannot be; SQLite passes over it, apsw does not
+            raise apsw.BusyError("cannot be locked") from None
+
     def xRead(self, amount: int, offset: int) -> bytes:
         if self.path is not None:
             _tell_sqlite(self.layer, Call("read", self.path))
@@ -185,7 +191,7 @@ class _Calls:
     """What `os` does, told of."""
 
     names = ("open", "write", "fsync", "rename", "replace", "unlink", "remove", "mkdir", "rmdir", "symlink")
-    names += ("fchmod", "chmod", "truncate", "ftruncate")
+    names += ("fchmod", "chmod", "truncate", "ftruncate", "link")
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
@@ -251,6 +257,10 @@ class _Calls:
         kind = "exchange" if flag == _EXCHANGE else "rename"
         call = Call(kind, self._path(name, one), self._path(other, two))
         self._do(call, lambda: self.real_rename_at(one, name, two, other, flag))
+
+    def link(self, old: Any, new: Any, **named: Any) -> None:
+        call = Call("link", self._path(old), self._path(new))
+        self._do(call, lambda: self.real["link"](old, new, **named))
 
     def unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
         self._do(Call("unlink", self._path(path, dir_fd)), lambda: self.real["unlink"](path, dir_fd=dir_fd))

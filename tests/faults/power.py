@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.faults.disk_layer import Call
 
@@ -49,6 +50,9 @@ class Left(NamedTuple):
     data: bytes
 
 
+State = dict[str, Left]
+
+
 class Disk:
     def __init__(self, start: dict[str, Left]) -> None:
         """All that is there at the start is safe."""
@@ -71,7 +75,7 @@ class Disk:
                 self._name(_Naming("add", call.path, "", node))
         elif call.kind in ("unlink", "rmdir"):
             self._name(_Naming("remove", call.path, "", None))
-        elif call.kind in ("rename", "exchange"):
+        elif call.kind in ("rename", "exchange", "link"):
             self._name(_Naming(call.kind, call.path, call.to, None))
 
     def _name(self, naming: _Naming) -> None:
@@ -106,6 +110,8 @@ def _named(names: dict[str, _Node], naming: _Naming) -> None:
         names.pop(naming.path, None)
     elif naming.kind == "rename":
         names[naming.to] = names.pop(naming.path)
+    elif naming.kind == "link":
+        names[naming.to] = names[naming.path]
     else:
         names[naming.path], names[naming.to] = names[naming.to], names[naming.path]
 
@@ -147,6 +153,34 @@ def _torn(call: Call, rng: random.Random) -> list[Call]:
             pieces.append(call._replace(offset=at, data=call.data[at - call.offset : stop - call.offset]))
         at = stop
     return pieces
+
+
+Line = dict[str, Any]
+Happened = Call | Line
+
+
+def losses(
+    happened: list[Happened], start: dict[str, Left], count: int, seed: int
+) -> Iterator[tuple[State, list[Line]]]:
+    """States after a loss of power at so many moments, each with the lines that had been told until then."""
+    rng = random.Random(seed)
+    moments = sorted(rng.randrange(len(happened) + 1) for _ in range(count))
+    disk, told, done = Disk(start), list[Line](), 0
+    for moment in moments:
+        for one in happened[done:moment]:
+            disk.step(one) if isinstance(one, Call) else told.append(one)
+        done = moment
+        yield disk.after_power_loss(rng, rng.choice(WAYS)), told
+
+
+def missed(happened: list[Happened], start: dict[str, Left], folder: str | Path) -> list[str]:
+    """Paths that are not what the calls made of them: the layer did not see everything."""
+    disk = Disk(start)
+    for one in happened:
+        if isinstance(one, Call):
+            disk.step(one)
+    now, seen = held(folder), disk.after_power_loss(random.Random(0), "keep")
+    return [path for path in {*now, *seen} if path not in now or path not in seen or now[path].data != seen[path].data]
 
 
 def held(folder: str | Path) -> dict[str, Left]:

@@ -7,20 +7,17 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import hansard
 from hansard.errors import HansardError
 from tests.faults.deeds import Line, Writer, broken
 from tests.faults.disk_layer import Call, Layer
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.power import WAYS, Disk, Left, held, put
+from tests.faults.power import Happened, Left, held, losses, missed, put
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 DEEDS, EACH = 14, 125
-Happened = Call | Line
 
 
 def recorded(folder: Path, seed: int, defect: str | None) -> tuple[dict[str, Left], list[Happened]]:
@@ -40,25 +37,8 @@ def recorded(folder: Path, seed: int, defect: str | None) -> tuple[dict[str, Lef
         if defect == "synchronous off":
             connection.execute("pragma synchronous = off")
         Writer(ledger, happened.append, f"s{seed}", seed).go(DEEDS)
-    replayed = Disk(start)
-    for one in happened:
-        if isinstance(one, Call):
-            replayed.step(one)
-    now = {path: left.data for path, left in replayed.after_power_loss(random.Random(0), "keep").items()}
-    assert now == {path: left.data for path, left in held(folder).items()}, "the recorder missed a call"
+    assert missed(happened, start, folder) == [], "the recorder missed a call"
     return start, happened
-
-
-def losses(happened: list[Happened], start: dict[str, Left], count: int, seed: int) -> Iterator[tuple[Any, list[Line]]]:
-    """States after a loss of power at so many moments, each with what had been told until then."""
-    rng = random.Random(seed)
-    moments = sorted(rng.randrange(len(happened) + 1) for _ in range(count))
-    disk, told, done = Disk(start), list[Line](), 0
-    for moment in moments:
-        for one in happened[done:moment]:
-            disk.step(one) if isinstance(one, Call) else told.append(one)
-        done = moment
-        yield disk.after_power_loss(rng, rng.choice(WAYS)), told
 
 
 @proof(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hansard.errors import HansardError
+from hansard.whole_file import write_whole
 
 
 @contextmanager
@@ -58,19 +59,7 @@ def _save_file(data: bytes, target: str) -> None:
         with open(target, "wb") as device:
             device.write(data)
         return
-    path = os.path.realpath(target)  # a link stays a link
-    beside = os.path.join(os.path.dirname(path), f".hansard.{os.getpid()}")
-    with open(beside, "xb") as file:
-        try:
-            if os.path.exists(path):
-                os.chmod(beside, os.stat(path).st_mode & 0o777)  # who may read it stays who may read it
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+    write_whole(os.path.realpath(target), data)  # a link stays a link
 
 
 def on_terminal() -> bool:

@@ -18,6 +18,7 @@ from hansard.formats.session_identity import session_uuid
 from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.times import spelled
 from hansard.sessions.places import AGENTS, walk
+from hansard.whole_file import make_folders, write_whole
 
 
 class HandedOver(NamedTuple):
@@ -78,12 +79,8 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
         raise CannotWrite(
             f"{before} is there already: this thread was handed over before; go on with it, or move it away"
         )
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(written.json)
-        file.flush()
-        os.fsync(file.fileno())
+    make_folders(str(path.parent), 0o700)
+    write_whole(str(path), written.json, mode=0o600, replace=False)
     return HandedOver(path, words.format(cwd=where, session=session, path=path), written)
 
 

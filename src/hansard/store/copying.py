@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from hansard.errors import StorageError
 from hansard.store.driver import Driver, Row, Tx, statements
 from hansard.store.sqlite import SqliteDriver
+from hansard.whole_file import name_beside, take_name
 
 _BATCH = 500
 _OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
@@ -29,7 +30,7 @@ def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | Non
     if isinstance(driver, SqliteDriver) and not driver.memory and os.path.exists(path):
         if os.path.samefile(path, driver.path):
             raise StorageError(f"{path}: is the ledger itself; name another file")
-    beside = f"{path}.{os.getpid()}"
+    beside = name_beside(path)
     try:
         try:
             os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -39,23 +40,11 @@ def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | Non
             driver.backup(beside, progress)
         else:
             driver.read(lambda tx: _copy(tx, beside, progress))
-        os.replace(beside, path)
-        _sync_folder(path)
+        take_name(beside, path)
     finally:
         for name in (beside, f"{beside}-wal", f"{beside}-shm"):
             if os.path.exists(name):
                 os.unlink(name)
-
-
-def _sync_folder(path: str) -> None:
-    """Make the name durable too, where folders can be synced."""
-    if os.name == "nt":
-        return
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) -> None:

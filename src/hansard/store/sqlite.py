@@ -18,6 +18,7 @@ import apsw
 from hansard.errors import ForkedHandle, HansardError, StorageError
 from hansard.store.driver import Job, Row, statements
 from hansard.store.sqlite_schema import migrate, recognise
+from hansard.whole_file import make_folders
 
 T = TypeVar("T")
 _OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
@@ -247,7 +248,7 @@ class SqliteDriver:
         """The file with a mode of its own, and the guard against a second SQLite library in this process."""
         folder = os.path.dirname(self.path)
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            make_folders(folder, 0o700)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             found = os.stat(self.path)
         except OSError as error:

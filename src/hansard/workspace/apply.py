@@ -236,6 +236,7 @@ class Apply:
         finally:
             os.close(slots)
         os.rmdir(deed.slots, dir_fd=self._root.fd)
+        os.fsync(self._root.fd)  # before the ledger says that it is over: nobody would look for them again
 
     def _save(self, done: Done, name: str, entry: Entry, data: bytes) -> None:
         """Somebody wrote on into a file that had been swapped out: the ledger takes those bytes too."""

@@ -24,6 +24,7 @@ from hansard.model.conversation import Snapshot as Told
 from hansard.model.times import spelled
 from hansard.store.chain import clock
 from hansard.store.driver import Tx
+from hansard.whole_file import make_folders, write_whole
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash
 from hansard.workspace.importing import NOBODY_KNOWS, placed
 from hansard.workspace.records import By, Filing
@@ -108,7 +109,7 @@ def _backup(folder: str, told: str) -> bytes | None:
 
 def write_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
     """A thread's changes as `snapshots.jsonl` and `backups/` in a folder; how many snapshots there are."""
-    os.makedirs(os.path.join(folder, "backups"), exist_ok=True)
+    make_folders(os.path.join(os.path.abspath(folder), "backups"))
     lines: list[bytes] = []
     for one in workspace.snapshots(thread_id):
         if one.source in ("undo", "redo", "restore", "late"):
@@ -131,7 +132,7 @@ def write_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
             backups=backups,
         )
         lines.append(exact_json.encode(write_snapshot(told)) + b"\n")
-    _put(os.path.join(folder, "snapshots.jsonl"), b"".join(lines))
+    write_whole(os.path.join(folder, "snapshots.jsonl"), b"".join(lines))
     return len(lines)
 
 
@@ -188,14 +189,5 @@ def _inline(data: bytes | None) -> str | None:
 
 def _write_backup(folder: str, data: bytes) -> dict[str, str]:
     name = f"{content_hash(data).hex()}.backup"
-    _put(os.path.join(folder, "backups", name), data)
+    write_whole(os.path.join(folder, "backups", name), data)
     return {"backupPath": f"backups/{name}", "originalHash": content_hash(data).hex()}
-
-
-def _put(path: str, data: bytes) -> None:
-    beside = f"{path}.{os.getpid()}"
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
