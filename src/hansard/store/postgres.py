@@ -78,6 +78,14 @@ class _Tx:
             self._silence.spoken(self._connection)
             self._cursor.executemany(self._sql[name], [{**row, "tenant": tenant} for row in rows[i : i + _ROWS]])
 
+    def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
+        """Put rows of another ledger into a table as they are, numbers that the table makes itself included."""
+        names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
+        text = f"insert into {table} (tenant, {names}) overriding system value values ({self._tenant}, {marks})"
+        for i in range(0, len(rows), _ROWS):
+            self._silence.spoken(self._connection)
+            self._cursor.executemany(text.encode(), rows[i : i + _ROWS])
+
 
 class PostgresDriver:
     """A database; `durability="relaxed"` accepts a server that acknowledges before it has synced.
@@ -106,7 +114,8 @@ class PostgresDriver:
         self._settings = {
             "statement_timeout": str(int(statement_timeout * 1000)),
             "lock_timeout": str(int(lock_timeout * 1000)),
-            "idle_in_transaction_session_timeout": "60000",
+            # a caller the network took away is not to keep others from writing for longer than one that is slow
+            "idle_in_transaction_session_timeout": str(int(statement_timeout * 1000)),
         }
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
