@@ -1,0 +1,59 @@
+"""What a store would be like that somebody had not thought through: each is put into an opened ledger.
+
+They are what the proofs of concurrency must notice. None of them is reachable from outside.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import apsw
+import psycopg
+
+from hansard import Ledger
+from hansard.store import postgres, sqlite
+
+UNLOCKED = "the thread is not locked"
+SCATTERED = "each statement is a transaction of its own"
+_INDEX = "run_one_committed"
+_WHILE = 0.002
+
+
+def break_it(ledger: Ledger, defect: str | None) -> None:
+    """Put a defect into an opened ledger; the caller has dropped the index behind it with `drop_backstop`."""
+    driver: Any = ledger._driver
+    if defect == UNLOCKED:
+        driver._tx = lambda connection: _Unlocked(connection, driver.tenant, driver._silence)
+    elif defect == SCATTERED:
+        tx = _Slow(driver._connect(), driver.tenant)
+        driver.write = lambda job: job(tx)
+
+
+class _Unlocked(postgres._Tx):
+    """Reads a row it is going to write as if nobody else could."""
+
+    def one(self, name: str, /, **values: Any) -> Any:
+        found = super().one(name.removeprefix("lock_"), **values)
+        time.sleep(_WHILE)
+        return found
+
+
+class _Slow(sqlite._Tx):
+    """Gives the others time to come in between."""
+
+    def one(self, name: str, /, **values: Any) -> Any:
+        found = super().one(name, **values)
+        time.sleep(_WHILE)
+        return found
+
+
+def drop_backstop(url: str) -> None:
+    """Without the index that refuses a second committed run at a fork point."""
+    if url.startswith("postgresql:"):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"drop index {_INDEX}".encode())
+    else:
+        file = apsw.Connection(url)
+        file.execute(f"drop index {_INDEX}")
+        file.close()
