@@ -138,7 +138,7 @@ def test_the_ledger_of_a_user_is_theirs_alone(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("command", sorted(cli._COMMANDS))
 def test_every_command_explains_itself_and_loads_late(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.run([command, "--help"]) == 0
-    assert "--json" in capfd.readouterr().out or command in ("stream", "serve", "watch")
+    assert "--json" in capfd.readouterr().out or command in ("stream", "serve", "watch", "completion")
 
 
 def test_listing_the_commands_loads_no_database() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hansard import formats
+from hansard.cli.documents import load
 from hansard.cli.ledgers import db_option, open_ledger, resolve
 from hansard.cli.writing import Order, deliver, writing_options
 from hansard.formats.contract import Written, WrittenAll
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("threads", metavar="THREAD...", nargs=-1, required=True)
+@click.argument("threads", metavar="THREAD...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every thread of the ledger.")
 @writing_options
 @db_option
-def command(threads: tuple[str, ...], db: str | None, **options: Any) -> int:
+def command(threads: tuple[str, ...], everything: bool, db: str | None, **options: Any) -> int:
     """Write THREAD (an id, the beginning of one, or a title) in a format, with all its branches where it has them.
+
+    With - the ids are read from standard input, one a line, as `hansard threads --ids` prints them.
 
     A thread that was imported and not touched comes out as it went in. When OUT is a folder, each thread becomes a
     file in it.
@@ -29,7 +33,7 @@ def command(threads: tuple[str, ...], db: str | None, **options: Any) -> int:
     order = Order(**options)
     formats.get(order.to)
     with open_ledger(db) as ledger:
-        ids = [resolve(ledger, text).id for text in threads]
+        ids = _chosen(ledger, threads, everything)
         if (kept := _session_files(ledger, ids, order)) is not None:
             return kept
         found = [ledger.export_conversation(key) for key in ids]
@@ -39,6 +43,17 @@ def command(threads: tuple[str, ...], db: str | None, **options: Any) -> int:
     else:
         written = formats.write_all(found, order.to, target=order.aim)
     return deliver(order, written)
+
+
+def _chosen(ledger: Ledger, threads: tuple[str, ...], everything: bool) -> list[str]:
+    if everything == bool(threads):
+        raise click.UsageError("name threads, or - to read their ids, or --all")
+    if everything:
+        from hansard.cli.threads import every
+
+        return list(every(ledger, newest=False))
+    texts = load("-").decode(errors="replace").split() if threads == ("-",) else threads
+    return [resolve(ledger, text).id for text in texts]
 
 
 def _session_files(ledger: Ledger, ids: list[str], order: Order) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from typing import Any
 
@@ -52,6 +53,8 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
             if emitter is not None and (piece := emitter.emit(delta)):
                 out.write(piece)
         out.flush()
+        if _left(out):
+            raise BrokenPipeError
     if emitter is not None:
         out.write(emitter.finish())
     else:
@@ -68,6 +71,16 @@ def _open(stream: Any, what: str) -> Any:
     if stream is None:
         raise HansardError(f"standard {what} is closed; run it in a pipe: `curl ... | hansard stream ... > answer`")
     return stream.buffer
+
+
+def _left(out: Any) -> bool:
+    """Whether nobody reads `out` any more: seen at once, not by the next word, which may never come."""
+    poll = getattr(select, "poll", None)
+    if poll is None:
+        return False
+    watched = poll()
+    watched.register(out.fileno(), 0)
+    return bool(watched.poll(0))
 
 
 def _verdict(folded: Accumulator) -> int:

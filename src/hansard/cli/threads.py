@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,20 +12,31 @@ from hansard.cli.ledgers import db_option, json_option, open_ledger, say, say_js
 
 if TYPE_CHECKING:
     from hansard.store.ledger import Ledger
-    from hansard.store.values import Thread
+    from hansard.store.values import Page, Thread
 
 
 @click.command("threads")
 @click.option("--limit", default=50, show_default=True, help="How many.")
 @click.option("--after", metavar="CURSOR", help="Go on where an earlier list ended.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
-@click.option("--resource", metavar="ID", help="Only those of this resource.")
+@click.option("--resource", "resource_id", metavar="ID", help="Only those of this resource.")
+@click.option("--format", metavar="FORMAT", help="Only those that came in this format.")
+@click.option("--agent", metavar="NAME", help="Only those in which this agent spoke.")
+@click.option("--model", metavar="NAME", help="Only those in which this model answered.")
+@click.option("--project", metavar="FOLDER", help="Only those of people who worked in this folder.")
+@click.option("--since", metavar="TIME", help="Only those changed since then: 2026-11-18, 7d, yesterday.")
+@click.option("--until", metavar="TIME", help="Only those changed until then.")
+@click.option("--ids", is_flag=True, help="Print only ids, of all of them; `hansard export -` reads them.")
 @db_option
 @json_option
-def command(limit: int, after: str | None, oldest: bool, resource: str | None, db: str | None, as_json: bool) -> int:
+def command(limit: int, after: str | None, oldest: bool, ids: bool, db: str | None, as_json: bool, **only: Any) -> int:
     """List the threads: id, last change, messages, and title or first words."""
     with open_ledger(db) as ledger:
-        page = ledger.threads(limit=limit, after=after, newest=not oldest, resource_id=resource)
+        if ids:
+            for key in every(ledger, newest=not oldest, **only):
+                click.echo(key)
+            return 0
+        page = _page(ledger, limit=limit, after=after, newest=not oldest, **only)
         if as_json:
             say_json(page)
             return 0
@@ -40,8 +52,26 @@ def command(limit: int, after: str | None, oldest: bool, resource: str | None, d
     if page.next is not None:
         click.echo(f"there are more: --after {page.next}", err=True)
     if not rows:
-        click.echo("no threads; `hansard import` puts some in", err=True)
+        told = "no such threads" if any(only.values()) else "no threads; `hansard import` puts some in"
+        click.echo(told, err=True)
     return 0
+
+
+def every(ledger: Ledger, **only: Any) -> Iterator[str]:
+    """The ids of all threads of which this is so."""
+    after = None
+    while True:
+        page = _page(ledger, limit=200, after=after, **only)
+        yield from (thread.id for thread in page.items)
+        if (after := page.next) is None:
+            return
+
+
+def _page(ledger: Ledger, *, limit: int, after: str | None, newest: bool, **only: Any) -> Page[Thread]:
+    """Without anything to narrow it by, the list needs no facts gathered."""
+    if any(value is not None for value in only.values()):
+        return ledger.threads_where(limit=limit, after=after, newest=newest, **only)
+    return ledger.threads(limit=limit, after=after, newest=newest)
 
 
 def _title(ledger: Ledger, thread: Thread) -> str:
