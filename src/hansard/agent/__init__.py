@@ -11,7 +11,8 @@
 
 A consumer that goes away does not stop a run: it belongs to the agent, and `await agent.wait()` waits for all of them.
 `Recorder` records a Pydantic AI agent you already have, `HansardConversationStore` is its store of conversations,
-`MessageStore` four calls for those who only want to keep messages, `ScriptedModel` a model without a key.
+`MessageStore` four calls for those who only want to keep messages, `ScriptedModel` a model without a key. `FileTools`
+are read, write, edit and shell in a folder, whose changes can be undone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.agent.conversation_store import HansardConversationStore
+    from hansard.agent.file_tools import FileTools
     from hansard.agent.message_store import MessageStore
     from hansard.agent.recorder import Recorder
     from hansard.agent.runtime import AI_SDK_HEADERS, Agent, RunResult
@@ -31,6 +33,7 @@ _HOMES = {
     "AI_SDK_HEADERS": "runtime",
     "Agent": "runtime",
     "RunResult": "runtime",
+    "FileTools": "file_tools",
     "HansardConversationStore": "conversation_store",
     "MessageStore": "message_store",
     "Recorder": "recorder",
@@ -60,6 +63,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "AI_SDK_HEADERS",
     "Agent",
+    "FileTools",
     "HansardConversationStore",
     "MessageStore",
     "Recorder",

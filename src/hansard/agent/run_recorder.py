@@ -20,6 +20,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 
+from hansard.agent.calling import Call, calling
 from hansard.agent.event_pump import durable_events
 from hansard.agent.events import RunEvents
 from hansard.agent.known_history import Place, find_place
@@ -65,6 +66,7 @@ class RunRecorder(AbstractCapability[Any]):
         self._noted: list[ModelMessage] = []
         self._resumed = self._asked = False  # the run answers the last request of the history, known or not yet
         self._tail: list[str] = []  # ids of messages that hooks alone made
+        self._next_id: str | None = None  # of the answer whose tools run before it is staged
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="innermost")
@@ -221,11 +223,19 @@ class RunRecorder(AbstractCapability[Any]):
     async def _stage(self, messages: list[Message]) -> list[Message]:
         run = self._running()
         given = list(messages)
-        if not run.staged_an_answer:
+        if self._next_id is not None or not run.staged_an_answer:
             first = next((i for i, message in enumerate(given) if message.role == "assistant"), None)
             if first is not None:
-                given[first] = replace(given[first], id=self.events.message_id)
+                given[first] = replace(given[first], id=self._answer_id())
+                self._next_id = None
         return await run.stage(given)
+
+    def _answer_id(self) -> str:
+        """The id that the answer now being given will have; clients know the first one of a run from its beginning."""
+        if not self._running().staged_an_answer:
+            return self.events.message_id
+        self._next_id = self._next_id or new_id()
+        return self._next_id
 
     def _enriched(self, message: Message) -> Message:
         """An answer with what else clients are shown of it: approvals that were asked for, the application's data."""
@@ -286,7 +296,19 @@ class RunRecorder(AbstractCapability[Any]):
         run = self._running()
         run.write(self.events.called(call))
         await run.durable()
-        result = await handler(args)
+        told = Call(
+            ledger=self.ledger,
+            thread_id=run.thread_id,
+            run_id=run.id,
+            message_id=self._answer_id(),
+            tool_call_id=call.tool_call_id,
+            agent_id=self.agent_id,
+        )
+        token = calling.set(told)
+        try:
+            result = await handler(args)
+        finally:
+            calling.reset(token)
         run.write(self.events.returned(call, result))
         await run.durable()
         return result

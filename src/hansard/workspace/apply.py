@@ -152,10 +152,9 @@ class Apply:
             kept = self._take_back(done)
             told.append(f"an unfinished {done.kind} was taken back")
             told += [f"{os.fsdecode(path)}: {why}" for path, why in kept]
-        for (snap,) in self._driver.read(
-            lambda tx: tx.all("unfinished_workspace_snapshots", workspace=self._workspace)
-        ):
-            self._driver.write(lambda tx, snap=snap: records.drop_snapshot(tx, snap))  # type: ignore[misc]
+        for one in self._driver.read(lambda tx: records.being_written(tx, self._workspace)):
+            if one.process is None:  # a look that was cut off: the next one finds the same
+                self._driver.write(lambda tx, snap=one.number: records.drop_snapshot(tx, snap))  # type: ignore[misc]
         return told
 
     def _take_back(self, done: Done) -> list[tuple[bytes, str]]:
@@ -170,6 +169,7 @@ class Apply:
             try:
                 turns: list[tuple[int, bytes, Entry | None, Entry | None]] = []
                 for i, item in enumerate(deed.items):
+                    self._rejoin(slots, i, item.path)
                     now, _ = self._root.look(item.path)
                     if same(now, item.found):
                         continue
@@ -193,6 +193,17 @@ class Apply:
 
         self._driver.write(job)
         return kept
+
+    def _rejoin(self, slots: int, i: int, path: bytes) -> None:
+        """A swap in two steps, cut off between them: what was aside goes back, or where it was on its way to."""
+        slot = b"%d" % i
+        if beneath.look(slots, slot + beneath.ASIDE)[0] is None:
+            return
+        if self._root.look(path, 0)[0] is None:
+            with self._root.folder(path) as (fd, name):
+                beneath.move(slots, slot + beneath.ASIDE, fd, name)
+        elif beneath.look(slots, slot)[0] is None:
+            beneath.move(slots, slot + beneath.ASIDE, slots, slot)
 
     def _refill(self, slots: int, slot: bytes, entry: Entry | None) -> None:
         """What a swap put into the slot is what goes back; if it is not there, the ledger has it."""
@@ -229,8 +240,9 @@ class Apply:
             for name in os.listdir(slots):
                 slot = os.fsencode(name)
                 entry, data = beneath.look(slots, slot)
-                if entry is not None and (entry.kind, entry.hash) not in ours:
-                    self._save(done, name, entry, data)
+                number = name.removesuffix(beneath.ASIDE.decode())
+                if entry is not None and (entry.kind, entry.hash) not in ours and number.isdigit():
+                    self._save(done, int(number), entry, data)
                 self._step(f"sweep {name}")
                 os.unlink(slot, dir_fd=slots)
         finally:
@@ -238,10 +250,9 @@ class Apply:
         os.rmdir(deed.slots, dir_fd=self._root.fd)
         os.fsync(self._root.fd)  # before the ledger says that it is over: nobody would look for them again
 
-    def _save(self, done: Done, name: str, entry: Entry, data: bytes) -> None:
+    def _save(self, done: Done, number: int, entry: Entry, data: bytes) -> None:
         """Somebody wrote on into a file that had been swapped out: the ledger takes those bytes too."""
-        number = int(name) if name.isdigit() else -1
-        if not 0 <= number < len(done.deed.items):
+        if number >= len(done.deed.items):
             return
         wrote = done.deed.items[number].wrote
         if done.state == "intent" and wrote is not None and wrote.held:

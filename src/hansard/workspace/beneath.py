@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +23,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _NOREPLACE, _EXCHANGE = 1, 2
+ASIDE = b".aside"  # behind the name of a slot: what is being swapped with it in two steps
+_PATIENCE = 30  # seconds that somebody else may hold the lock
 
 
 class Root:
@@ -44,16 +47,18 @@ class Root:
         """Held on a descriptor of its own: it goes with the process, however that ends."""
         fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            for _ in range(300):
+            until, wait = time.monotonic() + _PATIENCE, 0.001
+            while True:
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    import time
-
-                    time.sleep(0.1)
-            else:
-                raise Conflict(f"{self.path}: another process has been changing these files for 30 s; try again")
+                    if time.monotonic() > until:
+                        raise Conflict(
+                            f"{self.path}: another process has been changing these files for {_PATIENCE} s; try again"
+                        ) from None
+                    time.sleep(wait)
+                    wait = min(wait * 2, 0.1)
             yield
         finally:
             os.close(fd)
@@ -141,13 +146,20 @@ def write(fd: int, name: bytes, entry: Entry, data: bytes) -> None:
 
 
 def exchange(one: int, name: bytes, two: int, other: bytes) -> None:
-    """Swap what two names stand for, at once."""
-    _rename(one, name, two, other, _EXCHANGE)
+    """Swap what two names stand for, at once where the system can."""
+    if not exchanged_at_once(one, name, two, other):
+        _plain_rename(one, name, two, other, _EXCHANGE)
+
+
+def exchanged_at_once(one: int, name: bytes, two: int, other: bytes) -> bool:
+    """The same, or False where the system or the file system cannot."""
+    return _rename(one, name, two, other, _EXCHANGE)
 
 
 def move(one: int, name: bytes, two: int, other: bytes) -> None:
     """Give something another name, which must be free."""
-    _rename(one, name, two, other, _NOREPLACE)
+    if not _rename(one, name, two, other, _NOREPLACE):
+        _plain_rename(one, name, two, other, _NOREPLACE)
 
 
 try:
@@ -156,15 +168,15 @@ except (OSError, AttributeError):
     _renameat2 = None
 
 
-def _rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> None:
-    code = errno.ENOSYS
-    if _renameat2 is not None:
-        if _renameat2(one, ctypes.c_char_p(name), two, ctypes.c_char_p(other), flag) == 0:
-            return
-        code = ctypes.get_errno()
-    if code not in (errno.ENOSYS, errno.EINVAL):
-        raise OSError(code, os.strerror(code), os.fsdecode(other))
-    _plain_rename(one, name, two, other, flag)
+def _rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> bool:
+    if _renameat2 is None:
+        return False
+    if _renameat2(one, ctypes.c_char_p(name), two, ctypes.c_char_p(other), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL):
+        return False
+    raise OSError(code, os.strerror(code), os.fsdecode(other))
 
 
 def _plain_rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> None:
@@ -176,7 +188,7 @@ def _plain_rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> N
             os.rename(name, other, src_dir_fd=one, dst_dir_fd=two)
             return
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(other))
-    aside = name + b".aside"
+    aside = name + ASIDE
     os.rename(other, aside, src_dir_fd=two, dst_dir_fd=one)
     try:
         os.rename(name, other, src_dir_fd=one, dst_dir_fd=two)
@@ -210,6 +222,15 @@ def relative(root: str, path: str | bytes) -> bytes:
             raise Refused(f"{os.fsdecode(raw)!r} is not below {root}; name a path in it")
         raw = whole[len(start) :]
     return checked(b"/".join(part for part in raw.split(b"/") if part not in (b"", b".")))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Around what changes files entirely or not at all: what the system says, said as an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise strange(error) from None
 
 
 def strange(error: OSError) -> HansardError:

@@ -18,6 +18,7 @@ from hansard.store.rows import find_thread
 from hansard.workspace.entries import Change, Entry, changes_of, content_hash, packed
 
 BEING_WRITTEN, IN_FILES, UNDONE = 0, 1, 2
+_OPEN = "open "  # the source of a snapshot whose tool is at work, with the number of its process
 _FLUSH = 32 << 20
 
 
@@ -43,6 +44,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     state: int
     partial: bool
     changes: list[Change]
+
+    @property
+    def process(self) -> int | None:
+        """The process of a tool that is at work, or died at it."""
+        return int(self.source[len(_OPEN) :]) if self.source.startswith(_OPEN) else None
 
 
 class Item(Struct, frozen=True, array_like=True):
@@ -116,6 +122,11 @@ def snapshots_of(tx: Tx, workspace: int, thread_id: str) -> list[Snapshot]:
     return [snapshot_of(row) for row in tx.all("workspace_snapshots_of", workspace=workspace, id=safe(thread_id))]
 
 
+def being_written(tx: Tx, workspace: int) -> list[Snapshot]:
+    """Snapshots that were begun and not finished, by the living and by the dead."""
+    return [snapshot_of(row) for row in tx.all("unfinished_workspace_snapshots", workspace=workspace)]
+
+
 def deeds(tx: Tx, workspace: int) -> list[Done]:
     return [done_of(row) for row in tx.all("workspace_changes", workspace=workspace)]
 
@@ -167,13 +178,19 @@ def use(tx: Tx, snap: int, changes: list[Change]) -> None:
 
 
 class Filing:
-    """A snapshot on its way in. `keep` takes contents; what does not fit into one transaction is written before."""
+    """A snapshot on its way in. `keep` takes contents; what does not fit into one transaction is written before.
 
-    def __init__(self, driver: Driver, workspace: int, by: By, source: str, at: int) -> None:
+    `snap` is the number of one that another process began and did not finish.
+    """
+
+    def __init__(
+        self, driver: Driver, workspace: int, by: By, source: str, at: int, *, snap: int | None = None
+    ) -> None:
         self._driver, self._workspace, self.by, self._source, self._at = driver, workspace, by, source, at
         self._blobs: dict[bytes, tuple[int, bytes]] = {}
         self._size = 0
-        self._snap: int | None = None
+        self._snap = snap
+        self.begun = snap is not None
 
     @property
     def empty(self) -> bool:
@@ -189,6 +206,24 @@ class Filing:
                 self._snap = self._driver.write(self._flush)
                 self._blobs, self._size = {}, 0
 
+    def begin(self, process: int, seen: list[Change]) -> None:
+        """Make durable what is there before a tool begins, and that this process is at it."""
+
+        def job(tx: Tx) -> int:
+            snap = self._flush(tx)
+            tx.run("finish_workspace_snapshot", snap=snap, state=BEING_WRITTEN, partial=0, body=packed(seen))
+            tx.run("name_workspace_snapshot", snap=snap, source=f"{_OPEN}{process}", message=safe(self.by.message_id))
+            use(tx, snap, seen)
+            return snap
+
+        self._snap, self.begun = self._driver.write(job), True
+        self._blobs, self._size = {}, 0
+
+    def drop(self, tx: Tx) -> None:
+        """Nothing came of it."""
+        if self._snap is not None:
+            drop_snapshot(tx, self._snap)
+
     def _flush(self, tx: Tx) -> int:
         snap = self._snap
         if snap is None:
@@ -203,6 +238,8 @@ class Filing:
         """The rest of it, in the transaction that makes it count."""
         snap = self._flush(tx)
         tx.run("finish_workspace_snapshot", snap=snap, state=state, partial=int(partial), body=packed(changes))
+        if self.begun:
+            tx.run("name_workspace_snapshot", snap=snap, source=self._source, message=safe(self.by.message_id))
         use(tx, snap, changes)
         return snap
 

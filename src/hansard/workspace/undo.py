@@ -94,9 +94,7 @@ def course(
     target = _turns_back(nodes, head, turns) if to is None else to
     if target is not None and target not in nodes:
         raise NotFound(f"no message {target!r} in thread {thread_id!r}; `hansard tree` shows them")
-    back, forward = (
-        _snapshots(workspace.snapshots(thread_id), nodes, head, target) if scope != "conversation" else ([], [])
-    )
+    back, forward = _snapshots(workspace, thread_id, nodes, head, target) if scope != "conversation" else ([], [])
     deed = Deed(
         from_head=head,
         to_head=head if scope == "files" else target,
@@ -146,15 +144,17 @@ def _up(nodes: dict[str, TreeNode], at: str | None) -> list[str | None]:
 
 
 def _snapshots(
-    given: list[Snapshot], nodes: dict[str, TreeNode], head: str | None, target: str | None
+    workspace: Workspace, thread_id: str, nodes: dict[str, TreeNode], head: str | None, target: str | None
 ) -> tuple[list[Snapshot], list[Snapshot]]:
     """What has to be taken back and what is put in again, to be at a message: whatever else was done stays."""
     wanted = set(_up(nodes, target))
     fork = next(at for at in _up(nodes, head) if at in wanted)
+    places = _Places(workspace.ledger, thread_id, nodes)
     back, forward = [], []
-    for one in given:
-        at = one.by.message_id
-        if at is not None and at not in nodes:  # pruned: nobody knows where it belongs
+    for one in workspace.snapshots(thread_id):
+        try:
+            at = places.of(one.by)
+        except NotFound:  # pruned: nobody knows where it belongs
             continue
         if at in wanted:
             if one.state == records.UNDONE:
@@ -162,6 +162,31 @@ def _snapshots(
         elif one.state == records.IN_FILES and fork in _up(nodes, at):
             back.append(one)
     return [one for one in back if one.source not in _DEEDS], [one for one in forward if one.source not in _DEEDS]
+
+
+class _Places:
+    """The message that a change belongs to. What a run did that never came into the transcript was asked for there."""
+
+    def __init__(self, ledger: Ledger, thread_id: str, nodes: dict[str, TreeNode]) -> None:
+        self._ledger, self._thread_id, self._nodes = ledger, thread_id, nodes
+        self._last: dict[str | None, TreeNode] = {node.run_id: node for node in nodes.values()}
+
+    def of(self, by: By) -> str | None:
+        if by.message_id is None:
+            return None
+        node = self._nodes.get(by.message_id) or (self._last.get(by.run_id) if by.run_id is not None else None)
+        if node is None:  # the run died before it said anything
+            run = self._ledger.run(self._thread_id, by.run_id) if by.run_id is not None else None
+            asked = run.fork_from_message_id if run is not None else None
+            if not isinstance(asked, str) or asked not in self._nodes:
+                raise NotFound(f"no message {by.message_id!r}")
+            node = self._nodes[asked]
+        if node.status in (None, "committed", "superseded"):
+            return node.id
+        at: str | None = node.id
+        while at is not None and self._nodes[at].role not in ASKS:
+            at = self._nodes[at].parent_id
+        return node.id if at is None else at
 
 
 _DEEDS = ("undo", "redo")

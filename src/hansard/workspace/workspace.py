@@ -20,17 +20,14 @@ from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.store.chain import clock
-from hansard.store.driver import Driver, Tx, safe, unsafe
+from hansard.store.driver import Driver, Tx, unsafe
 from hansard.store.ledger import Ledger
-from hansard.store.rows import find_thread
-from hansard.workspace import records, scan
+from hansard.workspace import at_work, placing, records, scan
 from hansard.workspace.apply import Apply, Step, _no_step
-from hansard.workspace.beneath import Root, relative
+from hansard.workspace.beneath import Root, relative, told
 from hansard.workspace.entries import FOLDER, Change, Entry, parents, same
 from hansard.workspace.records import OUTSIDE, By, Filing, Snapshot
 from hansard.workspace.scan import Limits
-
-_STALE = 86_400_000
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -71,8 +68,7 @@ class Workspace:
         self.number: int = found
         if self._unfinished():
             with self.root.lock():
-                self.told = self.apply().recover()
-                self._blind()
+                self._recover()
 
     def __enter__(self) -> Workspace:
         return self
@@ -88,10 +84,28 @@ class Workspace:
 
     def _unfinished(self) -> bool:
         def job(tx: Tx) -> bool:
-            left = tx.all("unfinished_workspace_snapshots", workspace=self.number)
-            return bool(left) or bool(records.unfinished(tx, self.number))
+            return bool(records.being_written(tx, self.number)) or bool(records.unfinished(tx, self.number))
 
-        return self.driver.read(job)
+        return self.driver.read(job) or bool(at_work.whose(self.driver, self.number).left)
+
+    def _recover(self) -> None:
+        """Put right what was cut off, with the lock held."""
+        half_done = self.driver.read(lambda tx: bool(records.unfinished(tx, self.number)))
+        self.told = self.apply().recover()
+        if half_done:
+            self._blind()
+        for one in at_work.tools(self.driver, self.number)[1]:
+            filing = Filing(self.driver, self.number, one.by, "tool", one.at, snap=one.number)
+            names = [change.path for change in one.changes]
+            before = {change.path: change.before for change in one.changes}
+            taken = self._track(one.by, filing, before, self._look(names, filing))
+            self.told.append(f"a tool was cut off; what it had changed is recorded: {_counted(taken)}")
+        placing.sweep(self.driver, self.root, self.number)
+        if at_work.whose(self.driver, self.number).left:
+            self.told.append(f"a shell was cut off; what it had changed is recorded: {_counted(self._look_around())}")
+
+    def _look_around(self, closing: int | None = None) -> Taken:
+        return self._snapshot(OUTSIDE, "scan", closing)
 
     def _blind(self) -> None:
         """After something was cut off nobody is sure: every file is read again at the next look."""
@@ -126,15 +140,21 @@ class Workspace:
     def _snapshot(self, by: By, source: str, closing: int | None = None) -> Taken:
         index = self._last_look()
         first = not index
-        if by.thread_id is None:
-            by, source = self._whose()
+        known = at_work.whose(self.driver, self.number)
+        if by.thread_id is None or known.left:
+            by, source = known.by, known.source
         filing = Filing(self.driver, self.number, OUTSIDE if first else by, "base" if first else source, clock())
         found = scan.Scan(self.root, index, filing.keep, self.limits, self._own()).run()
-        changes = found.changes
+        busy = at_work.busy(self.driver, self.number)
+        for path, before in busy.items():
+            if scan.known(found.index, path) != before:
+                scan.put(found.index, path, before)
+        changes = [one for one in found.changes if one.path not in busy]
         if first:
             changes = [Change(path, None, entry) for path, entry in sorted(scan.everything(found.index))]
         grown = found.index != index
-        if not changes and not grown and filing.empty and closing is None:
+        closed = known.left if closing is None else [*known.left, closing]
+        if not changes and not grown and filing.empty and not closed:
             return Taken(number=None, changes=[], partial=found.partial, files=found.files)
         files = scan.write_index(found.index) if grown else None
 
@@ -144,8 +164,7 @@ class Workspace:
                 snap = filing.finish(tx, changes, partial=bool(found.partial))
             if files is not None:
                 tx.run("set_workspace_files", workspace=self.number, files=files)
-            if closing is not None:
-                tx.run("delete_workspace_window", number=closing)
+            at_work.close_windows(tx, closed)
             return snap
 
         snap = self.driver.write(job)
@@ -172,14 +191,36 @@ class Workspace:
     # -- tools -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def tool(self, by: By, *paths: str | bytes) -> Iterator[None]:
-        """Around a tool that says which paths it touches."""
+    def tool(self, by: By, *paths: str | bytes, alone: bool = False) -> Iterator[None]:
+        """Around a tool that says which paths it touches; what is there before is durable when it begins.
+
+        `alone`: nobody else looks at these files or changes them through a ledger meanwhile, for tools that are quick.
+        """
         names = self._named(paths)
         filing = Filing(self.driver, self.number, by, "tool", clock())
-        before = self._look(names, filing)
-        yield
         with self.root.lock():
-            self._track(self.at_head(by), filing, before, self._look(names, filing))
+            filing.by = self.at_head(by)
+            before = self._look(names, filing)
+            filing.begin(os.getpid(), [Change(name, entry, entry) for name, entry in before.items()])
+            if alone:
+                with self._told_after(by, filing, before):
+                    yield
+                return
+        try:
+            yield
+        finally:
+            with self.root.lock(), self._told_after(by, filing, before):
+                pass
+
+    @contextmanager
+    def _told_after(self, by: By, filing: Filing, before: dict[bytes, Entry | None]) -> Iterator[None]:
+        """Behind it, what a tool did is recorded, also if it failed."""
+        try:
+            self.step("tool begun")
+            yield
+        finally:
+            self.step("tool ended")
+            self._track(self.at_head(by), filing, before, self._look(list(before), filing))
 
     def track(self, by: By, *paths: str | bytes) -> Taken:
         """Paths that a tool has touched: what changed there since the last look."""
@@ -218,6 +259,8 @@ class Workspace:
         for one in changes:
             scan.put(index, one.path, one.after)
         if not changes:
+            if filing.begun:
+                self.driver.write(filing.drop)
             return Taken(number=None, changes=[])
 
         def job(tx: Tx) -> int:
@@ -240,52 +283,15 @@ class Workspace:
         What changed while no other thread had a window open is this thread's; the rest is nobody's.
         """
         with self.root.lock():
-            self._snapshot(OUTSIDE, "scan")
-            number = self._open_window(self.at_head(by))
+            self._look_around()
+            number = at_work.open_window(self.driver, self.number, self.at_head(by))
         try:
+            self.step("window open")
             yield
         finally:
+            self.step("window ends")
             with self.root.lock():
-                self._snapshot(OUTSIDE, "scan", closing=number)
-
-    def _open_window(self, by: By) -> int:
-        if by.thread_id is None:
-            raise HansardError("a window is opened for a thread; give By(thread_id=...)")
-        thread_id, at = by.thread_id, clock()
-
-        def job(tx: Tx) -> int:
-            made = tx.one(
-                "add_workspace_window",
-                workspace=self.number,
-                thread=find_thread(tx, thread_id).thread,
-                message=safe(by.message_id),
-                run=safe(by.run_id),
-                agent=safe(by.agent_id),
-                pid=os.getpid(),
-                at=at,
-            )
-            assert made is not None
-            return int(made[0])
-
-        return self.driver.write(job)
-
-    def _whose(self) -> tuple[By, str]:
-        """Who has changed what a look finds now: the one thread with a window open, or nobody in particular.
-
-        Every window begins and ends with a look, so between two looks the same windows are open.
-        """
-        now = clock()
-        rows = self.driver.read(lambda tx: tx.all("workspace_windows", workspace=self.number))
-        stale = [row[0] for row in rows if now - row[2] > _STALE or not _lives(row[1])]
-        for number in stale:
-            self.driver.write(lambda tx, number=number: tx.run("delete_workspace_window", number=number))  # type: ignore[misc]
-        open_ = [row for row in rows if row[0] not in stale]
-        if not open_:
-            return OUTSIDE, "scan"
-        if len({row[3] for row in open_}) > 1:
-            return OUTSIDE, "shared"
-        thread, message, run, agent = map(unsafe, open_[-1][3:])
-        return By(thread_id=thread, message_id=message, run_id=run, agent_id=agent), "scan"
+                self._look_around(closing=number)
 
     # -- what is recorded ----------------------------------------------------------------------------------------------
 
@@ -310,30 +316,27 @@ class Workspace:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        return undo.undo(self, thread_id, turns, **options)
+        with told():
+            return undo.undo(self, thread_id, turns, **options)
 
     def redo(self, thread_id: str, **options: Any) -> Any:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        return undo.redo(self, thread_id, **options)
+        with told():
+            return undo.redo(self, thread_id, **options)
 
     def restore(self, path: str | bytes, **options: Any) -> Any:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        return undo.restore(self, path, **options)
+        with told():
+            return undo.restore(self, path, **options)
 
 
 def _folder(entry: Entry | None) -> bool:
     return entry is not None and entry.kind == FOLDER
 
 
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _counted(taken: Taken) -> str:
+    return f"{len(taken.changes)} paths" if len(taken.changes) != 1 else "1 path"

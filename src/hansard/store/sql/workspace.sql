@@ -45,7 +45,12 @@ select t.id from workspace_snapshot s join thread t on t.tenant = s.tenant and t
 where s.tenant = :tenant and s.workspace = :workspace and t.forgotten_at is null order by s.snap desc limit 1
 
 -- name: unfinished_workspace_snapshots
-select snap from workspace_snapshot where tenant = :tenant and workspace = :workspace and state = 0
+select {workspace_snapshot_columns}
+from workspace_snapshot s left join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.workspace = :workspace and s.state = 0 order by s.snap
+
+-- name: name_workspace_snapshot
+update workspace_snapshot set source = :source, message = :message where tenant = :tenant and snap = :snap
 
 -- name: delete_workspace_snapshot
 delete from workspace_snapshot where tenant = :tenant and snap = :snap
