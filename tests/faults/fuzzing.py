@@ -326,9 +326,9 @@ def _guide(surface: Surface, tries: int, found: dict[str, Found], counts: dict[s
 
 def surfaces() -> Iterator[Surface]:
     """Every surface there is."""
-    from tests.faults import fuzz_formats, fuzz_sessions, fuzz_streams, fuzz_text
+    from tests.faults import fuzz_formats, fuzz_http, fuzz_sessions, fuzz_streams, fuzz_text
 
-    for module in (fuzz_formats, fuzz_streams, fuzz_sessions, fuzz_text):
+    for module in (fuzz_formats, fuzz_streams, fuzz_sessions, fuzz_text, fuzz_http):
         yield from module.SURFACES
 
 

@@ -89,3 +89,10 @@ def test_a_ledger_with_an_imported_sage_session_has_no_problems() -> None:
     with hansard.open(":memory:") as ledger:
         import_session(ledger, Session(path, "sage"))
         assert list(ledger.verify()) == []
+
+
+def test_half_a_pair_where_an_object_belongs_is_set_aside() -> None:
+    raw = b'{"messages":[{"role":"user","parts":[],"metadata":"\\udc00"}]}'
+    written = formats.write(formats.read(raw, "hansard"), "hansard")
+    assert written.losses == []
+    assert exact_json.same(exact_json.decode(written.json), exact_json.decode(raw))

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from hansard.errors import Unreadable
 from hansard.formats.sage_records import ROLES, SNAPSHOT
 from hansard.formats.sage_usual import parse
+from hansard.formats.session_scanner import Search
 from hansard.model import exact_json
 
 SPACE = " \t\r\n\ufeff"
@@ -64,27 +65,26 @@ def pieces_of(raw: bytes, parser: Callable[[bytes], Any] = decoded) -> Iterator[
 def _values(raw: bytes) -> Iterator[Piece]:
     """JSON values one behind the other; what is torn reaches to where the next whole record begins."""
     text = raw.decode("utf-8", "surrogateescape")
+    search = Search(text)
     cuts = [0]
     while (start := _skip(text, cuts[-1])) < len(text):
-        try:
-            cuts.append(_SCAN.raw_decode(text, start)[1])
-        except (ValueError, RecursionError):
-            cuts.append(_next_record(text, start + 1))
+        end = search.end_of(start)
+        cuts.append(end if end is not None else _next_record(search, start + 1))
     cuts[-1] = len(text)
     for i, end in enumerate(cuts[1:]):
         piece = text[cuts[i] : end].encode("utf-8", "surrogateescape")
         yield Piece(piece, decoded(piece), i > 0)
 
 
-def _next_record(text: str, start: int) -> int:
-    for found in _BEGINS.finditer(text, start):
-        try:
-            value, _ = _SCAN.raw_decode(text, found.start())
-        except (ValueError, RecursionError):
-            continue
-        if value["type"] in (*ROLES, SNAPSHOT) and ("uuid" in value or "messageId" in value):
+def _next_record(search: Search, start: int) -> int:
+    """Where the next whole record begins; the end of the text when there is none, or looking took too long."""
+    for found in _BEGINS.finditer(search.text, start):
+        if search.left < 0:
+            break
+        value = (search.value_at(found.start()) or ({}, 0))[0]
+        if value.get("type") in (*ROLES, SNAPSHOT) and ("uuid" in value or "messageId" in value):
             return found.start()
-    return len(text)
+    return len(search.text)
 
 
 def _skip(text: str, at: int, over: str = SPACE) -> int:

@@ -76,6 +76,32 @@ def _decode_slowly(raw: bytes) -> Any:
         raise Unreadable(f"not JSON: {error}") from None
 
 
+class Search:
+    """A text in which JSON values are looked for; `left` falls below zero when that took too long already."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.left = text, _EFFORT
+
+    def value_at(self, at: int) -> tuple[Any, int] | None:
+        """The value that begins there, with its end."""
+        if self.left < 0:
+            return None
+        try:
+            value, end = _GLUED.raw_decode(self.text, at)
+        except json.JSONDecodeError as error:
+            self.left -= error.pos - at + error.pos // 16  # the error itself counts the lines before it
+            return None
+        except (ValueError, RecursionError):
+            self.left -= 10_000
+            return None
+        self.left -= end - at
+        return value, end
+
+    def end_of(self, at: int) -> int | None:
+        found = self.value_at(at)
+        return None if found is None else found[1]
+
+
 class Scanner:
     """Cuts bytes into records; holds no more than the line that has not ended."""
 
@@ -89,7 +115,6 @@ class Scanner:
         self._held: list[bytes] = []
         self._size = 0  # of the line that has not ended, held or not
         self._line, self._byte = 1, 0
-        self._effort = 0
 
     def feed(self, data: bytes) -> Iterator[Record | Bad]:
         """The records that end in these bytes. Take them all before feeding more."""
@@ -143,15 +168,14 @@ class Scanner:
             yield Bad(problem, byte, line)
             return
         text = raw.decode("utf-8", "surrogateescape")
-        at, glued = _skip(text, 0), False
-        self._effort = _EFFORT
-        before = 0
+        at, glued, before = _skip(text, 0), False, 0
+        search = Search(text)
         while at < len(text):
-            end = self._end_of(text, at)
+            end = search.end_of(at)
             piece = text[at : end if end is not None else len(text)].encode("utf-8", "surrogateescape")
             byte, before = byte + len(text[before:at].encode("utf-8", "surrogateescape")), at
-            self._effort -= len(piece)
-            if self._effort < 0:
+            search.left -= len(piece)
+            if search.left < 0:
                 yield Bad("torn at too many places to look for records behind this one", byte, line)
                 return
             try:
@@ -159,16 +183,17 @@ class Scanner:
             except Unreadable as error:
                 yield Bad(error.problem, byte, line)
                 end = None
-            at = _skip(text, end) if end is not None else self._next(text, at + 1)
+            at = _skip(text, end) if end is not None else self._next(search, at + 1)
             glued = True
 
-    def _next(self, text: str, at: int) -> int:
+    def _next(self, search: Search, at: int) -> int:
         """Where the next whole record begins behind a torn one."""
+        text = search.text
         for _ in range(_TRIES):
             at = text.find("{", at)
             if at < 0:
                 break
-            end = self._end_of(text, at)
+            end = search.end_of(at)
             if end is not None:
                 try:
                     if self._whole(self._decode(text[at:end].encode("utf-8", "surrogateescape"))):
@@ -177,18 +202,6 @@ class Scanner:
                     pass
             at += 1
         return len(text)
-
-    def _end_of(self, text: str, at: int) -> int | None:
-        try:
-            end = _GLUED.raw_decode(text, at)[1]
-        except json.JSONDecodeError as error:
-            self._effort -= max(0, error.pos - at)
-            return None
-        except (ValueError, RecursionError):
-            return None
-        self._effort -= end - at
-        return end
-
 
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in _SPACE:

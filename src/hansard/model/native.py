@@ -119,7 +119,7 @@ def build(kind: type[N], value: Any, path: str) -> N:
             continue
         try:
             fields[attribute] = shapes[attribute](item, f"{path}.{name}")
-        except (msgspec.ValidationError, Unreadable) as error:
+        except (msgspec.ValidationError, UnicodeEncodeError, Unreadable) as error:
             if attribute in _required(kind):
                 problem = error.problem if isinstance(error, Unreadable) else str(error)
                 place = error.path if isinstance(error, Unreadable) else f"{path}.{name}"

@@ -81,6 +81,8 @@ def read_body(kind: type[T], body: bytes) -> T:
         raise Unreadable(error.problem, error.path, "send JSON; /schema says what") from None
     try:
         return msgspec.convert(value, kind, builtin_types=(Decimal,))
+    except UnicodeEncodeError:
+        raise Unreadable("half a surrogate pair where something else belongs", "$", "see /schema") from None
     except msgspec.ValidationError as error:
         problem, _, place = str(error).rpartition(" - at ")
         raise Unreadable(problem or place, place.strip("`") if problem else "$", "see /schema") from None
