@@ -15,19 +15,30 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
+TOKEN = "the tests' own token"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
 class LiveServer:
-    """Use it as a context manager; `url` is its address."""
+    """Use it as a context manager; `url` is its address, `link` logs one browser in."""
 
-    def __init__(self, db: Path, *, delay: float = 0.005, agent: str = "tests.server.scripted:make") -> None:
+    def __init__(
+        self,
+        db: Path,
+        *options: str,
+        delay: float = 0.005,
+        agent: str = "tests.server.scripted:make",
+        environment: dict[str, str] | None = None,
+    ) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url, self.db, self.log = f"http://127.0.0.1:{self.port}", db, db.with_suffix(".said")
         self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db), "--port", str(self.port)]
-        self._command += ["--agent", agent]
-        self._environment = {**os.environ, "SCRIPTED_DELAY": str(delay), "SCRIPTED_LOG": str(self.log)}
+        self._command += ["--agent", agent, *options]
+        about = {"SCRIPTED_DELAY": str(delay), "SCRIPTED_LOG": str(self.log)}
+        self._environment = {**os.environ, **about, **(environment or {"HANSARD_TOKEN": TOKEN})}
+        self.link = ""
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -38,6 +49,7 @@ class LiveServer:
         line = self.process.stdout.readline()
         if self.url not in line:
             raise RuntimeError(f"the server did not start: {self.process.communicate()[1]}")
+        self.link = line.split()[2]
 
     def kill(self) -> None:
         """As a power cut would: no goodbye."""
@@ -67,7 +79,7 @@ class LiveServer:
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """One request; its status and its JSON."""
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-        given = {"content-type": "application/json", **headers}
+        given = {"content-type": "application/json", **BEARER, **headers}
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=given)
         try:
             with urllib.request.urlopen(request, timeout=60) as response:

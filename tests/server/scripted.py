@@ -22,6 +22,7 @@ from pydantic_ai.exceptions import CallDeferred
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart, UserPromptPart
 
 from hansard import Ledger
+from hansard import open as open_ledger
 from hansard.agent import Agent, ScriptedModel
 
 DELAY = float(os.environ.get("SCRIPTED_DELAY", "0.005"))
@@ -100,3 +101,10 @@ def make(ledger: Ledger) -> Agent:
     """What `hansard serve --agent` is given."""
     tools = [weather, ask_user, work, Tool(delete_file, requires_approval=True)]
     return Agent(ScriptedModel(words, delay=DELAY), ledger=ledger, name="scripted", tools=tools)
+
+
+def __getattr__(name: str) -> Agent:
+    """`shared` is an agent with a ledger of its own, as tenants may not have it."""
+    if name != "shared":
+        raise AttributeError(name)
+    return make(open_ledger(":memory:"))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.node_judge import Judge
-from tests.server.live import LiveServer
+from tests.server.live import BEARER, LiveServer
 
 Chat = Callable[..., dict[str, Any]]
 NUMBERS = itertools.count()
@@ -45,7 +45,8 @@ class Client:
     def __init__(self, judge: Judge, server: LiveServer, version: int, **options: Any) -> None:
         self.id = options.pop("id", None) or f"chat-{next(NUMBERS)}"
         self.name, self.server, self.version, self.judge = f"{self.id}-{next(NUMBERS)}", server, version, judge
-        self.options = {"v": version, "url": f"{server.url}/api/chat?target=v{version}", "chatId": self.id, **options}
+        url = f"{server.url}/api/chat?target=v{version}"
+        self.options = {"v": version, "url": url, "chatId": self.id, "headers": BEARER, **options}
 
     def do(self, *script: dict[str, Any], ok: bool = True) -> dict[str, Any]:
         state = self.judge.ask("chat", chat=self.name, script=list(script), **self.options)

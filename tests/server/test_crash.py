@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 import hansard
-from tests.server.live import LiveServer
+from tests.server.live import BEARER, LiveServer
 
 STREAMS, GAP, LATEST = 20, 0.05, 0.25
 
@@ -61,7 +61,7 @@ async def _scenario(db: Path, dice: random.Random) -> None:
     listeners = [Listener(f"chat-{i}") for i in range(STREAMS)]
     limits = httpx.Limits(max_connections=None)
     with LiveServer(db, delay=GAP) as server:
-        async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=server.url, headers=BEARER, timeout=60, limits=limits) as client:
             tasks = [asyncio.create_task(listener.ask(client)) for listener in listeners]
             while min(len(listener.words) for listener in listeners) < 5:
                 await asyncio.sleep(0.01)
@@ -71,7 +71,7 @@ async def _scenario(db: Path, dice: random.Random) -> None:
             await asyncio.gather(*tasks)
         server.start()
         again = [Listener(listener.id) for listener in listeners]
-        async with httpx.AsyncClient(base_url=server.url, timeout=60, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=server.url, headers=BEARER, timeout=60, limits=limits) as client:
             await asyncio.gather(*(listener.resume(client) for listener in again))
             for before, after in zip(listeners, again, strict=True):
                 _assert_resumed(before, after)

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
-from tests.server.live import LiveServer
+from tests.server.live import BEARER, LiveServer
 
 CONFIG = schemathesis.Config.from_dict(
     {"generation": {"mode": "all", "allow-x00": True}, "phases": {"coverage": {"enabled": True}}}
@@ -34,7 +34,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             run.commit(pending=[PendingCall(tool_call_id="c", kind="external")])
         ledger.forget("gone")
     with LiveServer(db, delay=0) as server:
-        schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG)
+        schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG, headers=BEARER)
         schema.hook(map_path_parameters)
         yield schema
 

@@ -18,7 +18,7 @@ import pytest
 import hansard
 from hansard.errors import HansardError
 from hansard.server.chat import coalesced
-from tests.server.live import ROOT, LiveServer
+from tests.server.live import BEARER, ROOT, LiveServer
 
 
 def serve(*arguments: str, db: Path) -> tuple[int, str]:
@@ -59,7 +59,7 @@ def test_an_interrupt_ends_it_without_a_word_even_while_it_answers(tmp_path: Pat
     with LiveServer(tmp_path / "l.db", delay=0.05) as server:
         message = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "slow 1000"}]}
         body = json.dumps({"id": "c", "messages": [message], "trigger": "submit-message"}).encode()
-        asked = urllib.request.Request(f"{server.url}/api/chat", body, {"content-type": "application/json"})
+        asked = urllib.request.Request(f"{server.url}/api/chat", body, {"content-type": "application/json", **BEARER})
         with urllib.request.urlopen(asked) as response:
             while b"text-delta" not in response.readline():
                 pass

@@ -16,10 +16,12 @@ import hansard
 from hansard import formats
 from hansard.demo import SAMPLES
 from hansard.model import (
+    Agent,
     CompactionPart,
     DataPart,
     FilePart,
     Message,
+    ModelRef,
     ReasoningPart,
     RetryPart,
     SourcePart,
@@ -27,8 +29,10 @@ from hansard.model import (
     Todo,
     ToolCallPart,
     ToolResultPart,
+    Usage,
 )
-from tests.server.live import ROOT, LiveServer
+from hansard.workspace import By, Workspace
+from tests.server.live import ROOT, TOKEN, LiveServer
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -115,12 +119,115 @@ def every_part() -> list[Message]:
     ]
 
 
-def fill(ledger: hansard.Ledger) -> None:
+def branches(ledger: hansard.Ledger) -> None:
+    """A thread with a long run, an answer that was asked for again, and a sub-agent's words beside it."""
+    ledger.create_thread("branches", title="Branches of every kind", agents=[Agent(id="w", name="Waiter")])
+    said = [
+        Message(id=f"b{i}", role=("user", "assistant")[i % 2], parts=[TextPart(text=f"Step {i}")]) for i in range(20)
+    ]
+    ledger.append("branches", said)
+    for i, words in enumerate(("Assam is strong.", "Darjeeling is light.")):
+        with ledger.begin_run("branches", agent_id="w", fork_from="b18") as run:
+            run.stage(Message(id=f"again{i}", role="assistant", agent_id="w", parts=[TextPart(text=words)]))
+            run.commit()
+    side = [
+        Message(id="s0", role="user", sidechain=True, parts=[TextPart(text="Look up teas")]),
+        Message(id="s1", role="assistant", sidechain=True, parts=[TextPart(text="There are many teas")]),
+    ]
+    ledger.append("branches", side, parent="b4")
+    ledger.checkout("branches", "again1")
+
+
+def costs(ledger: hansard.Ledger) -> None:
+    """Two turns: one whose price somebody recorded, one of which only tokens are known."""
+    model = ModelRef(provider="anthropic", name="opus")
+    usage = Usage(input_tokens=12_000, output_tokens=340, cache_read_tokens=9_000)
+    ledger.create_thread("costs", title="What it took")
+    call = ToolCallPart(tool_call_id="k1", tool_name="brew", input={"leaf": "black"})
+    ledger.append(
+        "costs",
+        [
+            Message(id="c1", role="user", parts=[TextPart(text="Brew some tea")]),
+            Message(
+                id="c2",
+                role="assistant",
+                model=model,
+                usage=usage,
+                parts=[call],
+                extra={"claude-code": {"costUSD": 0.0231}},
+            ),
+            Message(id="c3", role="tool", parts=[ToolResultPart(tool_call_id="k1", output="hot")]),
+            Message(
+                id="c4",
+                role="assistant",
+                model=model,
+                usage=usage,
+                parts=[TextPart(text="It is hot.")],
+                extra={"claude-code": {"costUSD": 0.0109}},
+            ),
+            Message(id="c5", role="user", parts=[TextPart(text="Thanks")]),
+            Message(id="c6", role="assistant", model=model, usage=usage, parts=[TextPart(text="Enjoy.")]),
+        ],
+    )
+
+
+def work(ledger: hansard.Ledger, project: Path) -> None:
+    """A thread whose messages changed files in a folder: two turns, and a todo list."""
+    project.mkdir()
+    (project / "tea.py").write_text("water = 80\nleaf = 'black'\n\n\ndef brew():\n    return water, leaf\n")
+    (project / "notes.md").write_text("# Tea\n\nTo be written.\n")
+    ledger.create_thread("files", title="Better tea", agents=[Agent(id="waiter", name="Waiter")])
+    turns: list[tuple[str, str, dict[str, str | None]]] = [
+        (
+            "The tea is too cold. Fix it.",
+            "Black tea wants 96 °C; I changed `tea.py` and said so in the notes.",
+            {
+                "tea.py": "water = 96\nleaf = 'black'\n\n\ndef brew():\n    return water, leaf\n",
+                "notes.md": "# Tea\n\nBlack tea is brewed at 96 °C.\n",
+            },
+        ),
+        (
+            "Add milk, and drop the notes.",
+            "Done: there is milk now, and the notes are gone.",
+            {
+                "tea.py": "water = 96\nleaf = 'black'\nmilk = True\n\n\ndef brew():\n    return water, leaf, milk\n",
+                "milk.py": "kind = 'oat'\n",
+                "notes.md": None,
+            },
+        ),
+    ]
+    with Workspace(ledger, project) as files:
+        files.snapshot()
+        for i, (ask, done, wanted) in enumerate(turns):
+            todos = [
+                Todo(content="Hotter water", status="completed"),
+                Todo(content="Milk", status="completed" if i else "pending"),
+            ]
+            ledger.append(
+                "files",
+                [
+                    Message(id=f"f{i}u", role="user", parts=[TextPart(text=ask)]),
+                    Message(id=f"f{i}a", role="assistant", agent_id="waiter", todos=todos, parts=[TextPart(text=done)]),
+                ],
+            )
+            with files.tool(By(thread_id="files", message_id=f"f{i}a", agent_id="waiter"), *wanted):
+                for name, words in wanted.items():
+                    if words is None:
+                        (project / name).unlink()
+                    else:
+                        (project / name).write_text(words)
+
+
+def fill(ledger: hansard.Ledger, project: Path | None = None) -> None:
     for name in SAMPLES:
         sample = formats.read((ROOT / "src" / "hansard" / "samples" / name).read_bytes())
         ledger.import_conversation(sample, None if sample.id else name.partition(".")[0])
     ledger.create_thread("parts", title="A part of every kind")
     ledger.append("parts", every_part())
+    branches(ledger)
+    costs(ledger)
+    if project is not None:
+        work(ledger, project)
     ledger.create_thread("long", title="A long one")
     said = ("user", "assistant")
     for start in range(0, LONG, 1000):
@@ -141,7 +248,7 @@ def fill(ledger: hansard.Ledger) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     db = tmp_path_factory.mktemp("viewer") / "ledger.db"
     with hansard.open(str(db)) as ledger:
-        fill(ledger)
+        fill(ledger, db.parent / "project")
     with LiveServer(db, delay=0.02) as running:
         yield running
 
@@ -159,6 +266,8 @@ def phone(browser: Any, server: LiveServer) -> Iterator[Any]:
 
 def opened(browser: Any, server: LiveServer, **how: Any) -> Iterator[Any]:
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 820}, **how})
+    logged_in = context.request.post(f"{server.url}/api/login", data={"token": TOKEN})
+    assert logged_in.status == 204, logged_in.text()
     page = context.new_page()
     page.set_default_timeout(40_000)
     outside: list[str] = []

@@ -104,27 +104,3 @@ def test_the_page_needs_no_token_and_everything_else_does() -> None:
             assert client.get(path).status_code == 401, path
         assert client.get("/viewer/pages.py", headers={"authorization": "Bearer t"}).status_code == 404
         assert client.get("/", headers={"host": "evil.test"}).status_code == 421
-
-
-def test_the_page_asks_for_the_token_and_keeps_it_in_the_tab(browser: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("HANSARD_TOKEN", "open sesame")
-    with hansard.open(str(tmp_path / "l.db")) as ledger:
-        ledger.create_thread("t", title="Behind a door")
-    with LiveServer(tmp_path / "l.db") as guarded:
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(guarded.url)
-        page.fill("#token input", "wrong")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#token[open] input")
-        page.fill("#token input", "open sesame")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#threads .row:has-text('Behind a door')")
-        page.reload()
-        page.wait_for_selector("#threads .row:has-text('Behind a door')")
-        page.goto("about:blank")
-        fresh = context.new_page()
-        fresh.goto(f"{guarded.url}/#token=open%20sesame")
-        fresh.wait_for_selector("#threads .row:has-text('Behind a door')")
-        assert "sesame" not in fresh.url
-        context.close()

@@ -57,14 +57,14 @@ def default_path() -> str:
     return os.path.join(folder, "hansard", "ledger.db")
 
 
-def open_ledger(db: str | None, *, create: bool = False) -> Ledger:
+def open_ledger(db: str | None, *, create: bool = False, tenant: str = "") -> Ledger:
     """Open the ledger; one that is not there is made only for commands that put something in."""
     from hansard.store import open
 
     url = db or default_path()
     if not create and (path := file_of(url)) is not None and not os.path.exists(path):
         raise StorageError(f"no ledger at {path}; `hansard import` makes one, --db names another")
-    return open(url)
+    return open(url, tenant=tenant)
 
 
 def file_of(url: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,8 @@ from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.agent import Agent
+    from hansard.cli.access import Access
+    from hansard.server import App
     from hansard.store.ledger import Ledger
 
 PORT = 8484
@@ -25,7 +28,19 @@ _GRACE = 3  # seconds that open streams are given when the server is told to end
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), help=f"The port; else {PORT}, or the next one that is free.")
 @click.option("--agent", "agents", metavar="MODULE:NAME", multiple=True, help="An Agent, or a function that makes one.")
-@click.option("--token", envvar="HANSARD_TOKEN", help="What every request must carry; else HANSARD_TOKEN.")
+@click.option(
+    "--token",
+    envvar="HANSARD_TOKEN",
+    help="What opens it; else HANSARD_TOKEN (others can see options), else one is made.",
+)
+@click.option(
+    "--tokens", "tokens_file", metavar="FILE", help="Tokens of tenants: a JSON list of {token, tenant, role}."
+)
+@click.option("--tls-cert", metavar="FILE", help="A certificate: serve HTTPS.")
+@click.option("--tls-key", metavar="FILE", help="Its key.")
+@click.option(
+    "--workspace", "folders", metavar="FOLDER", multiple=True, help="Where undo may change files; else see below."
+)
 @click.option("--allow-host", "hosts", metavar="NAME", multiple=True, help="A name this server is known by.")
 @click.option("--allow-origin", "origins", metavar="ORIGIN", multiple=True, help="A site whose pages may use it.")
 @db_option
@@ -34,6 +49,10 @@ def command(
     port: int | None,
     agents: tuple[str, ...],
     token: str | None,
+    tokens_file: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    folders: tuple[str, ...],
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
     db: str | None,
@@ -41,32 +60,69 @@ def command(
     """Serve the ledger over HTTP: chat for AI SDK clients, and everything else as a REST API (see /schema).
 
     NAME is an Agent, whose ledger is then served, or a function that is given the ledger and gives back an Agent or a
-    list of them. Without --agent a scripted one answers. An address that others can reach needs a token.
+    list of them. Without --agent a scripted one answers.
+
+    Undo and redo change files in the folders named with --workspace. Without it, and where only this machine can reach
+    the server, those are all that the ledger tracks; else none.
+
+    Every request needs a token. A browser gets in by the link that is printed, which works once; programs send the
+    token as `Authorization: Bearer`. An address that others can reach is served only with a token of yours.
     """
     try:
         import uvicorn
 
+        from hansard.cli.access import access_to
         from hansard.server import create_app
         from hansard.server.door import is_loopback
+        from hansard.server.patience import protocol
+        from hansard.server.served import Served
     except ImportError as error:
         raise HansardError(
             f"the server needs more packages ({error}); way out: pip install 'hansard[server]'"
         ) from None
-    if not is_loopback(host) and not token:
-        raise HansardError(f"others can reach {host}; give a token with --token or HANSARD_TOKEN")
+    if (tls_cert is None) != (tls_key is None):
+        raise HansardError("--tls-cert and --tls-key go together; give both")
+    access = access_to(host, token, tokens_file)
     listening = _listen(host, port)
-    with listening, open_ledger(db, create=True) as ledger:
-        found = [agent for name in agents for agent in _agents(name, ledger)] or [_scripted(ledger)]
-        app = create_app(_ledger_of(found, ledger), found, token=token, hosts=(host, *hosts), origins=origins)
-        config = uvicorn.Config(
-            app, log_level="warning", lifespan="on", timeout_graceful_shutdown=_GRACE, server_header=False
+    with listening, ExitStack() as opened:
+        tenants = {}
+        for tenant in access.tenants:
+            ledger = opened.enter_context(open_ledger(db, create=True, tenant=tenant))
+            found = [agent for name in agents for agent in _agents(name, ledger)] or [_scripted(ledger)]
+            tenants[tenant] = Served(_ledger_of(found, ledger, alone=len(access.tenants) == 1), found)
+        own = tenants.pop("")
+        app = create_app(
+            own.ledger,
+            own.agents.values(),
+            tokens=access.grants,
+            tenants=tenants,
+            hosts=(host, *hosts),
+            origins=origins,
+            workspaces=folders if folders or not is_loopback(host) else None,
         )
-        click.echo(f"hansard serves {_shown(listening)} (open it in a browser; Ctrl-C ends it)")
-        sys.stdout.flush()
+        config = uvicorn.Config(
+            app,
+            http=protocol(),
+            ws="none",
+            log_level="warning",
+            lifespan="on",
+            timeout_graceful_shutdown=_GRACE,
+            server_header=False,
+            proxy_headers=False,  # anybody can send those, and wrong tokens are counted by address
+            ssl_certfile=tls_cert,
+            ssl_keyfile=tls_key,
+        )
+        _announce(_shown(listening, "http" if tls_cert is None else "https"), app, access)
+        if tls_cert is None and not is_loopback(host):
+            click.echo(
+                "hansard: without TLS whoever is on the way reads tokens and words; "
+                "give --tls-cert and --tls-key, or put a proxy with TLS before it",
+                err=True,
+            )
 
         class Server(uvicorn.Server):
             def handle_exit(self, sig: int, frame: Any) -> None:
-                app.state.served.hang_up()  # before uvicorn waits for streams that may last
+                app.hang_up()  # before uvicorn waits for streams that may last
                 super().handle_exit(sig, frame)
 
         try:
@@ -74,6 +130,18 @@ def command(
         except KeyboardInterrupt:  # uvicorn has ended in order and raises the signal again
             pass
     return 0
+
+
+def _announce(url: str, app: App, access: Access) -> None:
+    """The address, with a login that works once; a token is never printed."""
+    if len(access.tenants) > 1 or app.door.tokens is None:
+        click.echo(f"hansard serves {url} (log in there with a token; Ctrl-C ends it)")
+    else:
+        link = f"{url}/login#{app.door.tokens.new_code()}"
+        click.echo(f"hansard serves {link} (open it in a browser, it logs one in; Ctrl-C ends it)")
+    if access.kept is not None:
+        click.echo(f"programs send the token in {access.kept} as `Authorization: Bearer`")
+    sys.stdout.flush()
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
@@ -97,9 +165,9 @@ def _listen(host: str, port: int | None) -> socket.socket:
     raise HansardError(f"{taken} on {host}; give another with --port, or --port 0 for any free one")
 
 
-def _shown(listening: socket.socket) -> str:
+def _shown(listening: socket.socket, scheme: str) -> str:
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _agents(name: str, ledger: Ledger) -> list[Agent]:
@@ -126,10 +194,10 @@ def _agents(name: str, ledger: Ledger) -> list[Agent]:
     return listed
 
 
-def _ledger_of(agents: list[Agent], ledger: Ledger) -> Ledger:
-    """The ledger to serve: the one that the agents write to."""
+def _ledger_of(agents: list[Agent], ledger: Ledger, *, alone: bool) -> Ledger:
+    """The ledger to serve: the one that the agents write to. Where there are tenants, it must be the tenant's."""
     ledgers = {id(agent.ledger): agent.ledger for agent in agents}
-    if len(ledgers) > 1:
+    if len(ledgers) > 1 or (not alone and id(ledger) not in ledgers):
         raise HansardError("the agents write to different ledgers; give functions that take the ledger")
     return next(iter(ledgers.values()), ledger)
 

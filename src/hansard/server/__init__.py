@@ -2,6 +2,8 @@
 
     app = create_app(ledger, agents=[agent])    # an ASGI application; `hansard serve` runs one
 
+    POST   /api/login                            a code or a token for a cookie
+
     POST   /api/chat                             as DefaultChatTransport posts it; the answer streams
     GET    /api/chat/{id}                        its UIMessages, to begin with
     GET    /api/chat/{id}/stream                 the answer that is being given, from its start; 204 if none
@@ -10,7 +12,7 @@
 
     GET    /api/threads                          POST makes one
     GET    /api/threads/{id}                     PATCH changes it, DELETE forgets it
-    GET    /api/threads/{id}/messages            POST says something; /messages/{id} is one
+    GET    /api/threads/{id}/messages            POST says something; /messages/{id} is one, and /files/{n} its files
     GET    /api/threads/{id}/branches, /tree     POST /checkout, /fork
     GET    /api/threads/{id}/runs, /runs/{id}
     GET    /api/threads/{id}/pending             POST answers calls that wait
@@ -25,5 +27,7 @@ are for the ledger's keeper and show everything.
 """
 
 from hansard.server.app import App, create_app
+from hansard.server.served import Served
+from hansard.server.tokens import Grant
 
-__all__ = ["App", "create_app"]
+__all__ = ["App", "Grant", "Served", "create_app"]

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar
 from litestar.config.cors import CORSConfig
-from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import Send
 
 from hansard._version import __version__
 from hansard.errors import HansardError
-from hansard.server import chat, documents, pages, threads
+from hansard.server import chat, documents, files, login, pages, threads
+from hansard.server import workspaces as workspaces_
 from hansard.server.answers import HANDLERS, JSON, encoded
 from hansard.server.documented import components
-from hansard.server.door import HEADERS, Door
-from hansard.server.served import Served, kept_slashes
+from hansard.server.door import HEADERS, Door, Refusal
+from hansard.server.patience import in_time
+from hansard.server.served import WHOSE, Served, kept_slashes
+from hansard.server.tokens import OPEN, Grant, Tokens
 from hansard.store.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -36,22 +39,26 @@ class App(Litestar):
     """Litestar behind a door: see `door`."""
 
     door: Door
+    tenants: dict[str, Served]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Turn away who may not come in; give every answer the headers that keep a browser from mischief."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        if (
-            refusal := self.door.refusal(scope["method"], headers, open_to_all=pages.is_page(scope["path"]))
-        ) is not None:
-            status, fault = refusal
-            await _turn_away(send, status, encoded(fault))
+        entered = self.door.enter(scope, needs_token=not pages.is_page(scope["path"]))
+        if isinstance(entered, Refusal):
+            await _turn_away(send, entered)
             return
+        scope = {**scope, WHOSE: self.tenants[entered.tenant]}
         if raw := scope.get("raw_path"):
-            scope = {**scope, "path": kept_slashes(raw.partition(b"?")[0])}
-        await super().__call__(scope, receive, _guarded(send))
+            scope["path"] = kept_slashes(raw.partition(b"?")[0])
+        await super().__call__(scope, in_time(receive), _guarded(send))
+
+    def hang_up(self) -> None:
+        """End all streams soon, so that the server can end; a signal handler may call it."""
+        for tenant in self.tenants.values():
+            tenant.hang_up()
 
 
 def _guarded(send: Send) -> Send:
@@ -64,11 +71,14 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-async def _turn_away(send: Send, status: int, body: bytes) -> None:
+async def _turn_away(send: Send, refusal: Refusal) -> None:
+    body = encoded(refusal.fault)
     headers = [*HEADERS, (b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
-    if status == 401:
+    if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if refusal.wait:
+        headers.append((b"retry-after", str(refusal.wait).encode()))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
@@ -77,27 +87,39 @@ def create_app(
     agents: Iterable[Agent] = (),
     *,
     token: str | None = None,
+    tokens: Mapping[str, Grant] | None = None,
+    tenants: Mapping[str, Served] | None = None,
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
+    workspaces: Iterable[str | os.PathLike[str]] | None = (),
     max_body: int = _LARGEST,
 ) -> App:
-    """The server as an ASGI application; the ledger stays the caller's to close.
+    """The server as an ASGI application; the ledgers stay the caller's to close.
 
-    `token` must then come with every request. `hosts` are names the server is known by besides localhost and
-    addresses; `origins` other sites whose pages may use it.
+    With a `token` every request must carry it. `tokens` say what each opens: a tenant of `tenants`, by its name, or
+    without a name this ledger. `hosts` are names the server is known by besides localhost and addresses; `origins`
+    other sites whose pages may use it; `workspaces` the folders where undo and redo may change files (None: all that
+    the ledger tracks). Without any token, who comes in is the business of whoever runs the application.
     """
-    others, here = list(origins), Served(ledger, list(agents))
+    others, whose = list(origins), {**(tenants or {}), "": Served(ledger, agents, workspaces=workspaces)}
     app = App(
-        route_handlers=[*chat.ROUTES, *threads.ROUTES, *documents.ROUTES, *pages.ROUTES],
-        state=State({"served": here}),
+        route_handlers=[
+            *login.ROUTES,
+            *chat.ROUTES,
+            *threads.ROUTES,
+            *files.ROUTES,
+            *documents.ROUTES,
+            *workspaces_.ROUTES,
+            *pages.ROUTES,
+        ],
         exception_handlers=HANDLERS,
-        lifespan=[_living(here)],
+        lifespan=[_living(here) for here in whose.values()],
         openapi_config=OpenAPIConfig(
             title="Hansard",
             version=__version__,
             description="One lossless ledger for agent conversations.",
             components=components(),
-            security=[{"token": []}] if token is not None else None,
+            security=None if token is None and tokens is None else [{"token": []}, {"cookie": []}],
             path="/schema",
             render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"], media_type="application/json")],  # type: ignore[arg-type]
             use_handler_docstrings=True,
@@ -109,8 +131,20 @@ def create_app(
         logging_config=None,
         debug=False,
     )
-    app.door = Door(token, hosts, others)
+    app.door, app.tenants = Door(_tokens(token, tokens, whose), hosts, others), whose
     return app
+
+
+def _tokens(token: str | None, tokens: Mapping[str, Grant] | None, tenants: Mapping[str, Served]) -> Tokens | None:
+    if token is None and tokens is None:
+        return None
+    grants = {**({} if token is None else {token: OPEN}), **(tokens or {})}
+    if not grants:
+        raise HansardError("an empty list of tokens would let nobody in; leave it out, or give one")
+    for grant in grants.values():
+        if grant.tenant not in tenants:
+            raise HansardError(f"a token opens the tenant {grant.tenant!r}, which is not among the tenants given")
+    return Tokens(grants)
 
 
 def _living(here: Served) -> Callable[[Litestar], Any]:

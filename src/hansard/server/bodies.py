@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Loss, Written, WrittenAll
 from hansard.model import native
-from hansard.model.conversation import Agent, Message, Run
+from hansard.model.conversation import Agent, Message, Run, Todo
 from hansard.model.parts import PART_TYPES, Node, RawPart, ToolResultPart, Unknown
 from hansard.model.validate import Finding
 
 
 class Body(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """The base of all of them."""
+
+
+class Login(Body, frozen=True, kw_only=True):
+    """The code of a login link, or a token: one of the two."""
+
+    code: str | UnsetType = UNSET
+    token: str | UnsetType = UNSET
 
 
 class NewThread(Body, frozen=True, kw_only=True):
@@ -169,6 +176,92 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     trigger: str | UnsetType = UNSET
     message_id: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
+
+
+class WorkspaceShown(Body, frozen=True, kw_only=True):
+    """A folder whose files a thread changed. `touchable`: this server may undo and redo there; if not, `why`."""
+
+    id: int
+    root: str
+    changes: int
+    changed_at: str
+    touchable: bool
+    why: str | UnsetType = UNSET
+
+
+class FileChange(Body, frozen=True, kw_only=True):
+    """A path and what became of it: created, deleted, modified."""
+
+    path: str
+    what: str
+
+
+class ChangeShown(Body, frozen=True, kw_only=True):
+    """What was done to files with one message; `source` says how it is known. `more`: so many paths are not listed."""
+
+    snapshot: int
+    at: str
+    source: str
+    files: list[FileChange]
+    message_id: str | None = None
+    run_id: str | None = None
+    agent_id: str | None = None
+    undone: bool = False
+    partial: bool = False
+    more: int = 0
+
+
+class FileDiff(Body, frozen=True, kw_only=True):
+    """What became of a path as a unified diff; of what is not text, or is too long, only words."""
+
+    path: str
+    what: str
+    diff: str
+
+
+class PlannedFile(Body, frozen=True, kw_only=True):
+    """What would become of a path: write, delete, merge, or keep, which is a conflict and says `why`."""
+
+    path: str
+    action: str
+    why: str | UnsetType = UNSET
+    diff: str | UnsetType = UNSET
+
+
+class PlanShown(Body, frozen=True, kw_only=True):
+    """What an undo or redo would do: from which head to which, to which files, which stay because others changed them.
+
+    `id` stands for exactly this: it is what `apply` is given. `todos` is the todo list as it would be.
+    """
+
+    id: str
+    kind: str
+    from_head: str | None
+    to_head: str | None
+    files: list[PlannedFile]
+    conflicts: list[PlannedFile]
+    todos: list[Todo]
+
+
+class Apply(Body, frozen=True, kw_only=True):
+    """The plan that was shown and is to be carried out, and what it was asked for with."""
+
+    plan: str
+    kind: Literal["undo", "redo"]
+    turns: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    to: str | UnsetType = UNSET
+    scope: Literal["both", "files", "conversation"] = "both"
+
+
+class Applied(Body, frozen=True, kw_only=True):
+    """What was done; `conflicts` are paths that somebody else had changed and that were left alone."""
+
+    kind: str
+    from_head: str | None
+    to_head: str | None
+    files: list[PlannedFile]
+    conflicts: list[PlannedFile]
+    todos: list[Todo]
 
 
 class Stopped(Body, frozen=True, kw_only=True):

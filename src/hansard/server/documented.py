@@ -19,13 +19,13 @@ from litestar.openapi.spec import (
     Schema,
     SecurityScheme,
 )
-from litestar.openapi.spec.enums import OpenAPIType
+from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
 
 from hansard.model.conversation import Message, Run
 from hansard.model.schema import definitions_of
 from hansard.server import bodies
 from hansard.server.answers import JSON, Fault
-from hansard.store.values import Branch, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.store.values import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
 
 _REF = "#/components/schemas/{name}"
 _KINDS: list[Any] = [
@@ -43,6 +43,14 @@ _KINDS: list[Any] = [
     list[bodies.Imported],
     list[bodies.FormatShown],
     list[bodies.AgentShown],
+    list[bodies.WorkspaceShown],
+    Page[bodies.ChangeShown],
+    list[bodies.FileDiff],
+    bodies.PlanShown,
+    bodies.Apply,
+    bodies.Applied,
+    list[Fact],
+    bodies.Login,
     bodies.NewThread,
     bodies.ThreadChange,
     bodies.NewMessages,
@@ -65,14 +73,17 @@ _ITEMS = {("NewMessages", "messages"): "Message", ("NewThread", "agents"): "Agen
 _ALWAYS = {
     400: "The request does not fit; `path` is the place.",
     401: "The token is missing or wrong.",
-    403: "The request comes from another site.",
+    403: "The request comes from another site, or the token may read only.",
     421: "The server is not known by this name.",
+    429: "Too many wrong tokens came from this address; `Retry-After` says how long to wait.",
+    431: "The token or the cookies are too long.",
     500: "A fault of hansard's own.",
     503: "The ledger's disk or database said no; what was acknowledged is safe, and trying again is too.",
 }
 _MAYBE = {
     404: "There is no such thing in the ledger.",
     409: "Somebody else was there first.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
     415: "The body is not declared as application/json.",
 }
@@ -98,9 +109,11 @@ class _Ours(Components):
 
 
 def components() -> Components:
-    """All schemas by name, and the token."""
+    """All schemas by name, and the two ways in."""
     token = SecurityScheme(type="http", scheme="bearer", description="Asked for when the server has a token.")
-    return _Ours(security_schemes={"token": token})
+    name = "hansard-PORT"
+    cookie = SecurityScheme(type="apiKey", name=name, security_scheme_in="cookie", description="From /api/login.")
+    return _Ours(security_schemes={"token": token, "cookie": cookie})
 
 
 def _media(kind: Any) -> dict[str, OpenAPIMediaType]:
@@ -115,6 +128,14 @@ def says(kind: Any = None, *errors: int, takes: Any = None, status: int = 200, w
     return _operation(answers, errors, takes)
 
 
+def downloads(*errors: int) -> type[Operation]:
+    """The documentation of an operation that answers with the bytes of a file."""
+    kinds = ("application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
+    schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
+    content = {kind: OpenAPIMediaType(schema=schema) for kind in kinds}
+    return _operation({"200": OpenAPIResponse(description="The file, as a download.", content=content)}, errors, None)
+
+
 def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[Operation]:
     """The documentation of an operation that answers with an AI SDK stream."""
     stream = {"text/event-stream": OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))}
@@ -125,7 +146,7 @@ def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[O
 
 
 def _operation(answers: dict[str, OpenAPIResponse], errors: tuple[int, ...], takes: Any) -> type[Operation]:
-    more = (*errors, 413, 415) if takes is not None else errors
+    more = (*errors, 408, 413, 415) if takes is not None else errors
     for status, why in sorted({**_ALWAYS, **{status: _MAYBE[status] for status in more}}.items()):
         answers[str(status)] = OpenAPIResponse(description=why, content=_media(Fault))
     body = None if takes is None else RequestBody(content=_media(takes), required=True)

@@ -14,6 +14,8 @@ from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
+from hansard.server.answers import AnyRequest
+
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -29,12 +31,12 @@ POLICY = "; ".join(
     ]
 )
 _KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-_PAGE = "viewer.html"
+_PAGES = {"/": "viewer.html", "/login": "login.html"}
 
 
 def is_page(path: str) -> bool:
-    """Is this one of the viewer's own files? They are the same for everybody, so they need no token."""
-    return path == "/" or path.removeprefix("/viewer/") in _shipped()
+    """Is this one of the viewer's own files, or the way in? They are the same for everybody, so they need no token."""
+    return path in _PAGES or path == "/api/login" or path.removeprefix("/viewer/") in _shipped()
 
 
 @cache
@@ -55,10 +57,10 @@ def _file(name: str) -> Response[bytes]:
     return Response(content, media_type=kind, headers=headers)
 
 
-@get("/", include_in_schema=False)
-async def page() -> Response[bytes]:
-    """The viewer."""
-    return _file(_PAGE)
+@get(list(_PAGES), include_in_schema=False)
+async def page(request: AnyRequest) -> Response[bytes]:
+    """The viewer, or the page that logs a browser in."""
+    return _file(_PAGES[request.url.path])
 
 
 @get("/viewer/{name:str}", include_in_schema=False)

@@ -1,9 +1,11 @@
-"""What the handlers of one application share: its ledger and its agents."""
+"""What the handlers of one application share: the ledger and the agents of the tenant whose token was shown."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 from hansard.errors import HansardError
 from hansard.server.answers import AnyRequest
@@ -13,13 +15,22 @@ from hansard.store.ledger import Ledger
 if TYPE_CHECKING:
     from hansard.agent import Agent
 
-_SLASH = "\udc2f"  # no text that came as UTF-8 holds half a surrogate pair
+WHOSE = "hansard.served"
+_MARK = "\udc2f"  # half a surrogate pair: hardly ever part of a name, and then it is doubled
 
 
 class Served:
-    """The first agent answers when a request names none."""
+    """A tenant: a ledger and who answers there. The first agent answers when a request names none.
 
-    def __init__(self, ledger: Ledger, agents: list[Agent]) -> None:
+    `workspaces` are the folders whose files may be changed from outside by undo and redo; None is every folder that
+    the ledger tracks.
+    """
+
+    def __init__(
+        self, ledger: Ledger, agents: Iterable[Agent] = (), *, workspaces: Iterable[str | os.PathLike[str]] | None = ()
+    ) -> None:
+        agents = list(agents)
+        self.workspaces = None if workspaces is None else {os.path.realpath(folder) for folder in workspaces}
         self.ledger, self.agents = ledger, {agent.name: agent for agent in agents}
         self.streams: set[asyncio.Task[None]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -55,17 +66,29 @@ class Served:
 
 
 def served(request: AnyRequest) -> Served:
-    """What this request's application serves."""
-    return cast(Served, request.app.state.served)
+    """What this request may work on: the door found out whose it is."""
+    return cast(Served, cast(Any, request.scope)[WHOSE])
 
 
 def kept_slashes(raw_path: bytes) -> str:
     """A path to be routed: a slash inside a name (`%2F`) is not one between names."""
-    from urllib.parse import unquote
+    return "/".join(
+        _unquoted(name).replace(_MARK, _MARK * 2).replace("/", _MARK + "-")
+        for name in raw_path.decode("latin-1").split("/")
+    )
 
-    return "/".join(unquote(name).replace("/", _SLASH) for name in raw_path.decode("latin-1").split("/"))
+
+def _unquoted(name: str) -> str:
+    """Bytes of UTF-8; half a surrogate pair, which an id may hold, is written as UTF-8 would write it."""
+    from urllib.parse import unquote_to_bytes
+
+    data = unquote_to_bytes(name)
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
 
 
 def named(text: str) -> str:
     """A name out of such a path."""
-    return text.replace(_SLASH, "/")
+    return _MARK.join(piece.replace(_MARK + "-", "/") for piece in text.split(_MARK * 2)) if _MARK in text else text

@@ -13,7 +13,7 @@ from hansard.server.answers import AnyRequest, answer, read_body
 from hansard.server.bodies import agents_of, messages_of, results_of
 from hansard.server.documented import says
 from hansard.server.served import named, served
-from hansard.store.values import Branch, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.store.values import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
 After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
@@ -29,10 +29,37 @@ async def list_threads(
     resource: Annotated[
         str | None, QueryParameter(name="resourceId", description="Only those of this resource.")
     ] = None,
+    format: Annotated[str | None, QueryParameter(description="Only those that came in this format.")] = None,
+    agent: Annotated[str | None, QueryParameter(description="Only those where this agent spoke.")] = None,
+    model: Annotated[str | None, QueryParameter(description="Only those where this model answered.")] = None,
+    project: Annotated[str | None, QueryParameter(description="Only those of work in this folder.")] = None,
+    since: Annotated[str | None, QueryParameter(description="Changed since: 2026-11-18, ISO 8601, 7d, today.")] = None,
+    until: Annotated[str | None, QueryParameter(description="Last changed until: the same.")] = None,
 ) -> Response[bytes]:
-    """A page of threads by their last change."""
-    page = await served(request).aio.threads(limit=limit, after=after, newest=newest, resource_id=resource)
+    """A page of threads by their last change; `/api/facts` lists what they can be narrowed by."""
+    aio = served(request).aio
+    if any(one is not None for one in (format, agent, model, project, since, until)):
+        page = await aio.threads_where(
+            format=format,
+            agent=agent,
+            model=model,
+            project=project,
+            since=since,
+            until=until,
+            resource_id=resource,
+            limit=limit,
+            after=after,
+            newest=newest,
+        )
+    else:
+        page = await aio.threads(limit=limit, after=after, newest=newest, resource_id=resource)
     return answer(page)
+
+
+@get("/api/facts", operation_class=says(list[Fact]), tags=["threads"])
+async def list_facts(request: AnyRequest) -> Response[bytes]:
+    """The formats, agents, models and projects there are, each with the number of its threads."""
+    return answer(await served(request).aio.facts())
 
 
 @post(
@@ -188,6 +215,7 @@ async def search(
 
 ROUTES = [
     list_threads,
+    list_facts,
     create_thread,
     get_thread,
     change_thread,

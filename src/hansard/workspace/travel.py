@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -98,10 +99,15 @@ def changes_since(workspace: Workspace, thread_id: str, message_id: str) -> list
 
 def diff(workspace: Workspace, change: Change) -> str:
     """A change as a unified diff; what is not text is said in words."""
+    return unified(change, lambda entry: _content(workspace, change.path, entry))
+
+
+def unified(change: Change, content: Callable[[Entry], bytes | None]) -> str:
+    """The same, with what a file held given by a function; None: nobody knows."""
     name = os.fsdecode(change.path)
     texts: list[str] = []
     for entry in (change.before, change.after):
-        text = _text(workspace, change.path, entry)
+        text = _text(entry, content)
         if text is None:
             return f"{name}: {words(change)}\n"
         texts.append(text)
@@ -125,18 +131,19 @@ def words(change: Change) -> str:
     return ("created" if change.before is None else "deleted" if change.after is None else "modified") + what
 
 
-def _text(workspace: Workspace, path: bytes, entry: Entry | None) -> str | None:
-    if entry is None:
-        return ""
-    if entry.kind != "file":
-        return None
+def _content(workspace: Workspace, path: bytes, entry: Entry) -> bytes | None:
     try:
-        data = workspace.content(entry)
+        return workspace.content(entry)
     except HansardError:
         now, data = workspace.root.look(path, workspace.limits.file_size)  # not recorded yet: the file itself
-        if not same(now, entry):
-            return None
+        return data if same(now, entry) else None
+
+
+def _text(entry: Entry | None, content: Callable[[Entry], bytes | None]) -> str | None:
+    if entry is None:
+        return ""
+    data = content(entry) if entry.kind == "file" else None
     try:
-        return None if b"\0" in data else data.decode()
+        return None if data is None or b"\0" in data else data.decode()
     except UnicodeDecodeError:
         return None

@@ -84,6 +84,12 @@ select kind, value, count(*) from (
   union select 'format', s.format, s.thread from source s where s.tenant = :tenant
 ) told group by kind, value order by count(*) desc, value
 
+-- name: workspaces_of
+select w.workspace, w.root, count(*), max(s.at)
+from workspace_snapshot s join workspace w on w.tenant = s.tenant and w.workspace = s.workspace
+where s.tenant = :tenant and s.thread = :thread and s.state > 0
+group by w.workspace, w.root order by max(s.snap) desc
+
 -- name: children_of_thread
 select id from thread where tenant = :tenant and parent_thread = :id and forgotten_at is null order by thread
 

@@ -1,0 +1,284 @@
+"""The files that a thread changed, over HTTP: what each message did, and undo and redo.
+
+A plan is looked at first and carried out second: `apply` names the plan that was shown, and where it is not what would
+be done now, nothing is done (409). No folder is tracked from here, and only those are touched that the server was
+started for (403); what is recorded of the others can be read. All of it waits for disks, so it runs in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
+
+from litestar import Response, get, post
+from litestar.exceptions import PermissionDeniedException
+from litestar.params import FromPath, FromQuery, QueryParameter
+from msgspec import UNSET
+
+from hansard.errors import Conflict, NotFound, Unreadable
+from hansard.model.times import spelled
+from hansard.server.answers import AnyRequest, answer, read_body
+from hansard.server.bodies import (
+    Applied,
+    Apply,
+    ChangeShown,
+    FileChange,
+    FileDiff,
+    PlannedFile,
+    PlanShown,
+    WorkspaceShown,
+)
+from hansard.server.documented import says
+from hansard.server.served import Served, named, served
+from hansard.store.driver import Tx, unsafe
+from hansard.store.rows import find_thread
+from hansard.store.values import Page
+from hansard.workspace import Change, Entry, Snapshot, Workspace, records
+from hansard.workspace.plan import Planned
+from hansard.workspace.travel import unified, words
+from hansard.workspace.undo import Course, course, redo_course
+
+T = TypeVar("T")
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
+After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
+_ALL = "/api/threads/{thread_id:str}/workspaces"
+_ONE = _ALL + "/{workspace:int}"
+_PATHS = 500  # of one snapshot that are listed
+_TEXT = 300_000  # bytes of a file that is compared line by line
+_SHOWN = 60_000  # letters of one diff
+_TOTAL = 1_000_000  # letters of all diffs of an answer
+
+
+@get(_ALL, operation_class=says(list[WorkspaceShown], 404), tags=["workspaces"])
+async def list_workspaces(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """The folders whose files a thread changed, the last one first."""
+    here = served(request)
+    return answer([_shown(here, row) for row in await asyncio.to_thread(_rows, here, named(thread_id))])
+
+
+@get(f"{_ONE}/changes", operation_class=says(Page[ChangeShown], 404), tags=["workspaces"])
+async def list_changes(
+    request: AnyRequest, thread_id: FromPath[str], workspace: FromPath[int], limit: Limit = 200, after: After = None
+) -> Response[bytes]:
+    """What each message of a thread did to files, the last first."""
+    return await asyncio.to_thread(_changes, served(request), named(thread_id), workspace, limit, after)
+
+
+@get(f"{_ONE}/changes/{{snapshot:int}}", operation_class=says(list[FileDiff], 404), tags=["workspaces"])
+async def get_change(
+    request: AnyRequest, thread_id: FromPath[str], workspace: FromPath[int], snapshot: FromPath[int]
+) -> Response[bytes]:
+    """One of these changes, as diffs."""
+    return await asyncio.to_thread(_diffs, served(request), named(thread_id), workspace, snapshot)
+
+
+@get(f"{_ONE}/plan", operation_class=says(PlanShown, 404, 409), tags=["workspaces"])
+async def get_plan(
+    request: AnyRequest,
+    thread_id: FromPath[str],
+    workspace: FromPath[int],
+    kind: FromQuery[Literal["undo", "redo"]] = "undo",
+    turns: Annotated[int | None, QueryParameter(ge=1, le=100_000, description="How many turns back; 1.")] = None,
+    to: Annotated[str | None, QueryParameter(description="A message to go to instead.")] = None,
+    reach: Annotated[
+        Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What goes back.")
+    ] = "both",
+) -> Response[bytes]:
+    """What an undo or redo would do. Nothing is touched. Redo takes the last undo back, whatever its scope was."""
+    asked = Apply(plan="", kind=kind, turns=turns or UNSET, to=UNSET if to is None else to, scope=reach)
+    return await asyncio.to_thread(
+        _with_course, served(request), named(thread_id), workspace, asked, lambda found: answer(_plan(found))
+    )
+
+
+@post(
+    f"{_ONE}/apply",
+    operation_class=says(Applied, 404, 409, takes=Apply),
+    status_code=200,
+    tags=["workspaces"],
+)
+async def apply(request: AnyRequest, thread_id: FromPath[str], workspace: FromPath[int]) -> Response[bytes]:
+    """Carry out a plan: exactly the one that was shown, or nothing."""
+    order = read_body(Apply, await request.body())
+    return await asyncio.to_thread(
+        _with_course, served(request), named(thread_id), workspace, order, lambda found: _run(found, order.plan)
+    )
+
+
+# -- what is recorded ------------------------------------------------------------------------------------------------
+
+_Row = tuple[int, str, int, int]
+
+
+def _rows(here: Served, thread_id: str) -> list[_Row]:
+    def job(tx: Tx) -> list[_Row]:
+        thread = find_thread(tx, thread_id).thread
+        return [(row[0], unsafe(row[1]) or "", row[2], row[3]) for row in tx.all("workspaces_of", thread=thread)]
+
+    return here.ledger._read(job)
+
+
+def _shown(here: Served, row: _Row) -> WorkspaceShown:
+    number, root, count, at = row
+    why = _refusal(here, root)
+    return WorkspaceShown(
+        id=number,
+        root=root,
+        changes=count,
+        changed_at=spelled(at),
+        touchable=why is None,
+        why=UNSET if why is None else why,
+    )
+
+
+def _refusal(here: Served, root: str) -> str | None:
+    """Why the server leaves a folder alone; None if it need not."""
+    if here.workspaces is not None and root not in here.workspaces:
+        return f"this server may not touch {root}; start it with --workspace {root}"
+    return None if os.path.isdir(root) else f"{root} is not on this machine"
+
+
+def _find(here: Served, thread_id: str, workspace: int) -> str:
+    for number, root, _, _ in _rows(here, thread_id):
+        if number == workspace:
+            return root
+    raise NotFound(f"thread {thread_id!r} changed no files in a workspace {workspace}; GET workspaces lists them")
+
+
+def _snapshots(here: Served, thread_id: str, workspace: int) -> list[Snapshot]:
+    _find(here, thread_id, workspace)
+    return here.ledger._read(lambda tx: records.snapshots_of(tx, workspace, thread_id))
+
+
+def _changes(here: Served, thread_id: str, workspace: int, limit: int, after: str | None) -> Response[bytes]:
+    found = _snapshots(here, thread_id, workspace)[::-1]
+    if after is not None:
+        if not (after.isascii() and after.isdigit()):
+            raise Unreadable(f"no cursor {after!r}", "?after", "give the `next` of the page before")
+        found = [one for one in found if one.number < int(after)]
+    more = len(found) > limit
+    page = Page(items=[_change(one) for one in found[:limit]], next=str(found[limit - 1].number) if more else None)
+    return answer(page)
+
+
+def _change(one: Snapshot) -> ChangeShown:
+    return ChangeShown(
+        snapshot=one.number,
+        at=spelled(one.at),
+        source=one.source,
+        message_id=one.by.message_id,
+        run_id=one.by.run_id,
+        agent_id=one.by.agent_id,
+        undone=one.state == records.UNDONE,
+        partial=one.partial,
+        files=[FileChange(path=os.fsdecode(each.path), what=words(each)) for each in one.changes[:_PATHS]],
+        more=max(0, len(one.changes) - _PATHS),
+    )
+
+
+def _diffs(here: Served, thread_id: str, workspace: int, snapshot: int) -> Response[bytes]:
+    for one in _snapshots(here, thread_id, workspace):
+        if one.number == snapshot:
+            break
+    else:
+        raise NotFound(f"no change {snapshot} of thread {thread_id!r} in workspace {workspace}; GET changes lists them")
+
+    def held(entry: Entry) -> bytes | None:
+        def job(tx: Tx) -> bytes | None:
+            return records.content(tx, entry.hash) if records.has_content(tx, entry.hash) else None
+
+        return here.ledger._read(job)
+
+    diff = _differ(held)
+    return answer(
+        [FileDiff(path=os.fsdecode(each.path), what=words(each), diff=diff(each)) for each in one.changes[:_PATHS]]
+    )
+
+
+def _differ(content: Callable[[Entry], bytes | None]) -> Callable[[Change], str]:
+    """Diffs of a bounded length, all together too: a page is to show them."""
+    left = _TOTAL
+
+    def short(entry: Entry) -> bytes | None:
+        return content(entry) if left > 0 and entry.size <= _TEXT else None
+
+    def diff(change: Change) -> str:
+        nonlocal left
+        text = unified(change, short)
+        if len(text) > _SHOWN:
+            text = text[:_SHOWN].rpartition("\n")[0] + "\n… and more\n"
+        left -= len(text)
+        return text
+
+    return diff
+
+
+# -- back and forward ------------------------------------------------------------------------------------------------
+
+
+def _with_course(here: Served, thread_id: str, workspace: int, asked: Apply, act: Callable[[Course], T]) -> T:
+    root = _find(here, thread_id, workspace)
+    if (why := _refusal(here, root)) is not None:
+        raise PermissionDeniedException(why)
+    with Workspace(here.ledger, root, create=False) as files:
+        if asked.kind == "redo":
+            return act(redo_course(files, thread_id))
+        turns = asked.turns if isinstance(asked.turns, int) else 1
+        to = asked.to if isinstance(asked.to, str) else None
+        return act(course(files, thread_id, turns, to=to, scope=asked.scope))
+
+
+def _plan(found: Course) -> PlanShown:
+    outcome = found.outcome()
+    diff = _differ(lambda entry: found.plan.contents.get(entry.hash))
+    return PlanShown(
+        id=_name(found),
+        kind=found.kind,
+        from_head=outcome.from_head,
+        to_head=outcome.to_head,
+        files=[_planned(item, diff) for item in found.plan.touched],
+        conflicts=[_planned(item) for item in found.plan.conflicts],
+        todos=outcome.todos,
+    )
+
+
+def _planned(item: Planned, diff: Callable[[Change], str] | None = None) -> PlannedFile:
+    shown = UNSET if diff is None else diff(Change(item.path, item.found, item.wanted))
+    return PlannedFile(path=item.name, action=item.action, why=item.why or UNSET, diff=shown)
+
+
+def _name(found: Course) -> str:
+    """A plan's own name: another one as soon as anything of it is another."""
+    deed = found.deed
+    said: list[Any] = [found.kind, found.by, deed.from_head, deed.to_head, deed.moves, deed.undoes, deed.redoes]
+    said += [[item.path, item.found, item.wanted, item.action, item.why] for item in found.plan.items]
+    return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _run(found: Course, wanted: str) -> Response[bytes]:
+    if (now := _name(found)) != wanted:
+        raise Conflict(
+            "this is no longer what would be done: files or the conversation have changed; nothing was done, "
+            "look at the plan again",
+            expected=wanted,
+            found=now,
+        )
+    outcome = found.run()
+    kept = [PlannedFile(path=path, action="keep", why=why) for path, why in outcome.conflicts]
+    skipped = {path for path, _ in outcome.conflicts}
+    return answer(
+        Applied(
+            kind=outcome.kind,
+            from_head=outcome.from_head,
+            to_head=outcome.to_head,
+            files=[_planned(item) for item in found.plan.touched if item.name not in skipped],
+            conflicts=kept,
+            todos=outcome.todos,
+        )
+    )
+
+
+ROUTES = [list_workspaces, list_changes, get_change, get_plan, apply]
