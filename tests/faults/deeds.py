@@ -2,7 +2,7 @@
 
 `Writer` does a random mixture of everything that writes and tells of each deed twice: before, with what it will bring
 about, and after, when the ledger has acknowledged it. `broken` opens no eyes to how the ledger works: what was
-acknowledged must be there word for word, and the one deed that was under way must be there as a whole or not at all.
+acknowledged must be there word for word, and what was begun and not acknowledged as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -132,40 +132,40 @@ _WEIGHTS = (6, 3, 2, 2, 1, 1)
 def broken(ledger: Ledger, lines: Iterable[Line], *, verify: bool = True) -> list[str]:
     """Every promise that a ledger does not keep to the one who was told these lines."""
     acked: list[Line] = []
-    under_way: Line | None = None
+    tried: dict[int, Line] = {}
     for line in lines:
         if "ack" in line:
             acked.append(line["ack"])
-            under_way = None
+            tried.pop(line["ack"]["n"], None)
         else:
-            under_way = line["try"]
+            tried[line["try"]["n"]] = line["try"]
     following.recover(ledger._driver, clock() + 3_600_000)  # whoever was writing is dead
-    found = _Judge(ledger, acked, under_way).judge()
+    found = _Judge(ledger, acked, list(tried.values())).judge()
     return found + ([f"verify: {problem}" for problem in ledger.verify()] if verify else [])
 
 
 class _Judge:
-    def __init__(self, ledger: Ledger, acked: list[Line], under_way: Line | None) -> None:
+    def __init__(self, ledger: Ledger, acked: list[Line], under_way: list[Line]) -> None:
         self.ledger, self.acked, self.under_way = ledger, acked, under_way
         self.found: list[str] = []
         self.there: dict[str, set[str] | None] = {}
 
     def judge(self) -> list[str]:
-        heads: dict[str, str | None] = {}
+        heads: dict[str, Line] = {}
         ended: set[str] = set()
         for line in self.acked:
             self._line(line)
             if "head" in line:
-                heads[line["thread"]] = line["head"]
+                heads[line["thread"]] = line
             if line["deed"] == "commit":
                 ended.add(line["run"])
         for line in self.acked:
             if line["deed"] == "words" and line["run"] not in ended:
                 self._partial(line)
-        if self.under_way is not None:
-            self._whole_or_absent(self.under_way)
-        for thread, head in heads.items():
-            self._head(thread, head)
+        for line in self.under_way:
+            self._whole_or_absent(line)
+        for thread, line in heads.items():
+            self._head(thread, line)
         return self.found
 
     def _ids(self, thread: str) -> set[str] | None:
@@ -218,15 +218,14 @@ class _Judge:
         if len(set(there)) > 1:
             self.found.append(f"half: {line['deed']} of {line.get('run', line['thread'])}: {there}")
 
-    def _head(self, thread: str, head: str | None) -> None:
+    def _head(self, thread: str, last: Line) -> None:
         try:
             now = self.ledger.thread(thread).head
             said_now = {str(message.id): words([message]) for message in self.ledger.transcript(thread)}
         except NotFound:
             return
-        may = {head}
-        if self.under_way is not None and self.under_way["thread"] == thread:
-            may.add(self.under_way.get("head", head))
+        later = [line for line in self.under_way if line["thread"] == thread and line["n"] > last["n"]]
+        may = {last["head"], *(line["head"] for line in later if "head" in line)}
         if now not in may:
             self.found.append(f"moved: the head of {thread} is {now}, not {' or '.join(map(str, may))}")
         for line in self.acked:

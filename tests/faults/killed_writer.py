@@ -30,10 +30,10 @@ from tests.faults.deeds import Line, Writer, broken
 RECORDS = 900
 
 
-def session(folder: str, name: str) -> Session:
+def session(folder: str, name: str, records: int = RECORDS) -> Session:
     """A session file that takes more than one transaction to import."""
     lines = []
-    for i in range(RECORDS):
+    for i in range(records):
         above = f"{name}-{i - 1}" if i else None
         record = {"parentUuid": above, "isSidechain": False, "userType": "external", "cwd": "/", "sessionId": name}
         record |= {"version": "2.0.1", "type": "user", "message": {"role": "user", "content": f"{i} of {name}"}}

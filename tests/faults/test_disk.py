@@ -1,87 +1,35 @@
-"""Disk full and I/O errors: the call says so, what was acknowledged stays, writing goes on without a restart."""
+"""Disks that fail, one case each; `prove_sqlite_disk` tries every call."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 import hansard
-from hansard import Conversation, Ledger
 from hansard.errors import StorageError
 from tests.faults.disk_layer import Call, Layer
-from tests.faults.faulty_disk import Fault, FaultyDisk
-from tests.store.said import said, words
+from tests.faults.failing_disk import FailingDisk, Fault
+from tests.store.said import said
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 LARGE = "x" * 30_000
 
 
-@pytest.fixture
-def fault() -> Iterator[Fault]:
-    found = Fault()
-    disk = FaultyDisk("faulty", found)
-    yield found
-    disk.unregister()
+def test_a_full_disk_fails_a_whole_commit_of_many_and_none_of_them_is_there(tmp_path: Path) -> None:
+    disk = FailingDisk()
 
-
-def append(ledger: Ledger, key: str) -> None:
-    ledger.append("t", said(key + LARGE, id=key))
-
-
-def commit(ledger: Ledger, key: str) -> None:
-    run = ledger.begin_run("t", id=f"run-{key}")
-    ledger.stage("t", run.id, said(key + LARGE, id=key))
-    ledger.commit("t", run.id)
-
-
-def sync(ledger: Ledger, key: str) -> None:
-    ledger.sync("t", Conversation(messages=[*ledger.transcript("t"), said(key, id=key)]))
-
-
-@pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError], ids=["io", "full"])
-@pytest.mark.parametrize("sticky", [False, True], ids=["once", "from then on"])
-@pytest.mark.parametrize("action", [append, commit, sync])
-def test_a_failing_disk_loses_nothing_acknowledged(
-    tmp_path: Path, fault: Fault, error: type[apsw.Error], sticky: bool, action: Callable[[Ledger, str], None]
-) -> None:
-    with hansard.open(str(tmp_path / "ledger.db"), vfs="faulty") as ledger:
-        ledger.create_thread("t")
-        ledger.append("t", said("first", id="first"))
-        kept, failed = ["first"], 0
-        for n in range(40):
-            fault.arm(n, error, sticky=sticky)
-            try:
-                action(ledger, f"k{n}")
-                kept.append(f"k{n}")
-            except StorageError:
-                failed += 1
-            fault.disarm()
-            now = [message.id for message in ledger.transcript("t")]
-            assert [key for key in kept if key not in now] == []
-            assert set(now) - set(kept) <= {f"k{n}"}, "only the call that failed may have been written"
-            kept = [str(key) for key in now]
-        assert failed >= 3, "the disk never failed: the test looks away"
-        ledger.append("t", said("last"))
-        assert words(ledger.transcript("t"))[-1] == "last"
-        assert ledger.verify() == []
-    with hansard.open(str(tmp_path / "ledger.db")) as ledger:
-        assert [message.id for message in ledger.transcript("t")][: len(kept)] == kept
-
-
-def test_a_full_disk_fails_a_whole_commit_of_many_and_none_of_them_is_there(tmp_path: Path, fault: Fault) -> None:
     async def main() -> None:
-        with hansard.open(str(tmp_path / "ledger.db"), vfs="faulty") as ledger:
+        with Layer(tmp_path, before=disk), hansard.open(str(tmp_path / "ledger.db")) as ledger:
             ledger.create_thread("t")
-            fault.arm(2, apsw.FullError, sticky=True)
+            disk.arm(Fault(2, errno.ENOSPC, True))
             calls = [ledger.aio.append("t", said(f"{i}{LARGE}", id=str(i))) for i in range(20)]
             done = await asyncio.gather(*calls, return_exceptions=True)
-            fault.disarm()
+            disk.disarm()
             failed = {str(i) for i, one in enumerate(done) if isinstance(one, StorageError)}
             assert failed
             assert {message.id for message in ledger.transcript("t")} == {str(i) for i in range(20)} - failed
@@ -107,3 +55,15 @@ def test_a_ledger_whose_making_was_cut_off_opens(tmp_path: Path) -> None:
     assert os.path.getsize(f"{path}-journal")
     with hansard.open(str(path)) as ledger:
         assert ledger.verify() == []
+
+
+def test_a_ledger_that_could_not_be_opened_can_be_opened_later(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    path = str(tmp_path / "ledger.db")
+    with Layer(tmp_path, before=disk):
+        disk.arm(Fault(60, errno.EIO, True))
+        with pytest.raises(StorageError) as kept:  # the error is held: with it lives what it was raised from
+            hansard.open(path)
+        disk.disarm()
+        hansard.open(path).close()
+    assert "ledger.db" in str(kept.value)

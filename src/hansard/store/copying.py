@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from hansard.errors import StorageError
 from hansard.store.driver import Driver, Row, Tx, statements
@@ -41,9 +42,11 @@ def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | Non
         else:
             driver.read(lambda tx: _copy(tx, beside, progress))
         take_name(beside, path)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}; what was there before is as it was, try again") from None
     finally:
-        for name in (beside, f"{beside}-wal", f"{beside}-shm"):
-            if os.path.exists(name):
+        for name in (beside, f"{beside}-wal", f"{beside}-shm", f"{beside}-journal"):
+            with suppress(OSError):  # not there, as it should be; or a disk that fails, of which somebody was told
                 os.unlink(name)
 
 

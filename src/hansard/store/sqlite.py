@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import apsw
@@ -114,7 +115,7 @@ class SqliteDriver:
             self.migrated = migrate(self._writer, self.path)
             self.tenant = self._tenant(tenant)
         except BaseException as error:
-            self._release()
+            self._let_go()
             raise _translated(error, self.path) from None
 
     # -- jobs ------------------------------------------------------------------------------------------------------
@@ -265,6 +266,14 @@ class SqliteDriver:
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(self.path, vfs=self._vfs)
+        try:
+            self._set_up(connection)
+        except BaseException:
+            _shut(connection)
+            raise
+        return connection
+
+    def _set_up(self, connection: apsw.Connection) -> None:
         connection.set_busy_timeout(_WAIT)
         for _ in range(100):
             try:
@@ -280,7 +289,6 @@ class SqliteDriver:
         level: Any = connection.pragma("synchronous")
         if level < (2 if self._synchronous == "full" else 1):
             raise StorageError(f"{self.path}: SQLite does not sync as it was told to; this ledger would not be durable")
-        return connection
 
     def _tenant(self, name: str) -> int:
         found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
@@ -306,28 +314,36 @@ class SqliteDriver:
     def backup(self, target: str, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy of the live file, through SQLite's own way of making one."""
         self._check()
-        destination = apsw.Connection(target)
-        source = self._writer if self.memory else self._connect()
+        destination = self._translating(lambda: apsw.Connection(target))
+        try:
+            source = self._writer if self.memory else self._translating(self._connect)
+        except BaseException:
+            _shut(destination)
+            raise
         if self.memory:
             self._lock.acquire()
         try:
             if not self.memory:  # one snapshot from here on, else every write of others would start it again
                 source.execute("begin")
                 source.execute("select 1 from sqlite_schema").fetchall()
-            with destination.backup("main", source, "main") as copy:
+            copy = destination.backup("main", source, "main")
+            try:
                 while not copy.done:
                     copy.step(2048)
                     if progress is not None:
                         progress(copy.page_count - copy.remaining, copy.page_count)
+                copy.finish()
+            finally:
+                copy.close(True)
             destination.execute("pragma journal_mode = delete")
         except apsw.Error as error:
             raise _translated(error, target) from None
         finally:
-            destination.close()
+            _shut(destination)
             if self.memory:
                 self._lock.release()
             else:
-                source.close()
+                _shut(source)
 
     def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
         """Put rows of another ledger into a table as they are."""
@@ -374,16 +390,24 @@ class SqliteDriver:
         with self._lock:
             self._drain()
             self._closed = True
-            while self._readers:
-                self._readers.pop().close()
-            self._writer.close()
-        self._release()
+            self._let_go()
 
-    def _release(self) -> None:
+    def _let_go(self) -> None:
+        """Close what is open: a connection that stays open would be taken for another library's at the next opening."""
+        while self._readers:
+            _shut(self._readers.pop())
+        if hasattr(self, "_writer"):
+            _shut(self._writer)
         with _opened_lock:
             if self._inode is not None:
                 _opened[self._inode] -= 1
                 self._inode = None
+
+
+def _shut(connection: apsw.Connection) -> None:
+    """Close a connection; what a disk that fails says to its last checkpoint is of no use to anybody."""
+    with suppress(apsw.Error):
+        connection.close()
 
 
 def _is_open_here(key: tuple[int, int]) -> bool:
