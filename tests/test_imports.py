@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "streams": {"errors", "model", "formats"},
     "store": {"whole_file", "errors", "model", "streams"},  # streams: the journal of a run folds its deltas
     "sessions": {"whole_file", "errors", "model", "formats", "store"},
-    "server": {"errors", "model", "formats", "streams", "store", "agent", "_version"},
+    "server": {"errors", "model", "formats", "streams", "store", "workspace", "agent", "_version"},
     "agent": {"errors", "model", "formats", "streams", "store", "workspace"},
     "workspace": {"whole_file", "errors", "model", "formats", "store"},
     "cli": {
