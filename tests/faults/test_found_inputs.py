@@ -13,9 +13,10 @@ from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.codex_zstd import Inflater
 from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
-from hansard.model import exact_json
+from hansard.model import Conversation, Message, TextPart, exact_json
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
+from hansard.streams.json_array import ArrayReader
 
 
 def export(**node: Any) -> dict[str, Any]:
@@ -96,3 +97,48 @@ def test_half_a_pair_where_an_object_belongs_is_set_aside() -> None:
     written = formats.write(formats.read(raw, "hansard"), "hansard")
     assert written.losses == []
     assert exact_json.same(exact_json.decode(written.json), exact_json.decode(raw))
+
+
+def test_one_id_behind_many_words_is_kept_behind_each_of_them() -> None:
+    with hansard.open(":memory:") as ledger:
+        for word in ("one", "two", "three", "four"):
+            before = Message(id=word, role="user", parts=[TextPart(text=word)])
+            same = Message(id="same\0", role="assistant", parts=[TextPart(text="yes")])
+            synced = ledger.sync("t", Conversation(messages=[before, same]))
+            assert synced.added == 2
+        assert ledger.sync("t", Conversation(messages=[before, same])).added == 0
+        assert len(ledger.tree("t")) == 8
+        assert list(ledger.verify()) == []
+
+
+def test_a_session_says_one_thing_behind_many_others(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    records: list[Any] = [
+        {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-18T10:00:00Z", "cwd": "/w"}
+    ]
+    with hansard.open(":memory:") as ledger:
+        for word in ("one", "two", "three", "four"):
+            for key, parent, text in ((word, None, word), ("same", word, "yes")):
+                said = {"role": "user", "content": [{"type": "text", "text": text}]}
+                record = {"type": "message", "id": key, "parentId": parent, "timestamp": "2026-11-18T10:00:01Z"}
+                path.write_bytes(
+                    b"".join(exact_json.encode(one) + b"\n" for one in [*records, {**record, "message": said}])
+                )
+                done = import_session(ledger, Session(path, "pi"))
+        found = {node.id: node.parent_id for node in ledger.tree(done.thread_id)}
+        assert len(found) >= 5
+        assert list(ledger.verify()) == []
+
+
+def test_a_result_of_gemini_cli_without_words_may_have_parts() -> None:
+    response = {"functionResponse": {"id": "c", "name": "f", "response": None}}
+    call = {"id": "c", "name": "f", "args": {}, "status": "success", "result": [response, {"text": "more"}]}
+    said = {"id": "m", "timestamp": "2026-11-18T10:00:00Z", "type": "gemini", "content": "", "toolCalls": [call]}
+    raw = exact_json.encode({"sessionId": "s", "startTime": "", "lastUpdated": "", "messages": [said]})
+    assert formats.write(formats.read(raw, "gemini-cli"), "gemini-cli").json == raw
+
+
+def test_an_array_in_pieces_may_be_nested_deeply() -> None:
+    reader = ArrayReader()
+    assert reader.feed(b'[{},\n{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"},\n{}]")
+    reader.finish()

@@ -165,6 +165,7 @@ def _order(mapping: dict[str, Any]) -> list[str]:
 def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]:
     messages: list[Message] = []
     empty: dict[str, Any] = {}
+    bare: list[str] = []  # nodes that do not say whether they have children
     above: dict[str, str | None] = {}  # the nearest message at or above a node
     order = _order(mapping)
     usual = _children(order, {key: mapping[key].get("parent") for key in order})
@@ -173,7 +174,9 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         parent, said = rest.pop("parent", UNSET), rest.get("message")
         nearest = above.get(parent) if type(parent) is str else None
         own: dict[str, Any] = {}
-        if rest.get("children") == usual.get(key, []):
+        if "children" not in rest:
+            bare.append(key)
+        elif rest["children"] == usual.get(key, []):
             del rest["children"]
         if type(said) is not dict:
             empty[key] = rest if parent is UNSET else {**rest, "parent": parent}
@@ -200,6 +203,8 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         above[key] = key
     if empty:
         marks["empty"] = empty
+    if bare:
+        marks["bare"] = bare
     return messages
 
 
@@ -233,8 +238,10 @@ def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dic
             parent = key
         ends.append(str(parent))
     usual = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
+    bare = marks.get("bare")
     for key, node in mapping.items():
-        node.setdefault("children", usual.get(key, []))
+        if type(bare) is not list or key not in bare:
+            node.setdefault("children", usual.get(key, []))
     return mapping, ends
 
 

@@ -139,8 +139,10 @@ def _read_result(result: Any) -> Fields:
     more = [*blocks[1:], *(answer["parts"] if type(answer.get("parts")) is list else [])]
     if more:
         words = fields.pop("output")
-        first_part = [TextPart(text=words if type(words) is str else exact_json.encode(words).decode())]
-        fields["content"] = [*(first_part if words is not UNSET else []), *(read_part(block, False) for block in more)]
+        fields["content"] = [read_part(block, False) for block in more]
+        if words is not UNSET:
+            text = words if type(words) is str else exact_json.encode(words).decode("utf-8", "surrogatepass")
+            fields["content"].insert(0, TextPart(text=text))
     return fields
 
 

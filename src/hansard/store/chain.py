@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
+from itertools import chain, count
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,8 +19,14 @@ from hansard.model.binding import said as words_of
 from hansard.model.conversation import Message
 from hansard.model.times import milliseconds
 from hansard.store import bodies
-from hansard.store.driver import safe
+from hansard.store.driver import safe, unsafe
 from hansard.store.rows import Place
+
+
+def other_keys(key: str, body: bytes, said: bytes) -> Iterator[str]:
+    """Keys for a message whose id another has: by its body, by its place, and at last by a number."""
+    for tail in chain((body.hex()[:12], said.hex()), (f"{said.hex()}~{number}" for number in count(2))):
+        yield safe(f"{unsafe(key)}~{tail}") or ""
 
 
 class Prepared:

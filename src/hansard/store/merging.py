@@ -16,7 +16,7 @@ from hansard.model import native
 from hansard.model.conversation import Conversation, Message, Run
 from hansard.model.tree import active_path, parents
 from hansard.store import bodies, threads, tree
-from hansard.store.chain import Prepared, link
+from hansard.store.chain import Prepared, link, other_keys
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.ids import new_id
@@ -94,7 +94,7 @@ class _Merging:
         proof, said = item.behind(parent)
         key = item.id
         if key in self.known.by_id:  # the same id says something else here: both are kept
-            key = f"{key}~{item.proof.hex()[:12]}"
+            key = next(other for other in other_keys(key, item.proof, said) if other not in self.known.by_id)
             proof = link(parent.hash, own_proof(key, item.body))
         place = Place(seg, depth, proof, said)
         self.known.by_id[key] = place

@@ -13,7 +13,7 @@ from typing import Any
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.store import bodies, tree
-from hansard.store.chain import Prepared, link
+from hansard.store.chain import Prepared, link, other_keys
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Driver, Row, Tx, safe, unsafe
 from hansard.store.rows import ROOT, Place, ThreadRow, find_thread
@@ -111,8 +111,10 @@ class Filing:
             own = link(parent.said, item.said)[:16]
             key = item.id
             place = self._known(tx, thread, key, new)
-            if place is not None and place.said != own:  # the same id says something else here: both are kept
-                key = safe(f"{unsafe(item.id)}~{item.proof.hex()[:12]}") or ""
+            for other in other_keys(item.id, item.proof, own):
+                if place is None or place.said == own:
+                    break
+                key = other  # the same id says something else here: both are kept
                 place = self._known(tx, thread, key, new)
             if place is not None:
                 self.known += 1

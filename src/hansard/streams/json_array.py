@@ -103,6 +103,6 @@ class ArrayReader:
 def _is_value(data: bytes) -> bool:
     try:
         _ANY.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
