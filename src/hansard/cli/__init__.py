@@ -16,8 +16,11 @@ from hansard.errors import HansardError
 _COMMANDS = {
     "backup": "Copy the ledger while others write to it.",
     "checkout": "Put the head of a thread at a message.",
+    "completion": "Print what makes a shell complete commands, formats and threads.",
     "convert": "Write a conversation in another format, and say what it could not carry.",
+    "copy": "Copy the ledger to another place or backend, and check the copy.",
     "diff": "Print what a message did to files.",
+    "doctor": "Look at the installation and the ledger, and say what is wrong.",
     "export": "Write threads of the ledger in a format.",
     "forget": "Delete a thread for good; a tombstone stays.",
     "fork": "Go on from an earlier message of a thread.",
@@ -56,7 +59,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        return import_module(f"hansard.cli.{_MODULES.get(cmd_name, cmd_name)}").command  # type: ignore[no-any-return]
+        found: click.Command = import_module(f"hansard.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        if "_HANSARD_COMPLETE" in os.environ:
+            from hansard.cli.completion import complete_values
+
+            return complete_values(found)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
