@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -241,9 +242,10 @@ class Guard:
         self.accepted = self.done = 0
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         faulthandler.register(signal.SIGPROF, file=trace, all_threads=False, chain=True)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        room = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        held = Path("/proc/self/status").read_text().partition("VmData:")[2].split()[0]
+        room = (int(held) << 10) + MEMORY  # of data, not of addresses: threads keep many that they never use
+        resource.setrlimit(resource.RLIMIT_DATA, (room, room))
+        threading.stack_size(1 << 20)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def __call__(self, data: bytes, rng: random.Random) -> Found | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hansard.model import Conversation, Message, TextPart, exact_json
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
 from hansard.streams.json_array import ArrayReader
+from tests.faults.fuzz_http import asking
 
 
 def export(**node: Any) -> dict[str, Any]:
@@ -142,3 +144,7 @@ def test_an_array_in_pieces_may_be_nested_deeply() -> None:
     reader = ArrayReader()
     assert reader.feed(b'[{},\n{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"},\n{}]")
     reader.finish()
+
+
+def test_a_query_that_is_no_text_is_refused() -> None:
+    assert asking()(b"GET /api/threads?limit=\xb5\nhost: 127.0.0.1\n\n", random.Random(1)) is False

@@ -125,9 +125,21 @@ def misdirected(_: AnyRequest, error: HTTPException) -> Response[bytes]:
 
 def failed(request: AnyRequest, error: Exception) -> Response[bytes]:
     """The handler of everything else: a fault of our own."""
-    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    _log.error("%s %s", request.method, request.scope["path"], exc_info=error)
     text = f"a fault of hansard's own ({type(error).__name__}); the server's log has the trace, please report it"
     return answer(Fault(error=text), 500)
 
 
-HANDLERS: dict[Any, Any] = {HansardError: refused, HTTPException: misdirected, Exception: failed}
+def undecoded(request: AnyRequest, error: UnicodeDecodeError) -> Response[bytes]:
+    """The handler of bytes behind the question mark that are no text; whatever else cannot be decoded is our fault."""
+    if request.scope["query_string"].isascii():
+        return failed(request, error)
+    return answer(Fault(error="the query is not UTF-8", path="?", way_out="percent-encode it"), 400)
+
+
+HANDLERS: dict[Any, Any] = {
+    HansardError: refused,
+    HTTPException: misdirected,
+    UnicodeDecodeError: undecoded,
+    Exception: failed,
+}
