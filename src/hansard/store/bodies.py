@@ -12,7 +12,6 @@ at the same places, so nothing in a message can be mistaken for a mark of ours. 
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 import threading
 import zlib
@@ -27,7 +26,6 @@ PLAIN, ZSTD, CUT, SEALED = b"\x00", b"\x01", b"\x02", b"\x03"
 LONG = 4096
 _SMALL = 300
 _SHORT = 64
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ENTRY = struct.Struct("<I32s")
 _COUNT = struct.Struct("<H")
 _SUM = struct.Struct("<I")
@@ -102,8 +100,11 @@ def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
     cuts: list[bytes] = []
     rest: list[bytes] = []
     at = 0
-    for found in _STRING.finditer(body):
-        start, end = found.span()
+    bare = body.replace(rb"\\", b"..").replace(rb"\"", b"..")  # every quote that is left begins or ends a string
+    start = bare.find(b'"')
+    while start >= 0:
+        if not (end := bare.find(b'"', start + 1) + 1):
+            break
         if end - start >= LONG and len(cuts) < _MOST:
             text = body[start:end]
             name = hashlib.sha256(text).digest()
@@ -111,6 +112,7 @@ def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
             cuts.append(_ENTRY.pack(start, name))
             rest.append(body[at:start])
             at = end
+        start = bare.find(b'"', end)
     if not cuts:
         return squeezed(body), {}
     rest.append(body[at:])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from base64 import b32encode
 
-from ulid import ULID
-
+_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _lock = threading.Lock()
 _last = 0
 
@@ -27,4 +27,13 @@ def new_id() -> str:
         else:
             _last += 1
         value = _last
-    return str(ULID(value.to_bytes(16)))
+    return spelled(value)
+
+
+def spelled(value: int) -> str:
+    """128 bits in Crockford's 26 letters.
+
+    >>> spelled((1 << 128) - 1)
+    '7ZZZZZZZZZZZZZZZZZZZZZZZZZ'
+    """
+    return b32encode(value.to_bytes(20)).translate(_CROCKFORD)[6:].decode()

@@ -52,9 +52,10 @@ class ThreadRow(NamedTuple):
         return self._replace(head_seg=place.seg, head_depth=place.depth, head_hash=place.hash, head_said=place.said)
 
     def save(self, tx: Tx, now: int) -> None:
-        """Write what changes while a thread goes on."""
+        """Write what changes while a thread goes on; an index that would stay as it is is not written."""
+        later = max(seconds(now), self.updated_at)
         tx.run(
-            "set_thread",
+            "set_thread" if later > self.updated_at else "set_thread_now",
             thread=self.thread,
             head_seg=self.head_seg,
             head_depth=self.head_depth,
@@ -64,7 +65,7 @@ class ThreadRow(NamedTuple):
             next_run=self.next_run,
             messages=self.messages,
             usage=self.usage,
-            now=max(seconds(now), self.updated_at),
+            now=later,
         )
 
 

@@ -37,18 +37,24 @@ def put(tx: Tx, thread: ThreadRow, place: Place, items: list[Prepared], run: int
     """Write messages behind a place. One that is already in the thread, word for word, is not written again."""
     if not items:
         return Put(thread, place, 0)
-    seg = tree.room(tx, thread, place)
+    seg, sure = place.seg, False  # mostly the place is the tip: whether it is not is asked only if the next is taken
     low = place.depth
     new: list[Message] = []
     for item in items:
         next_place = Place(seg, place.depth + 1, *item.behind(place))
-        if tx.run("add_message", **message_row(thread, item.id, item, next_place, run)) != 1:
+        added = tx.run("add_message", **message_row(thread, item.id, item, next_place, run))
+        if added != 1 and not sure:
+            seg, sure = tree.room(tx, thread, place), True
+            if seg != place.seg:
+                next_place = next_place._replace(seg=seg)
+                added = tx.run("add_message", **message_row(thread, item.id, item, next_place, run))
+        if added != 1:
             check_same(tx, thread, item)
             continue
         if seg == thread.next_seg:
             thread = tree.open_segment(tx, thread, place)
         add_blobs(tx, thread, item)
-        place = next_place
+        place, sure = next_place, True
         new.append(item.message)
     if new:
         tx.run("add_feed", thread=thread.thread, seg=seg, low=low, high=place.depth)

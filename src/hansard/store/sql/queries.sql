@@ -97,11 +97,15 @@ select id from thread where tenant = :tenant and parent_thread = :id and forgott
 update thread set title = :title, resource = :resource, body = :body, version = version + 1, updated_at = :now
 where tenant = :tenant and thread = :thread
 
+-- name: thread_goes_on
+head_seg = :head_seg, head_depth = :head_depth, head_hash = :head_hash, head_said = :head_said,
+  next_seg = :next_seg, next_run = :next_run, messages = :messages, usage = :usage, version = version + 1
+
 -- name: set_thread
-update thread set head_seg = :head_seg, head_depth = :head_depth, head_hash = :head_hash, head_said = :head_said,
-  next_seg = :next_seg, next_run = :next_run, messages = :messages, usage = :usage, updated_at = :now,
-  version = version + 1
-where tenant = :tenant and thread = :thread
+update thread set {thread_goes_on}, updated_at = :now where tenant = :tenant and thread = :thread
+
+-- name: set_thread_now
+update thread set {thread_goes_on} where tenant = :tenant and thread = :thread
 
 -- name: add_segment
 insert into segment (tenant, thread, seg, parent_seg, fork_depth)
