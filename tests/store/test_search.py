@@ -370,6 +370,19 @@ def test_an_index_that_was_dropped_is_rebuilt_the_same(ledger: Ledger, monkeypat
     assert ledger._read(lambda tx: tx.one("feed_end")) == (None,)
 
 
+def test_what_takes_the_number_of_a_deleted_message_is_found(ledger: Ledger) -> None:
+    thread = ledger.create_thread().id
+    ledger.append(thread, said("tea"))
+    run = ledger.begin_run(thread)
+    run.stage([said("coffee"), said("cocoa")])
+    assert found(ledger, "coffee") == [run.messages()[0].id]
+    run.abort()
+    assert ledger.prune().messages == 2
+    new = ledger.append(thread, [said("water"), said("milk"), said("juice")])
+    assert found(ledger, "coffee") == []
+    assert [found(ledger, word) for word in ("water", "milk", "juice")] == [[message.id] for message in new]
+
+
 def test_many_indexers_and_writers_lose_and_double_nothing(
     url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

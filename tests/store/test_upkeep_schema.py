@@ -44,6 +44,7 @@ def test_a_ledger_of_every_release_opens(number: int, tmp_path: Path) -> None:
         assert ledger.tombstone("u").messages == 1
         assert ledger.verify() == []
         ledger.append("t", said("stirred"))
+        assert [len(ledger.search(word).items) for word in ("sugar", "stirred")] == [1, 1]
         assert ledger.verify() == []
 
 

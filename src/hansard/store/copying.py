@@ -19,7 +19,8 @@ from hansard.whole_file import name_beside, take_name
 _BATCH = 500
 _OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
 _OF_ALL = ("workspace", "workspace_snapshot", "workspace_use", "workspace_change")
-LEFT = {"tenant", "feed", "search", "thread_fact", "schema_migration", "workspace_window"}  # made anew in the copy
+# made anew in the copy
+LEFT = {"tenant", "feed", "fed_upto", "search", "thread_fact", "schema_migration", "workspace_window"}
 _PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # by which columns, how many at once
 
 

@@ -29,6 +29,7 @@ from hansard.store.words import folded
 WINDOW = 2000
 PATIENCE = 800  # so many messages are read for one page at the most
 BATCH = 500
+_UNFED = -1
 _FAR = 1 << 62
 _ALL = (1 << 31) - 1
 _LOOK_BACK = 8
@@ -42,8 +43,9 @@ Progress = Callable[[int], None]
 
 def catch_up(driver: Driver, progress: Progress | None = None) -> int:
     """Index what was acknowledged before this call; how many messages it were."""
-    row = driver.read(lambda tx: tx.one("feed_end"))
-    end = row[0] if row else None
+    end = driver.read(_feed_end)
+    if end == _UNFED:
+        end = driver.write(_feed)
     count = 0
     while end is not None:
         added = driver.write(lambda tx: _index_batch(tx, driver.tenant, end))
@@ -53,6 +55,18 @@ def catch_up(driver: Driver, progress: Progress | None = None) -> int:
         if progress is not None:
             progress(count)
     return count
+
+
+def _feed_end(tx: Tx) -> int | None:
+    row = tx.one("feed_end")
+    return row[0] if row else None
+
+
+def _feed(tx: Tx) -> int | None:
+    """Put what is new into the feed; the end of it then, whatever is said afterwards."""
+    tx.run("feed_new")
+    tx.run("fed_all")
+    return _feed_end(tx)
 
 
 def rebuild(driver: Driver, progress: Progress | None = None) -> int:

@@ -8,6 +8,9 @@ from thread where tenant = :tenant and id = :id
 select {run_columns}
 from run where tenant = :tenant and thread = :thread and id = :id
 
+-- name: add_feed
+-- Whoever reads the feed feeds it: see feed_new.
+
 -- name: blobs
 select hash, data from blob
 where tenant = :tenant and hash in (select unhex(value) from json_each(:hashes))

@@ -16,6 +16,12 @@ CREATE TABLE blob_use (
   primary key (tenant, hash, thread)
 ) without rowid;
 
+CREATE TABLE fed_upto (n integer not null);
+
+CREATE TRIGGER fed_upto_back after delete on message when old.n > (select coalesce(max(n), 0) from message) begin
+  update fed_upto set n = (select coalesce(max(n), 0) from message) where n > (select coalesce(max(n), 0) from message);
+end;
+
 CREATE TABLE feed (
   n integer primary key,
   tenant integer not null,

@@ -36,9 +36,21 @@ create virtual table search using fts5 (
   words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 )
 
+-- name: feed_end
+-- -1: there are messages that are not in the feed yet.
+select case when (select max(n) from message) > (select n from fed_upto) then -1
+  else (select max(n) from feed where tenant = :tenant) end
+
+-- name: feed_new
+insert into feed (tenant, thread, seg, low, high)
+select tenant, thread, seg, min(depth) - 1, max(depth) from message
+where n > (select n from fed_upto) group by tenant, thread, seg
+
+-- name: fed_all
+update fed_upto set n = (select coalesce(max(n), 0) from message)
+
 -- name: drop_feed
 delete from feed
 
 -- name: feed_all
-insert into feed (tenant, thread, seg, low, high)
-select tenant, thread, seg, min(depth) - 1, max(depth) from message group by tenant, thread, seg
+update fed_upto set n = 0

@@ -16,5 +16,4 @@ delete from search where rowid in (select n from message where tenant = :tenant 
 insert into search (search) values ('optimize')
 
 -- name: feed_everything
-insert into feed (tenant, thread, seg, low, high)
-select tenant, thread, seg, min(depth) - 1, max(depth) from message group by tenant, thread, seg
+update fed_upto set n = 0
