@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 from hansard.store.driver import Job
+from hansard.store.sqlite import SqliteDriver, Waiting
 
 if TYPE_CHECKING:
     from hansard.store.ledger import Ledger
@@ -39,6 +42,56 @@ class _Plan(NamedTuple):
     job: Job[Any]
 
 
+class _Queue:
+    """The jobs of one event loop: all that come while a commit is under way, or before the loop is next at rest, are
+    sent together. So the writer works while the loop waits, and neither waits for Python's lock."""
+
+    def __init__(self, driver: SqliteDriver) -> None:
+        self._driver = driver
+        self._waiting: list[tuple[Job[Any], asyncio.Future[Any]]] = []
+        self._busy = False
+
+    def add(self, loop: asyncio.AbstractEventLoop, job: Job[Any]) -> asyncio.Future[Any]:
+        """A future of what comes of a job. Cancelling it does not take the job back."""
+        future: asyncio.Future[Any] = loop.create_future()
+        self._waiting.append((job, future))
+        if not self._busy:
+            self._busy = True
+            loop.call_soon(self._send, loop)
+        return future
+
+    def _send(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch, self._waiting = self._waiting, []
+        self._busy = bool(batch)
+        if not batch:
+            return
+        futures = [future for _, future in batch]
+        try:
+            sent = self._driver.submit([job for job, _ in batch])
+        except Exception as error:
+            self._settle(loop, futures, error)
+            return
+
+        def done(sent: Future[list[Waiting]]) -> None:
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                loop.call_soon_threadsafe(self._settle, loop, futures, sent.exception() or sent.result())
+
+        sent.add_done_callback(done)
+
+    def _settle(
+        self, loop: asyncio.AbstractEventLoop, futures: list[asyncio.Future[Any]], came: list[Waiting] | BaseException
+    ) -> None:
+        for i, future in enumerate(futures):
+            if future.done():
+                continue
+            error = came if isinstance(came, BaseException) else came[i].error
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(came[i].result)  # type: ignore[index]
+        loop.call_soon(self._send, loop)  # behind those who were waiting, and have more to say
+
+
 class AsyncLedger:
     """`await ledger.aio.append(...)`: every method of `Ledger`."""
 
@@ -47,22 +100,30 @@ class AsyncLedger:
         self._driver = ledger._driver
         self._planner = _planner(ledger)
         self._readers = ThreadPoolExecutor(8, thread_name_prefix="hansard-reader")
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         if name.startswith("_") or not callable(getattr(type(self._ledger), name, None)):
             raise AttributeError(f"the ledger has no method {name!r}")
-        if self._driver.single or name in _LONG or name in _OWN:
-            return self._in_thread(getattr(self._ledger, name))
-        return self._planned(getattr(self._planner, name))
+        if not isinstance(self._driver, SqliteDriver) or name in _LONG or name in _OWN:
+            method = self._in_thread(getattr(self._ledger, name))
+        else:
+            method = self._planned(self._driver, getattr(self._planner, name))
+        self.__dict__[name] = method  # the next call finds it without coming here
+        return method
 
-    def _planned(self, method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    def _planned(self, driver: SqliteDriver, method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
         async def call(*args: Any, **named: Any) -> Any:
             plan = method(*args, **named)
             if not isinstance(plan, _Plan):
                 return plan
-            if plan.writes:
-                return await asyncio.shield(asyncio.wrap_future(self._driver.submit(plan.job)))
-            return await self._run(lambda: self._driver.read(plan.job))
+            if not plan.writes:
+                return await self._run(lambda: driver.read(plan.job))
+            loop = asyncio.get_running_loop()
+            queue = self._queues.get(loop)
+            if queue is None:
+                queue = self._queues[loop] = _Queue(driver)
+            return await queue.add(loop, plan.job)
 
         return call
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -46,10 +45,6 @@ class Driver(Protocol):
     def read(self, job: Job[T]) -> T: ...
 
     def write(self, job: Job[T]) -> T: ...
-
-    def submit(self, job: Job[T]) -> Future[T]:
-        """The same without waiting: for `ledger.aio`."""
-        ...
 
     def statement(self, name: str, /, **values: Any) -> Row | None:
         """One statement that is a transaction of its own."""

@@ -1,6 +1,6 @@
 """SQLite through apsw: one writer at a time in a process, readers beside it, writers that wait share one commit.
 
-Whoever holds the lock runs the jobs of everybody who waits, in one transaction, each behind a savepoint of its own.
+Whoever holds the lock runs the jobs of everybody who waits, in one transaction; one that fails undoes only itself.
 A single caller pays for no other thread. WAL and synchronous=FULL: when `write` returns, the words are on the disk.
 """
 
@@ -57,25 +57,16 @@ class _Tx:
         self._connection.executemany(self._statements[name], [{**row, "tenant": tenant} for row in rows])
 
 
-class _Waiting:
+class Waiting:
     """A job in the queue, and what came of it."""
 
-    __slots__ = ("done", "error", "future", "job", "result")
+    __slots__ = ("done", "error", "job", "result")
 
-    def __init__(self, job: Job[Any], future: Future[Any] | None = None) -> None:
-        self.job, self.future = job, future
+    def __init__(self, job: Job[Any]) -> None:
+        self.job = job
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-
-    def settle(self) -> None:
-        self.done = True
-        if self.future is None:
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
     def answer(self) -> Any:
         if self.error is not None:
@@ -100,10 +91,9 @@ class SqliteDriver:
         self._synchronous = "full" if durability == "full" else "normal"
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[Waiting] = deque()
         self._readers: list[apsw.Connection] = []
         self._executor: ThreadPoolExecutor | None = None
-        self._draining = False
         self._closed = False
         self._inode: tuple[int, int] | None = None
         self.tenant = 0
@@ -122,7 +112,7 @@ class SqliteDriver:
 
     def write(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
-        waiting = _Waiting(job)
+        waiting = Waiting(job)
         self._queue.append(waiting)
         with self._lock:
             if not waiting.done:
@@ -133,14 +123,17 @@ class SqliteDriver:
                     self._drain()
         return waiting.answer()  # type: ignore[no-any-return]
 
-    def submit(self, job: Job[T]) -> Future[T]:
-        """Run a job on a thread of ours; jobs that come meanwhile share its commit."""
-        future: Future[T] = Future()
-        self._queue.append(_Waiting(job, future))
-        if not self._draining:
-            self._draining = True
-            self._threads().submit(self._drain_all)
-        return future
+    def submit(self, jobs: list[Job[Any]]) -> Future[list[Waiting]]:
+        """Run jobs on a thread of ours, in one transaction: what came of each, when all of it is durable."""
+        self._check()
+        return self._threads().submit(self._run_all, [Waiting(job) for job in jobs])
+
+    def _run_all(self, jobs: list[Waiting]) -> list[Waiting]:
+        self._queue.extend(jobs)
+        while not all(waiting.done for waiting in jobs):
+            with self._lock:
+                self._drain()
+        return jobs
 
     def read(self, job: Job[T]) -> T:
         """Run a job on one snapshot of the file."""
@@ -171,17 +164,8 @@ class SqliteDriver:
             if connection.in_transaction:
                 connection.execute("rollback")
 
-    def _drain_all(self) -> None:
-        while True:
-            with self._lock:
-                self._drain()
-            self._draining = False
-            if not self._queue or self._draining:  # somebody may have seen the flag just before it fell
-                return
-            self._draining = True
-
     def _drain(self) -> None:
-        batch: list[_Waiting] = []
+        batch: list[Waiting] = []
         while self._queue and len(batch) < _BATCH:
             batch.append(self._queue.popleft())
         if not batch:
@@ -192,42 +176,53 @@ class SqliteDriver:
             for waiting in batch:
                 if not waiting.done:
                     waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
-                    waiting.settle()
+                    waiting.done = True
             if not isinstance(error, Exception):
                 raise
 
-    def _together(self, batch: list[_Waiting]) -> None:
-        """One transaction for all of them; a job that fails undoes only itself."""
+    def _together(self, batch: list[Waiting]) -> None:
+        """One transaction for all of them. Jobs hardly ever fail: only when one did are all run again with care."""
+        if not self._attempt(batch, careful=len(batch) == 1):
+            self._attempt(batch, careful=True)
+
+    def _attempt(self, batch: list[Waiting], *, careful: bool) -> bool:
+        """With care a job that fails undoes only itself; without, everything is undone, and the answer is no."""
         self._check()
         connection = self._writer
         tx = _Tx(connection, self.tenant)
+        behind_savepoints = careful and len(batch) > 1
         try:
             connection.execute("begin immediate")
             for waiting in batch:
-                if len(batch) > 1:
+                if behind_savepoints:
                     connection.execute("savepoint job")
                 try:
                     waiting.result = waiting.job(tx)
                 except Exception as error:
+                    if not careful:
+                        if connection.in_transaction:
+                            connection.execute("rollback")
+                        return False
                     waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
                     if not connection.in_transaction:  # SQLite gave the whole transaction up (disk full)
                         break
-                    connection.execute("rollback to job" if len(batch) > 1 else "rollback")
-                if len(batch) > 1:
+                    connection.execute("rollback to job" if behind_savepoints else "rollback")
+                if behind_savepoints:
                     connection.execute("release job")
             if connection.in_transaction:
                 connection.execute("commit")
             elif len(batch) > 1:
                 self._one_by_one(batch)
-                return
+                return True
         except BaseException:
             if connection.in_transaction:
                 connection.execute("rollback")
             raise
         for waiting in batch:
-            waiting.settle()
+            waiting.done = True
+        return True
 
-    def _one_by_one(self, batch: list[_Waiting]) -> None:
+    def _one_by_one(self, batch: list[Waiting]) -> None:
         """The fault of one is not to be the others': each in a transaction of its own."""
         for waiting in batch:
             waiting.result = waiting.error = None
@@ -235,7 +230,7 @@ class SqliteDriver:
                 self._together([waiting])
             except Exception as error:
                 waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
-                waiting.settle()
+                waiting.done = True
 
     def _translating(self, action: Callable[[], T]) -> T:
         try:

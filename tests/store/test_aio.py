@@ -1,0 +1,51 @@
+"""`ledger.aio`: many tasks on one SQLite file share its commits."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import hansard
+from tests.store.said import said, transcript
+
+
+def test_tasks_that_write_at_once_share_commits(tmp_path: Path) -> None:
+    commits = 0
+
+    def committed() -> bool:
+        nonlocal commits
+        commits += 1
+        return False
+
+    async def main() -> None:
+        with hansard.open(str(tmp_path / "ledger.db")) as ledger:
+            driver: Any = ledger._driver
+            driver._writer.set_commit_hook(committed)
+            threads = [(await ledger.aio.create_thread()).id for _ in range(20)]
+            before = commits
+
+            async def talk(thread: str) -> None:
+                for i in range(10):
+                    await ledger.aio.append(thread, said(f"{i}"))
+
+            await asyncio.gather(*map(talk, threads))
+            assert commits - before == 10
+            assert all(transcript(ledger, thread) == [f"{i}" for i in range(10)] for thread in threads)
+
+    asyncio.run(main())
+
+
+def test_an_event_loop_that_ended_leaves_the_ledger_to_the_next(tmp_path: Path) -> None:
+    with hansard.open(str(tmp_path / "ledger.db")) as ledger:
+        thread = ledger.create_thread().id
+
+        async def leave() -> None:
+            task = asyncio.create_task(ledger.aio.append(thread, said("left", id="left")))
+            await asyncio.sleep(0)
+            assert not task.done()
+
+        asyncio.run(leave())
+        for i in range(3):
+            asyncio.run(ledger.aio.append(thread, said(f"{i}", id=f"{i}")))
+        assert [word for word in transcript(ledger, thread) if word != "left"] == ["0", "1", "2"]
