@@ -124,14 +124,13 @@ def tokens(
     spoken = words(folded(text_of(message)))
     counts = Counter(spoken)
     found += counts
-    stems = {word[:length] for length in STEMS for word in counts}
+    stems = {word[: STEMS[1]] for word in counts}
+    stems |= {stem[: STEMS[0]] for stem in stems}
     found += [STEM + stem for stem in stems if len(stem) > 1]
     norm = 1.2 * (0.25 + 0.75 * len(spoken) / _AVERAGE)
-    heavy = list(counts)
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
         least = norm * level
-        heavy = [word for word in heavy if counts[word] >= least]
-        found += [mark + word for word in heavy]
+        found += [mark + word for word, count in counts.items() if count >= least]
     joined = " ".join(found)
     return joined if len(joined) * 4 < _MOST else _cut(joined)
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 LONGEST = 64  # of a longer word only the beginning counts
 _ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = f"[^\\W_{_ALONE}]"
 _WORD = re.compile(f"[{_ALONE}]|{_LETTER}+")
 _ONE_ALONE = re.compile(f"[{_ALONE}]")
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")  # a long English text with one arrow in it is to cost what it would without
+_FOREIGN = re.compile(r"([^\x00-\x7f]+)")  # a long English text with one arrow in it is to cost what it would without
 _ASCII_LETTER = "[a-z0-9]"
-_ASCII_WORD = re.compile(f"{_ASCII_LETTER}+")
+_GAPS = {code: " " for code in range(128) if not re.match(_ASCII_LETTER, chr(code))}
+_REMEMBERED = 8192
 
 
 class _Marks(dict[int, int | None]):
@@ -41,18 +42,25 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return _FOREIGN.sub(_folded_run, text).lower()
+    pieces = _FOREIGN.split(text)
+    pieces[1::2] = map(_RUNS.__getitem__, pieces[1::2])
+    return "".join(pieces).lower()
 
 
-@lru_cache(8192)
-def _folded(run: str) -> str:
-    plain = unicodedata.normalize("NFKD", run.casefold())
-    return unicodedata.normalize("NFKD", plain.translate(_MARKS).casefold()).translate(_MARKS)
+class _Runs(dict[str, str]):
+    """Runs of letters that are not ASCII, folded; the short ones are remembered, as far as they are few."""
+
+    def __missing__(self, run: str) -> str:
+        plain = unicodedata.normalize("NFKD", run.casefold())
+        folded = unicodedata.normalize("NFKD", plain.translate(_MARKS).casefold()).translate(_MARKS)
+        if len(run) < 64:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[run] = folded
+        return folded
 
 
-def _folded_run(match: re.Match[str]) -> str:
-    run = match[0]
-    return _folded(run) if len(run) < 64 else _folded.__wrapped__(run)
+_RUNS = _Runs()
 
 
 def words(text: str) -> list[str]:
@@ -61,7 +69,7 @@ def words(text: str) -> list[str]:
     >>> words("src/main_loop.py:12"), words("漢字 ok")
     (['src', 'main', 'loop', 'py', '12'], ['漢', '字', 'ok'])
     """
-    found = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(text)
+    found = text.translate(_GAPS).split() if text.isascii() else _WORD.findall(text)
     if len(text) <= LONGEST or max(map(len, found), default=0) <= LONGEST:
         return found
     return [word[:LONGEST] for word in found]
