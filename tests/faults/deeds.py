@@ -31,7 +31,7 @@ class Writer:
         self.ledger, self._tell, self.name = ledger, tell, name
         self._rng = random.Random(seed)
         self._number = 0
-        self._threads: list[str] = []
+        self.threads: list[str] = []
         self._heads: dict[str, str | None] = {}
 
     def go(self, deeds: int) -> None:
@@ -40,7 +40,7 @@ class Writer:
 
     def deed(self) -> None:
         """Any one of them."""
-        if not self._threads:
+        if not self.threads:
             return self.create()
         chosen = self._rng.choices(
             (self.append, self.stream, self.fork, self.sync, self.take_in, self.create), _WEIGHTS
@@ -67,13 +67,13 @@ class Writer:
         return found
 
     def _thread(self) -> str:
-        return self._rng.choice(self._threads)
+        return self._rng.choice(self.threads)
 
     def create(self) -> None:
         self._number += 1
         thread = f"{self.name}-t{self._number}"
         self._told(lambda: self.ledger.create_thread(thread), deed="create", thread=thread, head=None)
-        self._threads.append(thread)
+        self.threads.append(thread)
 
     def append(self) -> None:
         thread, new = self._thread(), self._new(self._rng.choice((1, 1, 1, 4)))
@@ -123,7 +123,7 @@ class Writer:
         whole = Conversation(id=thread, messages=[said(text, id=key) for key, text in new.items()])
         take = lambda: self.ledger.import_conversation(whole)  # noqa: E731
         self._told(take, deed="import", thread=thread, said=new, head=list(new)[-1])
-        self._threads.append(thread)
+        self.threads.append(thread)
 
 
 _WEIGHTS = (6, 3, 2, 2, 1, 1)

@@ -49,9 +49,9 @@ def sqlite_kills(tries: int, place: Place, defect: str | None) -> Outcome:
     "kill -9 of writers, PostgreSQL",
     holds="every acknowledged word is there, a deed that was cut off is whole or absent, the ledger verifies",
     tries=200,
-    sample=10,
+    sample=6,
     defects=("ack-first",),
-    control_tries=25,
+    control_tries=12,
 )
 def postgres_kills(tries: int, place: Place, defect: str | None) -> Outcome:
     return kills(tries, place.database, defect)
