@@ -16,8 +16,9 @@ from hansard.store import postgres, sqlite
 
 UNLOCKED = "the thread is not locked"
 SCATTERED = "each statement is a transaction of its own"
+FORGETFUL = "the run that stood there is not superseded"
 _INDEX = "run_one_committed"
-_WHILE = 0.002
+_WHILE = 0.01
 
 
 def break_it(ledger: Ledger, defect: str | None) -> None:
@@ -28,6 +29,14 @@ def break_it(ledger: Ledger, defect: str | None) -> None:
     elif defect == SCATTERED:
         tx = _Slow(driver._connect(), driver.tenant)
         driver.write = lambda job: job(tx)
+    elif defect == FORGETFUL:
+        for tx_class in (postgres._Tx, sqlite._Tx):  # of this whole process: it is a child that ends soon
+            _forget(tx_class)
+
+
+def _forget(tx_class: Any) -> None:
+    everything = tx_class.all
+    tx_class.all = lambda tx, name, **values: [] if name == "committed_at" else everything(tx, name, **values)
 
 
 class _Unlocked(postgres._Tx):

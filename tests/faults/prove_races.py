@@ -158,11 +158,11 @@ def commits_on_postgresql(tries: int, place: Place, defect: str | None) -> Outco
     return _raced(tries, place.database(), defect)
 
 
-@proof("races for the head, SQLite", holds=_FIRST, tries=10_000, sample=60, defects=(SCATTERED,), control_tries=20)
+@proof("races for the head, SQLite", holds=_FIRST, tries=10_000, sample=60, defects=(SCATTERED,), control_tries=40)
 def heads_on_sqlite(tries: int, place: Place, defect: str | None) -> Outcome:
     return _headed(tries, place.file(), defect)
 
 
-@proof("races for the head, PostgreSQL", holds=_FIRST, tries=10_000, sample=60, defects=(UNLOCKED,), control_tries=20)
+@proof("races for the head, PostgreSQL", holds=_FIRST, tries=10_000, sample=60, defects=(UNLOCKED,), control_tries=40)
 def heads_on_postgresql(tries: int, place: Place, defect: str | None) -> Outcome:
     return _headed(tries, place.database(), defect)
