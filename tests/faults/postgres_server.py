@@ -47,6 +47,10 @@ class Postgres:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it and take its files away."""
         if self.processes():
             self.stop_at_once()  # not killed: it takes its shared memory with it
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -84,14 +84,14 @@ def killed_servers(tries: int, place: Place, defect: str | None) -> Outcome:
             one.start()
         try:
             for number in range(tries):
-                _more_from(writers)
+                more_from(writers)
                 time.sleep(rng.uniform(0.02, 0.3))
                 if number % 3 == 1:
                     server.kill_a_backend()
                     continue
                 server.stop_at_once() if number % 3 == 2 else server.kill()
                 server.start()
-            _more_from(writers)
+            more_from(writers)
         finally:
             for one in writers:
                 one.stopping.set()
@@ -103,7 +103,7 @@ def killed_servers(tries: int, place: Place, defect: str | None) -> Outcome:
     return Outcome(tries=tries, failures=failures, seen={"acknowledged": sum(len(one.acknowledged) for one in writers)})
 
 
-def _more_from(writers: list[Writer]) -> None:
+def more_from(writers: list[Writer]) -> None:
     """Until everybody was heard from again."""
     before = [len(one.acknowledged) for one in writers]
     while any(len(one.acknowledged) < n + 2 and one.is_alive() for one, n in zip(writers, before, strict=True)):
