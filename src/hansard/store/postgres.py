@@ -223,6 +223,8 @@ class PostgresDriver:
             return StorageError(f"{self._where}: the server's disk is full; nothing of this call was written")
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
             return StorageError(f"{self._where}: waited too long for another writer ({text}); try again")
+        if isinstance(error, _AGAIN):
+            return StorageError(f"{self._where}: other writers got in the way again and again ({text}); try again")
         if isinstance(error, psycopg.OperationalError):
             return StorageError(f"{self._where}: the server does not answer ({text}); is it running?")
         return StorageError(f"{self._where}: {type(error).__name__}: {text}")
