@@ -6,6 +6,7 @@ No pathlib: a small conversion would spend a twentieth of its time on importing 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ def save(data: bytes, target: str | None) -> None:
     if target is None or target == "-":
         if sys.stdout is None:
             raise HansardError("standard output is closed; name a file with -o")
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(_for_people(data) if sys.stdout.isatty() else data)
         sys.stdout.buffer.flush()
         return
     if os.path.isdir(target):
@@ -52,6 +53,18 @@ def save(data: bytes, target: str | None) -> None:
         raise
     except OSError as error:  # by the name that was given, not by that of a file on the way
         raise HansardError(f"{target}: {error.strerror}; nothing was written") from None
+
+
+def _for_people(data: bytes) -> bytes:
+    """A document on a terminal: what would steer it is escaped as JSON escapes it, so that JSON says the same."""
+    import json
+
+    from hansard.cli.ledgers import TRICKS
+
+    def escaped(found: re.Match[str]) -> str:
+        return found[0] if found[0] in "\n\t" else json.dumps(found[0])[1:-1]
+
+    return TRICKS.sub(escaped, data.decode("utf-8", "surrogateescape")).encode("utf-8", "backslashreplace")
 
 
 def _save_file(data: bytes, target: str) -> None:

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Controls, half surrogates, line separators, and all that a terminal draws as nothing or that turns the order of
 # letters (Unicode's Default_Ignorable_Code_Point). One U+FE0F alone makes a sign an emoji and may stay.
-_TRICKS = re.compile(
+TRICKS = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])\ufe0f"
@@ -113,7 +113,7 @@ def shown(text: object, *, lines: bool = False) -> str:
         sign = found[0]
         return sign if lines and sign in "\n\t" else sign.encode("unicode_escape", "surrogatepass").decode()
 
-    return _TRICKS.sub(spelled, str(text))
+    return TRICKS.sub(spelled, str(text))
 
 
 @contextmanager

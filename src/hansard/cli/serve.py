@@ -156,10 +156,10 @@ def _listen(host: str, port: int | None) -> socket.socket:
             listening.listen(2048)  # now, not later: a port bound by two is found out here
             listening.setblocking(False)
             return listening
-        except OSError as error:
+        except (OSError, TypeError, UnicodeError) as error:  # the last two: what is no name of a host
             listening.close()
-            reason = error.strerror or str(error)
-            if error.errno not in (48, 98, 10048):  # in use, as macOS, Linux and Windows number it
+            reason = getattr(error, "strerror", None) or str(error)
+            if getattr(error, "errno", None) not in (48, 98, 10048):  # in use, as macOS, Linux and Windows number it
                 raise HansardError(f"cannot listen on {host}: {reason}; give another --host or --port") from None
     taken = f"port {port} is taken" if port is not None else f"ports {PORT} to {PORT + _NEXT - 1} are taken"
     raise HansardError(f"{taken} on {host}; give another with --port, or --port 0 for any free one")

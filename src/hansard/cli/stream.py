@@ -10,6 +10,7 @@ import click
 from msgspec.structs import replace
 
 from hansard import formats, streams
+from hansard.cli.ledgers import shown
 from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Conversation
 from hansard.streams.accumulator import Accumulator
@@ -85,7 +86,7 @@ def _left(out: Any) -> bool:
 
 def _verdict(folded: Accumulator) -> int:
     for failure in folded.failures:
-        print(f"hansard: the stream says: {' '.join(failure.text.split())}", file=sys.stderr)
+        print(f"hansard: the stream says: {shown(' '.join(failure.text.split()))}", file=sys.stderr)
     if folded.ended != "done":
         print("hansard: the stream was cut; the answer is partial", file=sys.stderr)
     return 1 if folded.failures or folded.ended != "done" else 0

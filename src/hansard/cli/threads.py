@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def command(limit: int, after: str | None, oldest: bool, ids: bool, db: str | No
     with open_ledger(db) as ledger:
         if ids:
             for key in every(ledger, newest=not oldest, **only):
-                click.echo(key)
+                click.echo(shown(key) if sys.stdout.isatty() else key)
             return 0
         page = _page(ledger, limit=limit, after=after, newest=not oldest, **only)
         if as_json:

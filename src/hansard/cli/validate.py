@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.cli.documents import load, naming, save
+from hansard.cli.ledgers import say, shown
 from hansard.formats.checks import validate
 from hansard.model import exact_json
 
@@ -29,7 +30,7 @@ def command(source: str, from_: str | None, provider: str | None, as_json: bool)
         save(exact_json.encode(findings) + b"\n", None)
         return 1 if errors else 0
     for finding in findings:
-        click.echo(f"{finding.severity}: {finding.path}: {finding.problem} [{finding.check}]; {finding.fix}")
+        say(shown(f"{finding.severity}: {finding.path}: {finding.problem} [{finding.check}]; {finding.fix}"))
     warnings = len(findings) - len(errors)
     click.echo(f"{len(errors)} errors, {warnings} warnings" if findings else "no findings")
     return 1 if errors else 0
