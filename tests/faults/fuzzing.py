@@ -45,7 +45,7 @@ STANDSTILL = 60.0  # without any processor time used: a deadlock
 MEMORY = 512 << 20
 LARGEST = 8 << 20
 GUIDED = 0.1  # of the inputs, by coverage
-MANY = 20_000  # fewer are a sample: the same each time, and without the time that instrumenting takes
+MANY = 5_000  # fewer are a sample: the same each time, and without the time that instrumenting takes
 Target = Callable[[bytes, random.Random], bool]
 
 

