@@ -23,6 +23,7 @@ from ledger import ledgers
 from search import searching
 from sessions import sessions
 from streams import live
+from viewer import viewer
 from workspace import workspaces
 
 import hansard
@@ -225,6 +226,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "agents": agents,
     "sessions": sessions,
     "workspace": workspaces,
+    "viewer": viewer,
     "start": start_up,
 }
 
