@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from hansard.store.driver import Job
+from hansard.store.live_run import LiveRun
 from hansard.store.sqlite import SqliteDriver, Waiting
 
 if TYPE_CHECKING:
@@ -134,7 +135,18 @@ class AsyncLedger:
         return call
 
     async def _run(self, action: Callable[[], T]) -> T:
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._readers, action))
+        future = asyncio.get_running_loop().run_in_executor(self._readers, action)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_nobody_waits)
+            raise
+
+
+def _nobody_waits(future: asyncio.Future[Any]) -> None:
+    """A run that was begun for somebody who is gone: it gets no signs of life, and ends like any other dead one."""
+    if not future.cancelled() and future.exception() is None and isinstance(future.result(), LiveRun):
+        future.result().let_go()
 
 
 def _planner(ledger: Ledger) -> Ledger:
