@@ -11,12 +11,18 @@ async function logIn(given) {
   document.getElementById("why").textContent = [fault.error, fault.wayOut].filter(Boolean).join("; ");
 }
 
-const code = location.hash.slice(1);
+const say = (error) => { document.getElementById("why").textContent = error.message; };
 const box = document.getElementById("token");
-const enter = () => logIn({ token: box.value }).catch((error) => { document.getElementById("why").textContent = error.message; });
+const enter = () => logIn({ token: box.value }).catch(say);
 box.addEventListener("keydown", (event) => event.key === "Enter" && enter());
 document.getElementById("enter").addEventListener("click", enter);
-if (code) {
+
+function follow() {
+  const code = location.hash.slice(1);
+  if (!code) return;
   history.replaceState(null, "", "/login");
-  logIn({ code: code });
+  logIn({ code }).catch(say);
 }
+
+addEventListener("hashchange", follow);
+follow();
