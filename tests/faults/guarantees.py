@@ -11,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from tests.faults import limits
+
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FIGURES, PAGE = DOCS / "guarantees.json", DOCS / "guarantees.md"
-BEGIN = "<!-- written by `make prove` from guarantees.json: {} -->"
+BEGIN = "<!-- written by `make prove` from {}: {} -->"
 END = "<!-- end -->"
 
 
@@ -86,8 +88,13 @@ def write_page(holds: dict[str, str]) -> None:
     """Write the figures of every proof that there is between the markers of the page."""
     known = {name: proven for name, proven in kept().items() if name in holds}
     text = PAGE.read_text()
-    for name, lines in (("figures", _table(known, holds)), ("machine", _machine(known))):
-        begin = BEGIN.format(name)
+    tables = {
+        ("guarantees.json", "machine"): _machine(known),
+        ("guarantees.json", "figures"): _table(known, holds),
+        ("limits.py", "limits"): limits.markdown(),
+    }
+    for (source, name), lines in tables.items():
+        begin = BEGIN.format(source, name)
         head, found, rest = text.partition(begin)
         if found:
             text = head + begin + "\n" + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
