@@ -103,6 +103,9 @@ def test_an_edit_and_a_regenerated_answer_are_branches(page: Any, server: LiveSe
     page.locator("#tree .knot.gone").click()
     page.wait_for_selector(".role-assistant .siblings:has-text('1/2')")
     assert texts(page, "assistant") == [first]
+    assert transcript(server, thread_id)[0] == "goodbye"  # looking at others has moved nothing
+    page.click("#elsewhere :text('Check out')")
+    page.wait_for_selector("#composer", state="visible")
     assert transcript(server, thread_id) == ["hello", first]
 
 

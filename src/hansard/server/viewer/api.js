@@ -1,7 +1,5 @@
-// The API, asked as any client asks it. The token, if there is one, stays in this tab: it goes with each request as a
-// header, so that no other page can use it.
-
-const KEPT = "hansard-token";
+// The API, asked as any client asks it. Who asks is in a cookie that no script can read; a browser without one is sent to
+// the page that gives it.
 
 export class Refused extends Error {
   constructor(status, fault) {
@@ -10,21 +8,25 @@ export class Refused extends Error {
   }
 }
 
-export function rememberToken(token) {
-  sessionStorage.setItem(KEPT, token);
+// Half a surrogate pair, which an id may hold, is written as UTF-8 would write it; nothing else can say it in an address.
+export function encoded(id) {
+  return Array.from(String(id), (sign) => {
+    const code = sign.codePointAt(0);
+    if (code < 0xd800 || code > 0xdfff) return encodeURIComponent(sign);
+    return [0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63)].map((byte) => `%${byte.toString(16).toUpperCase()}`).join("");
+  }).join("");
 }
 
-export function encoded(id) {
-  return encodeURIComponent(String(id).toWellFormed?.() ?? String(id));
+export function decoded(text) {
+  const half = /%ED%([AB][0-9A-F])%([89AB][0-9A-F])/gi;
+  return text.split(/((?:%ED%[AB][0-9A-F]%[89AB][0-9A-F]))/i).map((piece, i) => (i % 2 ? piece.replace(half, (_, one, two) => String.fromCharCode(0xd000 | ((Number.parseInt(one, 16) & 63) << 6) | (Number.parseInt(two, 16) & 63))) : decodeURIComponent(piece))).join("");
 }
 
 async function asked(method, path, body, signal) {
   const headers = {};
-  const token = sessionStorage.getItem(KEPT);
-  if (token) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   const response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
-  if (response.status === 401) document.dispatchEvent(new CustomEvent("token-wanted"));
+  if (response.status === 401) location.replace("/login");
   if (!response.ok) throw new Refused(response.status, await response.json().catch(() => null));
   return response;
 }

@@ -52,16 +52,28 @@ export function looksLikePatch(text) {
   return /^(diff --git |--- \S|\*\*\* Begin Patch|@@ .*@@)/m.test(text.slice(0, 2000)) && /^[+-]/m.test(text);
 }
 
+// A patch, line by line, with the numbers of the lines where it tells them.
 export function patch(text) {
-  const kind = (line) => {
-    if (/^(diff |index |--- |\+\+\+ |\*\*\* )/.test(line)) return "d-file";
-    if (line.startsWith("@@")) return "d-place";
-    if (line.startsWith("+")) return "d-in";
-    return line.startsWith("-") ? "d-out" : null;
+  let hunk = null; // the next old and new line, and how many of each are to come
+  const line = (words) => {
+    const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(words);
+    if (place) hunk = { old: Number(place[1]), now: Number(place[3]), out: Number(place[2] ?? 1), in: Number(place[4] ?? 1) };
+    if (words.startsWith("@@")) return row("d-place", words);
+    if (hunk && hunk.out <= 0 && hunk.in <= 0) hunk = null;
+    if (!hunk && /^(diff |index |--- |\+\+\+ |\*\*\* )/.test(words)) return row("d-file", words);
+    if (words.startsWith("+")) return row("d-in", words, hunk && (hunk.in--, hunk.now++));
+    if (words.startsWith("-")) return row("d-out", words, hunk && (hunk.out--, hunk.old++));
+    if (!hunk || words.startsWith("\\")) return row("", words);
+    hunk.out--;
+    hunk.in--;
+    hunk.old++;
+    return row("", words, hunk.now++);
   };
-  return long(text, (some) =>
-    el("pre", { class: "diff", tabindex: 0 }, some.split("\n").map((line) => el("span", { class: `d ${kind(line) ?? ""}` }, line, "\n"))),
-  );
+  return long(text.replace(/\n$/, ""), (some) => el("pre", { class: "diff", tabindex: 0, "aria-label": "changes" }, some.split("\n").map(line)));
+}
+
+function row(kind, words, number = null) {
+  return el("span", { class: `d ${kind}`, "data-n": number }, words, "\n");
 }
 
 const CELLS = 400000;
@@ -101,12 +113,32 @@ function middle(a, b) {
   return made;
 }
 
+const NEAR = 3;
+
+// What an edit changed; lines far from any change are counted, not shown.
 export function diff(before, after) {
   const lines = changes(plain(before).slice(0, 200000), plain(after).slice(0, 200000));
   const most = 600;
   const kinds = { "+": "d-in", "-": "d-out", " ": "" };
-  const row = ([mark, line]) => el("span", { class: `d ${kinds[mark]}` }, mark, line, "\n");
-  const made = el("pre", { class: "diff", tabindex: 0, "aria-label": "changes" }, lines.slice(0, most).map(row));
-  if (lines.length > most) made.append(el("span", { class: "d d-place" }, `… ${lines.length - most} more lines`));
+  const near = new Set();
+  lines.forEach(([mark], i) => {
+    if (mark !== " ") for (let at = i - NEAR; at <= i + NEAR; at++) near.add(at);
+  });
+  const rows = [];
+  let left = 0;
+  const count = () => {
+    if (left) rows.push(row("d-place", `⋯ ${left} unchanged ${left === 1 ? "line" : "lines"}`));
+    left = 0;
+  };
+  lines.forEach(([mark, words], i) => {
+    if (near.size && !near.has(i)) left++;
+    else {
+      count();
+      rows.push(row(kinds[mark], `${mark}${words}`));
+    }
+  });
+  count();
+  const made = el("pre", { class: "diff", tabindex: 0, "aria-label": "changes" }, rows.slice(0, most));
+  if (rows.length > most) made.append(row("d-place", `… ${rows.length - most} more lines`));
   return made;
 }

@@ -3,7 +3,7 @@
 
 import { el } from "/viewer/elements.js";
 import { get, thread } from "/viewer/api.js";
-import { answered, message } from "/viewer/message.js";
+import { answered, message, turnFacts } from "/viewer/message.js";
 
 const GUESS = 130;
 const MARGIN = 1400;
@@ -21,6 +21,15 @@ export class Conversation {
       const found = event.target.closest?.(".message");
       if (found?.dataset.id) this.select(found.dataset.id);
     });
+  }
+
+  // Something is on its way.
+  wait(count) {
+    this.watch.disconnect();
+    this.path = null;
+    this.list.replaceChildren();
+    this.box.replaceChildren(this.list, this.live);
+    this.list.replaceChildren(...Array.from({ length: count }, () => el("div", { class: "skeleton tall", "aria-hidden": "true" }, el("span"), el("span"), el("span"))));
   }
 
   // Shows a path. Pieces that are as they were keep their place; at the end, or at the message that was asked for.
@@ -73,7 +82,14 @@ export class Conversation {
     const context = { ...this.context, ...joined };
     const made = [];
     let before = null;
+    let turn = null;
+    const close = () => turn && made.push(...turnFacts(turn));
     for (const one of piece.messages) {
+      if (one.role === "user") {
+        close();
+        turn = [];
+      }
+      turn?.push(one);
       const parts = one.parts ?? [];
       if (one.role === "tool" && parts.length && parts.every((each) => joined.taken.has(each))) {
         const call = [...joined.answers].find(([, result]) => parts.includes(result))?.[0];
@@ -89,6 +105,8 @@ export class Conversation {
       made.push(element);
       before = one;
     }
+    const next = this.path.ids[this.path.place.get(piece.ids.at(-1)) + 1];
+    if (next === undefined || this.path.byId.get(next)?.role === "user") close();
     this.still(piece, () => {
       piece.element.replaceChildren(...made);
       piece.element.style.height = "";

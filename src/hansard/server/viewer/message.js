@@ -35,7 +35,7 @@ export function answered(messages) {
 export function agentClass(agents, id) {
   const known = Object.keys(agents ?? {});
   const at = known.length ? known.indexOf(id) : 0; // the first to speak in a new thread is the first to be listed
-  return id === undefined ? "" : `agent agent-${(at < 0 ? [...id].reduce((sum, one) => sum + one.codePointAt(0), 0) : at) % COLOURS}`;
+  return typeof id !== "string" ? "" : `agent agent-${(at < 0 ? [...id].reduce((sum, one) => sum + one.codePointAt(0), 0) : at) % COLOURS}`;
 }
 
 export function when(text) {
@@ -55,6 +55,49 @@ export function tokens(usage) {
   return told.join(" · ");
 }
 
+// What was paid, where somebody recorded it; nothing is worked out from prices. A sum is in dollars if its name says so.
+export function cost(one) {
+  const places = [one.usage, ...Object.values(one.usage?.extra ?? {}), one.metadata, ...Object.values(one.extra ?? {})];
+  for (const place of places.filter((each) => each && typeof each === "object")) {
+    for (const inside of [place, place.usage].filter((each) => each && typeof each === "object")) {
+      for (const name of COSTS) {
+        const told = inside[name];
+        const sum = typeof told === "object" && told !== null ? told.total : told;
+        if (typeof sum === "number" && sum >= 0) return { sum, dollars: /usd/i.test(name) };
+      }
+    }
+  }
+  return null;
+}
+const COSTS = ["costUSD", "costUsd", "cost_usd", "total_cost_usd", "totalCostUsd", "cost", "totalCost", "total_cost"];
+
+function price(paid) {
+  if (!paid) return "";
+  const digits = paid.sum > 0 && paid.sum < 0.01 ? 5 : paid.sum < 1 ? 4 : 2;
+  const number = paid.sum.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits });
+  return paid.dollars ? `$${number}` : `cost ${number}`;
+}
+
+// What a turn took all together, where more than one answer of it says so.
+export function turnFacts(turn) {
+  const told = turn.filter((one) => one.role === "assistant" && (one.usage || cost(one)));
+  if (told.length < 2) return [];
+  const sum = {};
+  for (const one of told) for (const [name, count] of Object.entries(one.usage ?? {})) if (typeof count === "number") sum[name] = (sum[name] ?? 0) + count;
+  const paid = told.map(cost).filter(Boolean);
+  const calls = turn.flatMap((one) => one.parts ?? []).filter((each) => each?.type === "tool-call").length;
+  const all = paid.length ? price({ sum: paid.reduce((total, each) => total + each.sum, 0), dollars: paid.every((each) => each.dollars) }) : "";
+  const models = [...new Set(told.map((one) => one.model?.name).filter(Boolean))];
+  const facts = [`${told.length} answers`, calls ? `${calls} ${calls === 1 ? "call" : "calls"}` : "", models.join(", "), tokens(sum), all, lasted(turn)];
+  return [el("p", { class: "turn" }, el("span", null, "This turn: ", facts.filter(Boolean).join(" · ")))];
+}
+
+function lasted(turn) {
+  const seconds = Math.round((new Date(turn.at(-1).createdAt) - new Date(turn[0].createdAt)) / 1000);
+  if (!(seconds > 0)) return "";
+  return seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
 export function message(one, context, before) {
   const { agents, taken } = context;
   const parts = (one.parts ?? []).filter((each) => !taken?.has(each));
@@ -64,8 +107,9 @@ export function message(one, context, before) {
   const name = agents?.[one.agentId]?.name ?? one.agentId ?? NAMES[one.role] ?? one.role;
   const made = el(
     "article",
-    { class: `message role-${kind} ${same ? "continued" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
-    el("header", null, el("span", { class: `who ${agentClass(agents, one.agentId)}` }, name), badges(one), context.siblings?.(one.id), facts(one), context.actions?.(one)),
+    { class: `message role-${kind} ${same ? "continued" : ""} ${one.sidechain ? "sidechain" : ""} ${gone(context.status?.(one.id)) ? "gone" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
+    el("span", { class: `avatar ${agentClass(agents, one.agentId)}`, "aria-hidden": "true" }, [...shown(name)].find((sign) => /[\p{L}\p{N}]/u.test(sign)) ?? "·"),
+    el("header", null, el("span", { class: `who ${agentClass(agents, one.agentId)}` }, name), badges(one, context), context.siblings?.(one.id), facts(one), context.changes?.(one.id), context.actions?.(one)),
   );
   const body = el("div", { class: "body" }, parts.map((each) => part(each, context)), one.todos?.length ? todos(one.todos) : null);
   const folds = one.role === "system" || one.role === "developer";
@@ -78,8 +122,14 @@ function gist(parts) {
   return words.slice(0, 140).replace(/\s+/g, " ") || "instructions";
 }
 
-function badges(one) {
+export function gone(status) {
+  return ["superseded", "aborted", "failed"].includes(status);
+}
+
+function badges(one, context) {
   const made = [];
+  const status = context.status?.(one.id);
+  if (gone(status)) made.push(el("span", { class: "badge", title: "This run is not on the active path" }, status));
   if (one.state && one.state !== "complete") made.push(el("span", { class: "badge partial" }, one.state));
   if (one.sidechain) made.push(el("span", { class: "badge" }, "sidechain"));
   if (one.finishReason && !["stop", "tool_call", "tool-calls", "end_turn", "tool_use"].includes(one.finishReason)) made.push(el("span", { class: "badge" }, one.finishReason));
@@ -87,7 +137,7 @@ function badges(one) {
 }
 
 function facts(one) {
-  const told = [one.model?.name, tokens(one.usage), one.createdAt ? when(one.createdAt) : null].filter(Boolean);
+  const told = [one.model?.name, tokens(one.usage), price(cost(one)), one.createdAt ? when(one.createdAt) : null].filter(Boolean);
   return el("span", { class: "facts", title: shown([one.createdAt, one.model?.provider, one.context?.cwd, one.context?.gitBranch].filter(Boolean).join(" · ")) }, told.join(" · "));
 }
 

@@ -110,7 +110,7 @@ function toolCall(one, context) {
 }
 
 function side(name, content) {
-  return el("div", { class: "side" }, el("h4", null, name), content);
+  return el("div", { class: "side" }, el("p", { class: "side-name" }, name), content);
 }
 
 function summary(input) {

@@ -29,6 +29,11 @@ export class Path {
     return id;
   }
 
+  // How many branches there are.
+  ends() {
+    return this.nodes.length - new Set(this.nodes.map((node) => node.parentId).filter((id) => id !== null)).size;
+  }
+
   siblings(id) {
     const node = this.byId.get(id);
     const beside = node ? (this.children.get(node.parentId) ?? []) : [];

@@ -1,6 +1,6 @@
 // The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
 
-import { el, shown, tell } from "/viewer/elements.js";
+import { button, el, shown, tell } from "/viewer/elements.js";
 import { get, thread } from "/viewer/api.js";
 import { when } from "/viewer/message.js";
 import { gist } from "/viewer/tree.js";
@@ -14,8 +14,10 @@ export class ThreadList {
     this.titles = new Map();
     this.current = null;
     this.query = "";
+    this.only = {};
     this.turn = 0;
     this.end = el("div", { class: "end" });
+    this.news = button("New activity ↑", () => this.start().then(() => place.scrollTo({ top: 0 })), { class: "news" });
     this.more = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && this.load(), { root: place, rootMargin: "600px 0px" });
     this.untitled = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach((one) => this.nameIt(one.target)), { root: place });
     place.addEventListener("keydown", (event) => {
@@ -27,30 +29,46 @@ export class ThreadList {
     });
   }
 
+  // Only threads of which all this is so.
+  narrow(only) {
+    this.only = only;
+    return this.query ? undefined : this.start();
+  }
+
   // Begins again: the newest page, or the first of what was found.
   async start(query = this.query) {
     const turn = ++this.turn;
     this.query = query;
     this.next = null;
     this.busy = true;
+    this.place.setAttribute("aria-busy", "true");
+    if (!this.place.childElementCount) this.place.replaceChildren(...skeletons(8));
     try {
       const page = await this.page(null);
       if (turn !== this.turn) return;
       this.more.disconnect();
-      const none = el("p", { class: "empty small" }, query ? "Nothing found." : "No threads yet. Drop a file here to import one.");
-      this.place.replaceChildren(...(page.items.length ? this.rows(page) : [none]), this.end);
+      this.place.replaceChildren(...(page.items.length ? this.rows(page) : [this.none()]), this.end);
       this.next = page.next;
-      this.seen = JSON.stringify(page.items.map((one) => [one.id, one.version]));
+      this.seen = sight(page);
     } catch (error) {
       if (turn === this.turn) this.place.replaceChildren(el("p", { class: "empty small wrong" }, error.message));
     } finally {
-      if (turn === this.turn) this.busy = false;
+      if (turn === this.turn) {
+        this.busy = false;
+        this.place.setAttribute("aria-busy", "false");
+      }
     }
     if (this.next) this.more.observe(this.end);
   }
 
   page(after) {
-    return this.query ? get("/api/search", { q: this.query, limit: 30, after }) : get("/api/threads", { limit: PAGE, after });
+    return this.query ? get("/api/search", { q: this.query, limit: 30, after }) : get("/api/threads", { ...this.only, limit: PAGE, after });
+  }
+
+  none() {
+    if (this.query) return el("p", { class: "empty small" }, "Nothing found.", el("br"), el("span", { class: "dim" }, "Every word must be in the message; \"phrases\" and beginn* work too."));
+    if (Object.keys(this.only).length) return el("p", { class: "empty small" }, "No thread fits these filters.");
+    return el("p", { class: "empty small" }, "No threads yet.", el("br"), "Drop a file here to import one, or start a chat.");
   }
 
   async load() {
@@ -71,14 +89,21 @@ export class ThreadList {
     }
   }
 
-  // Something new at the top? Only then the list is made again, and only while nobody looks further down.
+  // Something new at the top? Then the list is made again; whoever looks further down is told, and stays there.
   async freshen() {
-    if (this.query || this.busy || this.place.scrollTop > 200) return;
-    const page = await get("/api/threads", { limit: PAGE });
-    if (JSON.stringify(page.items.map((one) => [one.id, one.version])) === this.seen) return;
+    if (this.query || this.busy) return false;
+    const turn = this.turn;
+    const page = await this.page(null);
+    if (turn !== this.turn || sight(page) === this.seen) return false;
+    if (this.place.scrollTop > 200) {
+      this.seen = sight(page);
+      this.place.prepend(this.news);
+      return true;
+    }
     const focused = document.activeElement?.dataset?.thread;
     await this.start();
     if (focused) this.place.querySelector(`a[data-thread="${CSS.escape(focused)}"]`)?.focus();
+    return true;
   }
 
   rows(page) {
@@ -117,6 +142,11 @@ export class ThreadList {
     }
   }
 
+  // What a thread is called, if that is known already.
+  nameNow(id) {
+    return this.titles.get(id) ?? [...this.place.querySelectorAll("a.row")].find((row) => row.dataset.thread === id)?.querySelector(".row-title")?.textContent;
+  }
+
   // A thread without a title goes by its first words.
   async nameOf(id) {
     if (!this.titles.has(id)) {
@@ -135,4 +165,12 @@ export class ThreadList {
       })
       .catch(() => {});
   }
+}
+
+function sight(page) {
+  return JSON.stringify(page.items.map((one) => [one.id, one.version]));
+}
+
+export function skeletons(count) {
+  return Array.from({ length: count }, () => el("div", { class: "skeleton", "aria-hidden": "true" }, el("span"), el("span")));
 }

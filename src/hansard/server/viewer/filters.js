@@ -1,0 +1,103 @@
+// What the thread list is narrowed by: format, agent, model, project, and when a thread last changed. What there is to
+// choose from is asked for when somebody opens the filters, and what was chosen is kept for the tab.
+
+import { button, el, shown, tell } from "/viewer/elements.js";
+import { get } from "/viewer/api.js";
+
+const KINDS = [
+  ["format", "Format"],
+  ["agent", "Agent"],
+  ["model", "Model"],
+  ["project", "Project"],
+];
+const TIMES = [
+  ["", "Any time"],
+  ["today", "Today"],
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"],
+  ["1y", "Last year"],
+  ["between", "Between…"],
+];
+const KEPT = "hansard-filters";
+
+export class Filters {
+  constructor(place, opener, apply) {
+    this.place = place;
+    this.opener = opener;
+    this.apply = apply;
+    this.only = {};
+    opener.addEventListener("click", () => this.toggle());
+  }
+
+  restore() {
+    try {
+      this.only = JSON.parse(sessionStorage.getItem(KEPT)) ?? {};
+    } catch {
+      this.only = {};
+    }
+    this.mark();
+    if (this.count()) return Promise.all([this.toggle(true), this.apply(this.only)]);
+    return undefined;
+  }
+
+  count() {
+    return Object.values(this.only).filter(Boolean).length;
+  }
+
+  async toggle(on = this.place.hidden) {
+    this.place.hidden = !on;
+    this.opener.setAttribute("aria-expanded", String(on));
+    if (!on) return;
+    this.draw([]);
+    try {
+      this.draw(await get("/api/facts"));
+    } catch (error) {
+      tell(error.message, true);
+    }
+  }
+
+  draw(facts) {
+    const rows = KINDS.map(([kind, label]) => {
+      const found = facts.filter((one) => one.kind === kind);
+      if (this.only[kind] && !found.some((one) => one.value === this.only[kind])) found.unshift({ kind, value: this.only[kind] });
+      const choice = el("select", { id: `filter-${kind}`, disabled: !found.length, change: () => this.set({ [kind]: choice.value }) }, el("option", { value: "" }, found.length ? "All" : "—"), found.map((one) => el("option", { value: one.value, selected: one.value === this.only[kind], title: shown(one.value) }, label_of(kind, one))));
+      return [el("label", { for: `filter-${kind}` }, label), choice];
+    });
+    const between = this.only.until || (this.only.since && !TIMES.some(([value]) => value === this.only.since));
+    const time = el("select", { id: "filter-time", change: () => this.time(time.value) }, TIMES.map(([value, label]) => el("option", { value, selected: value === (between ? "between" : (this.only.since ?? "")) }, label)));
+    const day = (name, label) => {
+      const box = el("input", { type: "date", "aria-label": label, change: () => this.set({ [name]: box.value }) });
+      if (/^\d{4}-\d\d-\d\d$/.test(this.only[name] ?? "")) box.value = this.only[name];
+      return box;
+    };
+    this.days = el("div", { class: "days", hidden: !between }, day("since", "Changed since"), el("span", { class: "dim" }, "to"), day("until", "Changed until"));
+    this.clear = button("Clear filters", () => this.set(null), { class: "quiet", hidden: !this.count() });
+    this.place.replaceChildren(...rows.flat(), el("label", { for: "filter-time" }, "Changed"), time, this.days, this.clear);
+  }
+
+  time(value) {
+    this.days.hidden = value !== "between";
+    if (value !== "between") this.set({ since: value, until: "" });
+  }
+
+  set(change) {
+    this.only = change === null ? {} : Object.fromEntries(Object.entries({ ...this.only, ...change }).filter(([, value]) => value));
+    sessionStorage.setItem(KEPT, JSON.stringify(this.only));
+    if (change === null) this.toggle(true);
+    this.clear.hidden = !this.count();
+    this.mark();
+    this.apply(this.only);
+  }
+
+  mark() {
+    const count = this.count();
+    this.opener.classList.toggle("on", count > 0);
+    this.opener.textContent = count ? `Filter · ${count}` : "Filter";
+  }
+}
+
+// Of a folder the end says most.
+function label_of(kind, one) {
+  const name = kind === "project" && one.value.length > 34 ? `…${one.value.slice(-32)}` : one.value.slice(0, 60);
+  return one.threads === undefined ? name : `${shown(name)} (${one.threads.toLocaleString()})`;
+}
