@@ -53,7 +53,7 @@ def read_about(message: Message, fields: dict[str, Any], marks: dict[str, Any], 
     meta = fields.pop("response_metadata", UNSET)
     usage = _read_usage(fields, marks)
     if type(meta) is not dict:
-        _bind(message, UNSET, marks)
+        _bind(message, UNSET, UNSET, marks)
         put(fields, response_metadata=meta)
         return replace(message, usage=usage) if usage is not UNSET else message
     meta = dict(meta)
@@ -68,7 +68,7 @@ def read_about(message: Message, fields: dict[str, Any], marks: dict[str, Any], 
         given, provider = provider, _PROVIDERS.get(provider, provider)
         if _NATIVE.get(provider, provider) != given:
             marks["provider"] = given
-    _bind(message, provider, marks)
+    _bind(message, provider, name, marks)
     told: Any = ModelRef(provider=provider, name=name, response_id=response_id)
     if told == ModelRef() or (name is UNSET is response_id and any(map(opaque, message.parts))):
         told = UNSET
@@ -78,15 +78,16 @@ def read_about(message: Message, fields: dict[str, Any], marks: dict[str, Any], 
     return replace(message, model=told, usage=usage, finish_reason=finish)
 
 
-def _bind(message: Message, provider: Any, marks: dict[str, Any]) -> None:
+def _bind(message: Message, provider: Any, model: Any, marks: dict[str, Any]) -> None:
     """Opaque parts belong to the provider that answered; without one to whose wording they are in."""
     part: Any
     for part in message.parts:
         if not opaque(part):
             continue
         if provider is not UNSET:
-            force_setattr(part, "binding", Binding(provider=provider))
+            force_setattr(part, "binding", Binding(provider=provider, model=model))
         elif part.binding is not UNSET:
+            force_setattr(part, "binding", replace(part.binding, model=model))
             marks["provider"] = False
 
 
