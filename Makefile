@@ -7,7 +7,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check test prove bench clean chromium
+.PHONY: help setup demo check test prove bench clean chromium matrix docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -34,8 +34,21 @@ prove: .venv/.stamp-prove  ## every promise under faults, load and hostile input
 bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
+matrix: .venv/.stamp-core  ## write docs/formats.md again: what each format carries, computed
+	@.venv/bin/python scripts/format_matrix.py
+
+docs: .venv-docs/.stamp  ## build the documentation as a site into site/, strictly: a broken link is an error
+	@.venv-docs/bin/python -m mkdocs build -q --strict && echo "site/index.html"
+
+dist:  ## build the sdist and the wheel into dist/
+	$(call new_venv,.venv-dist)
+	@.venv-dist/bin/python $(PIP_INSTALL) build && .venv-dist/bin/python -m build -o dist .
+
+fresh:  ## both commands of README in a fresh clone with a fresh HOME and empty caches; ARGS="-k name" picks tests
+	@ARGS='$(ARGS)' scripts/fresh
+
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
@@ -86,6 +99,13 @@ tests/.harbor/.stamp: .venv/.stamp-all
 	@echo "installing Harbor's validator into tests/.harbor"
 	@.venv/bin/python $(PIP_INSTALL) --no-deps --ignore-requires-python --target tests/.harbor harbor==0.25.0 \
 	  || echo "it could not be had: ATIF is checked by our own reading of its schema only"
+	@touch $@
+
+# The well-kept generator of the site lives apart: nothing of hansard's needs it.
+.venv-docs/.stamp: docs/requirements.txt pyproject.toml
+	$(call new_venv,.venv-docs)
+	@echo "installing the generator of the site into .venv-docs"
+	@.venv-docs/bin/python $(PIP_INSTALL) -r docs/requirements.txt -e .
 	@touch $@
 
 tests/node/node_modules/.stamp: tests/node/package.json tests/node/package-lock.json

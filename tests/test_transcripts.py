@@ -59,5 +59,5 @@ def assert_prints(command: str, expected: str, folder: Path) -> None:
         printed = f"{printed}\n{done.stderr}".strip("\n")
     if done.returncode:
         printed = f"{printed}\n(exit {done.returncode})".strip("\n")
-    pattern = re.escape(expected).replace(r"\.\.\.\n", r"(?:.*\n)*?").replace(r"\n\.\.\.", r"(?:\n.*)*")
+    pattern = re.escape(expected).replace("\\.\\.\\.\\\n", "(?:.*\n)*?").replace("\\\n\\.\\.\\.", "(?:\n.*)*")
     assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}"
