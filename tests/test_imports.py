@@ -33,7 +33,7 @@ MAY_IMPORT = {
         "store",
         "_version",
     },
-    "demo": {"errors", "model", "formats", "store", "cli", "_version"},
+    "demo": {"errors", "model", "formats", "store", "sessions", "agent", "server", "cli", "_version"},
     "__init__": {"errors", "model", "formats", "store", "agent", "_version"},
     "__main__": {"_version", "cli"},
 }

@@ -1,0 +1,65 @@
+"""The demo: a ledger of conversations in many formats, an agent that works on real files, and the viewer.
+
+Everything lies in one temporary folder, which goes when the demo ends, however it ends. Nothing needs a key or a
+network. `--once` shows it without serving it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+# The small samples that the documentation of the commands is run on.
+SAMPLES = {
+    "anthropic_thinking.json": "anthropic",
+    "openai_chat_support.json": "openai-chat",
+    "gemini_signed_call.json": "gemini",
+    "thread_protocol_handoff.json": "thread-protocol",
+    "ai_sdk_approval.json": "ai-sdk-ui",
+    "sage_session.jsonl": "sage",
+    "claude_session.jsonl": "claude-code",
+    "forked.json": "hansard",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Show the demo until Ctrl-C."""
+    signal.signal(signal.SIGTERM, _leave)
+    if hasattr(signal, "SIGHUP"):  # the terminal was closed
+        signal.signal(signal.SIGHUP, lambda number, frame: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        with tempfile.TemporaryDirectory(prefix="hansard-demo-", ignore_cleanup_errors=True) as place:
+            _show(Path(os.path.realpath(place)), serve="--once" not in arguments)
+    except KeyboardInterrupt:
+        print()
+    return 0
+
+
+def _leave(number: int, frame: Any) -> None:
+    """Leave as if it was over, so that the folder goes."""
+    sys.exit(0)
+
+
+def _show(place: Path, *, serve: bool) -> None:
+    from hansard.demo import shelf, teahouse, telling
+    from hansard.store import open as open_ledger
+
+    url, project = str(place / "ledger.db"), place / "teahouse"
+    with open_ledger(url) as ledger:
+        with teahouse.at_work(url, project) as working:  # a process of its own, while this one reads and imports
+            telling.shelf(shelf.fill(ledger))
+            if serve:
+                teahouse.get_ready()
+            worked = working()
+        telling.work(worked, project)
+        telling.count(ledger)
+    if serve and worked:
+        telling.suggestions(url, project)
+        teahouse.serve(url, project)
+
+
+__all__ = ["SAMPLES", "main"]
