@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
+from hansard.workspace import By, Workspace
 from tests.server.live import BEARER, LiveServer
 
 CONFIG = schemathesis.Config.from_dict(
@@ -33,6 +34,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             run.stage(Message(id="a", role="assistant", parts=[ToolCallPart(tool_call_id="c", tool_name="brew")]))
             run.commit(pending=[PendingCall(tool_call_id="c", kind="external")])
         ledger.forget("gone")
+        (db.parent / "project").mkdir()
+        with Workspace(ledger, db.parent / "project") as files:
+            files.snapshot()
+            with files.tool(By(thread_id="t", message_id="a"), "tea.txt"):
+                (db.parent / "project" / "tea.txt").write_text("Assam")
     with LiveServer(db, delay=0) as server:
         schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG, headers=BEARER)
         schema.hook(map_path_parameters)
@@ -41,7 +47,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
     """Half of what is asked for is there: random ids alone would only ever be answered with 404."""
-    there = {"thread_id": "t", "message_id": "m", "run_id": "r"}
+    there = {"thread_id": "t", "message_id": "m", "run_id": "r", "workspace": 1, "snapshot": 1, "number": 0}
     if not path_parameters:
         return path_parameters
     return {key: there[key] if len(str(value)) % 2 else value for key, value in path_parameters.items()}
