@@ -168,15 +168,19 @@ async def _ask(app: Any, scope: dict[str, Any], body: bytes) -> int:
 
 
 def _ledger() -> hansard.Ledger:
-    """Something of everything."""
     ledger = hansard.open(":memory:")
+    fill(ledger)
+    return ledger
+
+
+def fill(ledger: hansard.Ledger) -> None:
+    """Something of everything."""
     for key in ("t", "gone"):
         ledger.create_thread(key, title="Tea")
         ledger.append(key, Message(id="m", role="user", parts=[TextPart(text="Which tea?")]))
     with ledger.begin_run("t", id="r") as run:
         run.stage(Message(id="a", role="assistant", parts=[ToolCallPart(tool_call_id="c", tool_name="brew")]))
         run.commit(pending=[PendingCall(tool_call_id="c", kind="external")])
-    return ledger
 
 
 SURFACES = [Surface("requests", seeds, asking)]

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from tests.faults import limits
-
 DOCS = Path(__file__).parent.parent.parent / "docs"
 FIGURES, PAGE = DOCS / "guarantees.json", DOCS / "guarantees.md"
 BEGIN = "<!-- written by `make prove` from {}: {} -->"
@@ -86,6 +84,8 @@ def kept() -> dict[str, Proven]:
 
 def write_page(holds: dict[str, str]) -> None:
     """Write the figures of every proof that there is between the markers of the page."""
+    from tests.faults import limits
+
     known = {name: proven for name, proven in kept().items() if name in holds}
     text = PAGE.read_text()
     tables = {
