@@ -27,6 +27,10 @@ class CannotWrite(HansardError):
     """A conversation or target that a format cannot be asked for (an unknown profile, say)."""
 
 
+class TooLarge(HansardError):
+    """More than a ledger takes: a message too long or nested too deeply, an id too long; nothing was written."""
+
+
 class NotFound(HansardError):
     """A thread, message, run or branch that is not in the ledger (or belongs to somebody else)."""
 

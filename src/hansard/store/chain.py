@@ -14,11 +14,10 @@ from itertools import chain, count
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.model import native
 from hansard.model.binding import said as words_of
 from hansard.model.conversation import Message
 from hansard.model.times import milliseconds
-from hansard.store import bodies
+from hansard.store import bodies, limits
 from hansard.store.driver import safe, unsafe
 from hansard.store.rows import Place
 
@@ -35,8 +34,8 @@ class Prepared:
     __slots__ = ("agent", "blobs", "body", "created_at", "id", "message", "proof", "role", "said", "stored")
 
     def __init__(self, message: Message, key: str) -> None:
-        self.message, self.id = message, safe(key) or ""
-        self.body = native.encode(message)
+        self.message, self.id = message, safe(limits.id_of(key, "a message")) or ""
+        self.body = limits.encoded(message, "a message")
         self.stored, texts = bodies.stored(self.body)
         self.blobs = {name: (len(text), bodies.squeezed(text)) for name, text in texts.items()}
         self.role = safe(message.role)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.errors import TooLarge
 from hansard.model.conversation import Message
 from hansard.model.times import spelled
 from hansard.store import bodies, runs
@@ -74,7 +76,8 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str])
         kept = replace(message, state="interrupted", run_id=unsafe(row.id) or "")
         kept = replace(kept, agent_id=unsafe(row.agent) or UNSET) if kept.agent_id is UNSET else kept
         key = kept.id if isinstance(kept.id, str) and kept.id else key
-        items.append(Prepared(authored(kept, key, spelled(now)), key))
+        with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep others dead
+            items.append(Prepared(authored(kept, key, spelled(now)), key))
     if items:
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     runs.end(tx, thread_id, run_id, None, "interrupted", UNSET, now)

@@ -13,10 +13,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Conflict, NotFound
-from hansard.model import native
 from hansard.model.conversation import Message, PendingCall, Run, Usage
 from hansard.model.times import spelled
-from hansard.store import bodies, tree
+from hansard.store import bodies, limits, tree
 from hansard.store.chain import Prepared
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.journal import Entry
@@ -48,7 +47,7 @@ def begin(
         "add_run",
         thread=thread.thread,
         run=thread.next_run,
-        id=safe(value.id),
+        id=safe(limits.id_of(value.id, "a run")),
         status=ACTIVE,
         agent=safe(value.agent_id) if isinstance(value.agent_id, str) else None,
         fork_seg=fork.seg,
@@ -60,7 +59,7 @@ def begin(
         tip_hash=fork.hash,
         tip_said=fork.said,
         lease_until=lease_until,
-        body=bodies.sealed(native.encode(value)),
+        body=bodies.sealed(limits.encoded(value, "what a run says of itself")),
     )
     tx.run("drop_chunks", thread=thread.thread, run=thread.next_run)
     thread._replace(next_run=thread.next_run + 1).save(tx, now)

@@ -8,10 +8,9 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Conflict, HansardError, NotFound
-from hansard.model import native
 from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.times import spelled
-from hansard.store import bodies, tree
+from hansard.store import bodies, limits, tree
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.rows import ROOT, Place, ThreadRow, described, find_place, find_thread, id_at, seconds
 from hansard.store.values import Page, Thread
@@ -32,12 +31,12 @@ def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> Thre
     if key is None:
         assert isinstance(value.id, str)
         key = value.id
-    body = bodies.sealed(native.encode(replace(value, messages=[])))
+    body = bodies.sealed(limits.encoded(replace(value, messages=[]), "what a thread says of itself"))
     changed = tx.run(
         "add_thread",
-        id=safe(key),
+        id=safe(limits.id_of(key, "a thread")),
         title=safe(value.title) if isinstance(value.title, str) else None,
-        resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
+        resource=_resource(value),
         parent_thread=safe(value.parent_thread_id) if isinstance(value.parent_thread_id, str) else None,
         now=seconds(now),
         body=body,
@@ -119,11 +118,15 @@ def change(
         "change_thread",
         thread=row.thread,
         title=safe(value.title) if isinstance(value.title, str) else None,
-        resource=safe(value.resource_id) if isinstance(value.resource_id, str) else None,
-        body=bodies.sealed(native.encode(value)),
+        resource=_resource(value),
+        body=bodies.sealed(limits.encoded(value, "what a thread says of itself")),
         now=max(seconds(now), row.updated_at),
     )
     return shown(tx, find_thread(tx, thread_id))
+
+
+def _resource(value: Conversation) -> str | None:
+    return safe(limits.id_of(value.resource_id, "a resource")) if isinstance(value.resource_id, str) else None
 
 
 def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
@@ -140,8 +143,8 @@ def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
             "change_thread",
             thread=row.thread,
             title=safe(new.title) if isinstance(new.title, str) else None,
-            resource=safe(new.resource_id) if isinstance(new.resource_id, str) else None,
-            body=bodies.sealed(native.encode(new)),
+            resource=_resource(new),
+            body=bodies.sealed(limits.encoded(new, "what a thread says of itself")),
             now=row.updated_at,
         )
 
@@ -156,7 +159,7 @@ def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int 
             thread=row.thread,
             n=n,
             message=safe(snapshot.message_id) if isinstance(snapshot.message_id, str) else None,
-            body=bodies.sealed(native.encode(snapshot)),
+            body=bodies.sealed(limits.encoded(snapshot, "a snapshot")),
         )
 
 
