@@ -124,7 +124,7 @@ def attack(surface: Surface, tries: int, defect: str | None = None) -> Outcome:
         "MB": round(counts["memory"] / 1024),
     }
     if not sample:
-        seen |= {"by coverage": guided, "seed": seed}
+        seen |= {"by coverage": guided, "seed": str(seed)}
     if counts["memory"] > MEMORY >> 10 and not defect:
         found["memory"] = Found(f"{counts['memory'] >> 10} MB of memory", b"")
     return Outcome(tries=counts["done"], failures=[_kept(surface, one) for one in found.values()], seen=seen)

@@ -203,6 +203,7 @@ class Scanner:
             at += 1
         return len(text)
 
+
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in _SPACE:
         at += 1
