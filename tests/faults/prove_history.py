@@ -205,7 +205,7 @@ def _cut(proxy: Proxy, logs: list[Path], stopping: threading.Event) -> None:
     rng = random.Random(3)
     while not all(log.exists() and log.stat().st_size for log in logs) and not stopping.wait(0.01):
         continue
-    while not stopping.wait(rng.uniform(0.05, 0.2)):
+    while not stopping.wait(rng.uniform(0.1, 0.4)):
         proxy.arm("reply" if rng.random() < 0.7 else "request", rng.randrange(600), "cut")
     proxy.disarm()
 
@@ -231,7 +231,7 @@ _EXPLAINED = "everything that was acknowledged is explained by some serial order
     "histories, SQLite",
     holds=_EXPLAINED,
     tries=10_000,
-    sample=240,
+    sample=144,
     defects=(SCATTERED, STALE, FORGETFUL),
     control_tries=96,
 )
@@ -243,7 +243,7 @@ def histories_on_sqlite(tries: int, place: Place, defect: str | None) -> Outcome
     "histories, PostgreSQL",
     holds=_EXPLAINED,
     tries=10_000,
-    sample=240,
+    sample=144,
     defects=(UNLOCKED, STALE, FORGETFUL),
     control_tries=96,
 )

@@ -101,7 +101,7 @@ class Storm:
     "cancelled calls, PostgreSQL",
     holds="each is whole or absent, no transaction is left open, the next call works",
     tries=10_000,
-    sample=400,
+    sample=200,
     defects=("a transaction over an await",),
     control_tries=60,
 )

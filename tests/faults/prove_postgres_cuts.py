@@ -84,7 +84,7 @@ ACTS = {
     "PostgreSQL: the connection is cut",
     holds="each message is there exactly once and each call succeeds, wherever the cut was",
     tries=2000,
-    sample=60,
+    sample=40,
     defects=("the caller tries again under a new id", "the store does not look for the id"),
     control_tries=6,
 )

@@ -18,6 +18,7 @@ from tests.store.said import said
 
 _RACERS = 3
 _FORKS = 25  # fork points in a thread
+_SAYS = 5  # every fifth run says something; the others are about the commit alone
 Told = list[tuple[int, str, str]]
 """Of each race its number, the id of the run, and how it went."""
 
@@ -38,7 +39,8 @@ def commit_races(number: int, barrier: Barrier, url: str, races: int, defect: st
             key = f"{race}-{number}"
             try:
                 ledger.begin_run(thread, id=key, fork_from=fork).let_go()
-                ledger.stage(thread, key, said(key, "assistant", id=key))
+                if race % _SAYS == 0:
+                    ledger.stage(thread, key, said(key, "assistant", id=key))
                 outcome = ""
             except Exception as error:
                 outcome = f"{type(error).__name__}: {error}"
@@ -81,7 +83,8 @@ def _raced(tries: int, url: str, defect: str | None) -> Outcome:
         for thread in {_where(race, tries)[0] for race in races}:
             last = max(race for race in races if _where(race, tries)[0] == thread)
             head = ledger.thread(thread).head
-            if status.get(str(head)) != "committed" or str(head) not in races[last]:
+            stands = [key for key in races[last] if status.get(key) == "committed"]
+            if [head] != (stands if last % _SAYS == 0 else [_where(last, tries)[1]]):
                 failures.append(f"thread {thread}: its head {head!r} is not the run that was committed last")
         failures += [str(problem) for problem in ledger.verify()]
     return Outcome(tries=len(races), failures=failures, seen=dict(Counter(outcome for _, _, outcome in told)))
@@ -148,12 +151,12 @@ _FAIR = "of runs that are committed at one fork point at once exactly one stands
 _FIRST = "of those who name the same head exactly one is let in, and nobody's words are lost"
 
 
-@proof("races of commits, SQLite", holds=_FAIR, tries=10_000, sample=60, defects=(SCATTERED,), control_tries=10)
+@proof("races of commits, SQLite", holds=_FAIR, tries=10_000, sample=60, defects=(SCATTERED,), control_tries=6)
 def commits_on_sqlite(tries: int, place: Place, defect: str | None) -> Outcome:
     return _raced(tries, place.file(), defect)
 
 
-@proof("races of commits, PostgreSQL", holds=_FAIR, tries=10_000, sample=40, defects=(UNLOCKED,), control_tries=10)
+@proof("races of commits, PostgreSQL", holds=_FAIR, tries=10_000, sample=30, defects=(UNLOCKED,), control_tries=6)
 def commits_on_postgresql(tries: int, place: Place, defect: str | None) -> Outcome:
     return _raced(tries, place.database(), defect)
 
