@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 import hansard
-from hansard.model import Message, TextPart
 from hansard.cli import run
 from hansard.errors import StorageError
+from hansard.model import Message, TextPart
 from hansard.store import moving
 
 SAMPLES = Path(str(files("hansard") / "samples"))
@@ -91,6 +91,6 @@ def test_a_copy_that_is_not_the_same_is_refused(filled: str, database: str) -> N
             "create function lie() returns trigger language plpgsql as $$ begin new.role = 'liar'; return new; end $$"
         )
         connection.execute("create trigger lies before insert on message for each row execute function lie()")
-    with hansard.open(filled) as source, hansard.open(database) as target:
-        with pytest.raises(StorageError, match="not what was sent"):
-            moving.copy(source._driver, target._driver)
+    refused = pytest.raises(StorageError, match="not what was sent")
+    with hansard.open(filled) as source, hansard.open(database) as target, refused:
+        moving.copy(source._driver, target._driver)
