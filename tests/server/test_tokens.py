@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import ssl
 import stat
 import subprocess
 import sys
@@ -321,6 +323,29 @@ def test_an_address_that_others_can_reach_needs_a_token_worth_its_name(tmp_path:
     for options, words in (((), "--token"), (("--token", "short"), "at least 16 characters")):
         code, said = serve(tmp_path, "--host", host, *options)
         assert (code, words in said, said.count("\n")) == (2, True, 1)
+
+
+def test_tls_is_there_from_the_first_byte_or_the_server_is_not(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate")
+    for options in (("--tls-cert", str(bad)), *(("--tls-cert", str(one), "--tls-key", str(one)) for one in (bad, "x"))):
+        code, said = serve(tmp_path, *options)
+        assert (code, "--tls-cert" in said, said.count("\n")) == (2, True, 1)
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl: no certificate can be made to serve with")
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    order = ["openssl", "req", "-x509", *curve, "-nodes", "-days", "2", "-subj"]
+    subprocess.run([*order, "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    server = LiveServer(tmp_path / "l.db", "--tls-cert", certificate, "--tls-key", key)
+    server.url = server.url.replace("http:", "https:")
+    trust = ssl._create_unverified_context()
+    with server:
+        assert server.link.startswith(f"{server.url}/login#")
+        body = json.dumps({"token": TOKEN}).encode()
+        asked = urllib.request.Request(f"{server.url}/api/login", body, {"content-type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=30, context=trust) as answer:
+            assert "; Secure" in answer.headers["set-cookie"]
 
 
 TOKEN_FILES = {

@@ -80,8 +80,7 @@ def command(
         raise HansardError(
             f"the server needs more packages ({error}); way out: pip install 'hansard[server]'"
         ) from None
-    if (tls_cert is None) != (tls_key is None):
-        raise HansardError("--tls-cert and --tls-key go together; give both")
+    _check_certificate(tls_cert, tls_key)
     access = access_to(host, token, tokens_file)
     listening = _listen(host, port)
     with listening, ExitStack() as opened:
@@ -142,6 +141,20 @@ def _announce(url: str, app: App, access: Access) -> None:
     if access.kept is not None:
         click.echo(f"programs send the token in {access.kept} as `Authorization: Bearer`")
     sys.stdout.flush()
+
+
+def _check_certificate(certificate: str | None, key: str | None) -> None:
+    """Before anything is promised: does the server have what it needs for TLS?"""
+    import ssl
+
+    if (certificate is None) != (key is None):
+        raise HansardError("--tls-cert and --tls-key go together; give both")
+    if certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # which those of ssl are too
+        raise HansardError(f"--tls-cert {certificate}, --tls-key {key}: {error.strerror or error}") from None
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
