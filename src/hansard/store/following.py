@@ -70,21 +70,13 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str])
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
         return
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    partial = partial_of(tx, thread.thread, row)
-    items = []
-    for message, key in zip(partial, new_ids, strict=False):
-        kept = replace(message, state="interrupted", run_id=unsafe(row.id) or "")
-        kept = replace(kept, agent_id=unsafe(row.agent) or UNSET) if kept.agent_id is UNSET else kept
-        key = kept.id if isinstance(kept.id, str) and kept.id else key
-        with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep others dead
-            items.append(Prepared(authored(kept, key, spelled(now)), key))
-    if items:
+    if items := last_words(row, partial_of(tx, thread.thread, row), now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     runs.end(tx, thread_id, run_id, None, "interrupted", UNSET, now)
 
 
 def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
-    """The messages that the deltas behind the last staged one make."""
+    """The messages that the deltas behind the last staged one make: they are not whole."""
     accumulator = Accumulator()
     after = row.folded
     while rows := tx.all("chunks_after", thread=thread, run=row.run, after=after, limit=_PAGE):
@@ -93,7 +85,19 @@ def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
                 if number > row.folded:
                     accumulator.fold(delta)
             after = seq + count
-    return [message for message in accumulator.messages() if message.parts]
+    return [replace(message, state="interrupted") for message in accumulator.messages() if message.parts]
+
+
+def last_words(row: RunRow, messages: list[Message], now: int, new_ids: list[str]) -> list[Prepared]:
+    """What is to be staged of a run that died or was stopped: as its own words, said now."""
+    items = []
+    for message, key in zip(messages, new_ids, strict=False):
+        agent = unsafe(row.agent) or UNSET if message.agent_id is UNSET else message.agent_id
+        message = replace(message, run_id=unsafe(row.id) or "", agent_id=agent)
+        key = message.id if isinstance(message.id, str) and message.id else key
+        with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep a run alive
+            items.append(Prepared(authored(message, key, spelled(now)), key))
+    return items
 
 
 def recover(driver: Driver, now: int) -> list[tuple[str, str]]:

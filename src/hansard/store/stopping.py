@@ -7,17 +7,14 @@ interrupted: whether its tool ran is not known, and it is not to be run again be
 from __future__ import annotations
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from hansard.errors import Conflict
 from hansard.model.calls import Links
 from hansard.model.conversation import Message, Run
 from hansard.model.parts import ToolResultPart
-from hansard.model.times import spelled
 from hansard.store import runs
-from hansard.store.chain import Prepared, authored
-from hansard.store.driver import Tx, unsafe
-from hansard.store.following import partial_of
+from hansard.store.driver import Tx
+from hansard.store.following import last_words, partial_of
 from hansard.store.rows import RunRow, find_run, find_thread
 
 UNKNOWN = "The run was stopped before this call was answered; whether its tool ran is not known."
@@ -30,15 +27,9 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str]) -> R
     if row.status != runs.ACTIVE:
         return row.value
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    agent = unsafe(row.agent) or UNSET
-    said = [replace(message, state="interrupted", run_id=run_id) for message in partial_of(tx, thread.thread, row)]
-    said += unknown_results([*runs.messages(tx, thread_id, run_id), *said], run_id)
-    items = []
-    for message, new_id in zip(said, new_ids, strict=False):
-        message = replace(message, agent_id=agent) if message.agent_id is UNSET else message
-        key = message.id if isinstance(message.id, str) and message.id else new_id
-        items.append(Prepared(authored(message, key, spelled(now)), key))
-    if items:
+    said = partial_of(tx, thread.thread, row)
+    said += unknown_results([*runs.messages(tx, thread_id, run_id), *said])
+    if items := last_words(row, said, now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     if items or row.staged:
         try:
@@ -48,7 +39,7 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str]) -> R
     return runs.end(tx, thread_id, run_id, None, "aborted", UNSET, now)
 
 
-def unknown_results(messages: list[Message], run_id: str) -> list[Message]:
+def unknown_results(messages: list[Message]) -> list[Message]:
     """A tool message that says of each unanswered call that nobody knows."""
     links = Links(messages)
     parts: list[ToolResultPart] = []
@@ -64,4 +55,4 @@ def unknown_results(messages: list[Message], run_id: str) -> list[Message]:
                     status="interrupted",
                 )
             )
-    return [Message(role="tool", parts=list(parts), run_id=run_id)] if parts else []
+    return [Message(role="tool", parts=list(parts))] if parts else []
