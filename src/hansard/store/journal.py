@@ -138,7 +138,6 @@ class Journal:
 
     def _write(self, batch: list[tuple[Entry, list[Delta]]]) -> None:
         rows = [(entry, len(deltas), bodies.squeezed(write_lines(deltas))) for entry, deltas in batch]
-        lease = clock() + LEASE
 
         def job(tx: Tx) -> list[Entry]:
             shut_out = []
@@ -149,7 +148,6 @@ class Journal:
                     run=entry.run,
                     fence=entry.fence,
                     chunks=entry.said,
-                    lease_until=lease,
                 )
                 if changed != 1:
                     shut_out.append(entry)

@@ -233,7 +233,8 @@ values (:tenant, :thread, :run, :seq, :count, :data)
 on conflict do nothing
 
 -- name: count_chunks
-update run set chunks = :chunks, lease_until = :lease_until
+-- The lease is renewed by the heartbeat: it stands in an index, which would be written with every piece.
+update run set chunks = :chunks
 where tenant = :tenant and thread = :thread and run = :run and fence = :fence and status = 'active'
 
 -- name: renew_lease
