@@ -253,10 +253,16 @@ class _Calls:
 
     replace = rename
 
-    def rename_at(self, one: int, name: bytes, two: int, other: bytes, flag: int) -> None:
+    def rename_at(self, one: int, name: bytes, two: int, other: bytes, flag: int) -> bool:
         kind = "exchange" if flag == _EXCHANGE else "rename"
         call = Call(kind, self._path(name, one), self._path(other, two))
-        self._do(call, lambda: self.real_rename_at(one, name, two, other, flag))
+        ours = self.layer.below(call.path) or self.layer.below(call.to)
+        if ours:
+            self.layer.before(call)
+        done = self.real_rename_at(one, name, two, other, flag)
+        if ours and done:  # else the system cannot, and it goes through `os.rename`
+            self.layer.after(call)
+        return done
 
     def link(self, old: Any, new: Any, **named: Any) -> None:
         call = Call("link", self._path(old), self._path(new))
