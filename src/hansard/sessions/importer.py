@@ -33,6 +33,7 @@ from hansard.store.values import Source
 
 _MANY = 400
 _MUCH = 4 << 20
+_LONG_AGO = 0  # a thread that is begun is as old as nothing; what is filed in it moves it forward
 Progress = Callable[[int], None]
 
 
@@ -191,11 +192,10 @@ class _Import:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
         told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
-        now = clock()
 
         def job(tx: Tx) -> None:
             if main:
-                self._settle(tx, reading, now, move=fresh or untouched)
+                self._settle(tx, reading, move=fresh or untouched)
             sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
 
         self._ledger._write(job)
@@ -226,25 +226,27 @@ class _Import:
     def _begin(self, reading: Reading, before: Source | None) -> tuple[bool, bool]:
         """Make the thread if it is not there; was it empty, and has nobody touched it since the last import?"""
         value = replace(reading.conversation([]), id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
-        now = clock()
 
         def job(tx: Tx) -> tuple[bool, bool]:
             if not threads.exists(tx, self._thread):
-                threads.start(tx, value, now)
+                threads.start(tx, value, _LONG_AGO)
             row = find_thread(tx, self._thread)
             return row.messages == 0, before is not None and before.version == row.version
 
         return self._ledger._write(job)
 
-    def _settle(self, tx: Tx, reading: Reading, now: int, *, move: bool) -> None:
+    def _settle(self, tx: Tx, reading: Reading, *, move: bool) -> None:
         """What the session says of itself at its end: its title, its head."""
         value = reading.conversation([])
         row = find_thread(tx, self._thread, lock=True)
+        if row.updated_at == _LONG_AGO:  # nothing in the file has a date
+            row.save(tx, clock())
+            row = find_thread(tx, self._thread, lock=True)
         threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
         if move:
             head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
             try:
-                threads.checkout(tx, self._thread, head, now, tip=False)
+                threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
             except NotFound:
                 pass  # the file names a head that it does not hold
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, count
 
 from msgspec import UNSET
@@ -47,6 +47,12 @@ class Prepared:
     def behind(self, place: Place) -> tuple[bytes, bytes]:
         """The two chains up to and including this message, behind a place."""
         return link(place.hash, self.proof), link(place.said, self.said)[:16]
+
+
+def last_said(times: Iterable[int | None], now: int) -> int:
+    """When the last of some messages was said, as far as they tell: an old conversation is not today's because it is
+    read today. What nobody dated is said now, and nothing later than that."""
+    return max(0, min(now, max((time for time in times if time is not None), default=now)))
 
 
 def proof(key: str, body: bytes) -> bytes:

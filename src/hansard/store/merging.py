@@ -16,7 +16,7 @@ from hansard.model import native
 from hansard.model.conversation import Conversation, Message, Run
 from hansard.model.tree import active_path, parents
 from hansard.store import bodies, threads, tree
-from hansard.store.chain import Prepared, link, other_keys
+from hansard.store.chain import Prepared, last_said, link, other_keys
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.ids import new_id
@@ -130,7 +130,7 @@ class _Merging:
 def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
     """Add what is new of a conversation; the head follows it if anything was new."""
     if not threads.exists(tx, incoming.id):
-        threads.start(tx, incoming.described, now, incoming.id)
+        threads.start(tx, incoming.described, last_said((item.created_at for item in incoming.items), now), incoming.id)
     thread = find_thread(tx, incoming.id, lock=True)
     threads.retell(tx, thread, incoming.described)
     merging = _Merging(tx, thread)
@@ -159,7 +159,7 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
         forked = (fork.seg, fork.depth) != (head.seg, head.depth) and thread.messages > len(fresh)
         thread = thread.at(places[path[-1]])
     if fresh or runs.added:
-        thread.save(tx, now)
+        thread.save(tx, last_said((incoming.items[i].created_at for i in fresh), now))
     return Synced(
         known=len(incoming.items) - len(fresh),
         added=len(fresh),

@@ -13,7 +13,7 @@ from typing import Any
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.store import bodies, tree
-from hansard.store.chain import Prepared, link, other_keys
+from hansard.store.chain import Prepared, last_said, link, other_keys
 from hansard.store.chain import proof as own_proof
 from hansard.store.driver import Driver, Row, Tx, safe, unsafe
 from hansard.store.rows import ROOT, Place, ThreadRow, find_thread
@@ -91,8 +91,9 @@ class Filing:
         step = Filing(self.thread_id)
         step.added, step.known, step._last_id, step._last = self.added, self.known, self._last_id, self._last
         thread = find_thread(tx, self.thread_id, lock=True)
-        thread = step._messages(tx, thread, [item for arrival in arrivals for item in arrival.items])
-        thread.save(tx, now)
+        items = [item for arrival in arrivals for item in arrival.items]
+        thread = step._messages(tx, thread, items)
+        thread.save(tx, last_said((item.created_at for item in items), now) if items else thread.updated_at)
         if source is not None:
             tx.run("carry_sources", thread=thread.thread, before=thread.version, version=thread.version + 1)
             for arrival in arrivals:
