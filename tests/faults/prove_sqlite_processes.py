@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import time
 from collections import Counter
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.faults.processes import Failed, started, together, wait
 from tests.store.said import said, words
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
-WRITERS = 8
+WRITERS, EACH = 8, 10
 
 
 class Deferred:
@@ -147,24 +148,30 @@ def _acknowledged(stop: str, number: int) -> int:
     defects=("the file is copied",),
 )
 def backups(tries: int, place: Place, defect: str | None) -> Outcome:
-    url, stop, failures = place.file(), str(place.folder / "stop"), list[str]()
+    failures: list[str] = []
+    seen: Counter[str] = Counter()
+    for done in range(0, tries, EACH):  # a new ledger now and then: every backup is read and verified as a whole
+        failures += _backed_up(min(EACH, tries - done), place, defect, seen)
+    return Outcome(tries=tries, failures=failures[:50], seen=dict(seen))
+
+
+def _backed_up(count: int, place: Place, defect: str | None, seen: Counter[str]) -> list[str]:
+    url, failures = place.file(), list[str]()
+    stop, copy = f"{url}.stop", f"{url}.backup"
     hansard.open(url).close()
     going = started(write_on, 4, url, stop)
-    seen: Counter[str] = Counter()
     while not all(_acknowledged(stop, number) for number in range(4)):
-        os.sched_yield()
+        time.sleep(0.01)
     try:
         with hansard.open(url) as ledger:
-            for number in range(tries):
+            for number in range(count):
                 before = [_acknowledged(stop, i) for i in range(4)]
-                copy = f"{place.folder}/backup{number}.db"
                 ledger.backup(copy) if defect is None else shutil.copy(url, copy)
                 failures += [f"backup {number}: {one}" for one in _restored(copy, before, seen)]
-                os.unlink(copy)
     finally:
         Path(stop).touch()
-        seen["acknowledged"] = 2 * sum(child.answer() or 0 for child in going)
-    return Outcome(tries=tries, failures=failures[:50], seen=dict(seen))
+        seen["acknowledged"] += 2 * sum(child.answer() or 0 for child in going)
+    return failures
 
 
 def _restored(path: str, before: list[int], seen: Counter[str]) -> list[str]:
