@@ -124,7 +124,7 @@ def write_on(number: int, barrier: Barrier, url: str, stop: str) -> int:
     with hansard.open(url) as ledger, open(f"{stop}.{number}", "w") as told:
         thread = ledger.create_thread(f"t{number}").id
         wait(barrier)
-        while not os.path.exists(stop):
+        while not os.path.exists(stop) and os.path.exists(url):  # the folder goes when nobody waits any more
             ledger.append(thread, [said(f"{number} {count} " + "x" * (count % 7) * 400), said("and", id=f"{count}b")])
             count += 1
             told.seek(0)
