@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import hansard.agent
 
@@ -37,9 +35,3 @@ def test_importing_hansard_does_not_import_pydantic_ai() -> None:
 def test_every_name_of_the_package_is_there() -> None:
     for name in hansard.agent.__all__:
         assert getattr(hansard.agent, name) is not None
-
-
-def test_the_page_on_agents_runs() -> None:
-    page = Path(__file__).parent.parent.parent / "docs" / "agents.md"
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-        exec(block, {})
