@@ -168,6 +168,8 @@ def _listen(host: str, port: int | None) -> socket.socket:
             listening.bind((host, number))
             listening.listen(2048)  # now, not later: a port bound by two is found out here
             listening.setblocking(False)
+            if port is None and number != PORT:
+                click.echo(f"port {PORT} is taken; {number} is used", err=True)
             return listening
         except (OSError, TypeError, UnicodeError) as error:  # the last two: what is no name of a host
             listening.close()

@@ -11,8 +11,16 @@ const KEYWORDS = new Set(
     "unless until use using var void where while with yield SELECT FROM WHERE INSERT UPDATE DELETE CREATE TABLE INTO " +
     "VALUES JOIN ON GROUP ORDER BY LIMIT AND OR NOT NULL echo fi done esac").split(" "),
 );
-const HASHES = /^(py|python|sh|bash|shell|zsh|rb|ruby|yaml|yml|toml|make|makefile|perl|r|elixir|dockerfile|)$/i;
-const TOKEN = /(\/\/[^\n]*|\/\*[^]{0,20000}?\*\/)|(#[^\n]*)|("(?:\\.|[^"\\\n]){0,5000}"|'(?:\\.|[^'\\\n]){0,5000}'|`(?:\\.|[^`\\]){0,5000}`)|\b(\d[\w.]*)\b|([A-Za-z_$][\w$]*)/g;
+const HASHES = /^(py|python|sh|bash|shell|zsh|rb|ruby|yaml|yml|toml|make|makefile|perl|r|elixir|dockerfile)$/i;
+const HASH_NOTE = "#[^\\n]*";
+const SLASH_NOTE = "\\/\\/[^\\n]*|\\/\\*[^]{0,20000}?\\*\\/";
+const REST = /("(?:\\.|[^"\\\n]){0,5000}"|'(?:\\.|[^'\\\n]){0,5000}'|`(?:\\.|[^`\\]){0,5000}`)|\b(\d[\w.]*)\b|([A-Za-z_$][\w$]*)/.source;
+
+// Where // divides it is no comment; in code of no named language either sign begins one.
+function tokens(language) {
+  const notes = HASHES.test(language) ? HASH_NOTE : language ? SLASH_NOTE : `${HASH_NOTE}|${SLASH_NOTE}`;
+  return new RegExp(`(${notes})|${REST}`, "g");
+}
 
 export function tinted(text, language = "") {
   const made = [];
@@ -22,12 +30,11 @@ export function tinted(text, language = "") {
     made.push(el("span", { class: kind }, found[0]));
     at = found.index + found[0].length;
   };
-  for (const found of text.matchAll(TOKEN)) {
+  for (const found of text.matchAll(tokens(language))) {
     if (found[1]) push("c-note", found);
-    else if (found[2] && HASHES.test(language)) push("c-note", found);
-    else if (found[3]) push("c-text", found);
-    else if (found[4]) push("c-number", found);
-    else if (found[5] && KEYWORDS.has(found[5])) push("c-word", found);
+    else if (found[2]) push("c-text", found);
+    else if (found[3]) push("c-number", found);
+    else if (found[4] && KEYWORDS.has(found[4])) push("c-word", found);
   }
   if (at < text.length) made.push(text.slice(at));
   return made;
