@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
+from pathlib import Path
 from typing import Any
 
 import hansard
@@ -74,5 +74,6 @@ def _writer(url: str, number: int, each: int, defect: str | None) -> dict[str, A
             except Exception as error:
                 errors.append(f"writer {number}: {type(error).__name__}: {error}")
             took.append(time.perf_counter() - began)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Not ru_maxrss, which a child begins with what its parent had.
+    memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
     return {"acknowledged": acknowledged, "took": took, "errors": errors, "memory": memory}
