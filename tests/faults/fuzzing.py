@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 from hansard.errors import HansardError
 from tests.faults.harness import Outcome
+from tests.faults.memory import peak
 from tests.faults.mutations import Mutator
 
 ROOT = Path(__file__).parent.parent.parent
@@ -230,7 +231,7 @@ def _work(
         if (found := guard(mutator.make(), rng)) is not None and found.what not in told:
             told.add(found.what)
             os.write(out, json.dumps({"what": found.what, "data": found.data[: 1 << 20].hex()}).encode() + b"\n")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    memory = peak()
     os.write(out, json.dumps({"accepted": guard.accepted, "memory": memory}).encode() + b"\n")
 
 

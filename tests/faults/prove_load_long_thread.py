@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
 import hansard
 from tests.faults.harness import Outcome, Place, proof
+from tests.faults.memory import peak
 from tests.store.said import said, words
 
 BATCH = 500
@@ -68,7 +68,7 @@ def _live(url: str, tries: int, defect: str | None) -> tuple[list[str], dict[str
         branches = timed("branches", lambda: ledger.branches("t"))
         expect("the ends of branches", {branch.head for branch in branches}, {"more", "branch"})
         timed("checkout of the end", lambda: ledger.checkout("t", "more"))
-        seen["MB so far"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        seen["MB so far"] = peak() >> 10
         if seen["MB so far"] > MEMORY:
             failures.append(f"{seen['MB so far']} MB before anything was read as a whole")
         hits = timed("first search, with indexing", lambda: ledger.search("jasmine", limit=50), "s")
@@ -90,5 +90,5 @@ def _live(url: str, tries: int, defect: str | None) -> tuple[list[str], dict[str
         expect("nodes of the tree", len(nodes), tries + 2)
         del nodes
         failures += [str(problem) for problem in timed("verify", ledger.verify, "s")]
-    seen["MB at last"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    seen["MB at last"] = peak() >> 10
     return failures, seen

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from pathlib import Path
 from typing import Any
 
 import hansard
 from hansard.store.chain import clock
 from tests.faults.harness import Outcome, Place, proof
+from tests.faults.memory import peak
 from tests.store.said import said, words
 
 WRITERS = 8
@@ -74,6 +74,5 @@ def _writer(url: str, number: int, each: int, defect: str | None) -> dict[str, A
             except Exception as error:
                 errors.append(f"writer {number}: {type(error).__name__}: {error}")
             took.append(time.perf_counter() - began)
-    # Not ru_maxrss, which a child begins with what its parent had.
-    memory = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+    memory = peak()
     return {"acknowledged": acknowledged, "took": took, "errors": errors, "memory": memory}

@@ -146,3 +146,9 @@ def test_an_array_in_pieces_may_be_nested_deeply() -> None:
 
 def test_a_query_that_is_no_text_is_refused() -> None:
     assert asking()(b"GET /api/threads?limit=\xb5\nhost: 127.0.0.1\n\n", random.Random(1)) is False
+
+
+def test_a_kept_answer_without_words_is_written_for_codex() -> None:
+    answer = {"type": "message", "role": "assistant", "id": "m", "content": [{"type": "hologram"}, {"type": "refusal"}]}
+    said = formats.read({"model": "gpt-9", "input": [{"role": "user", "content": "hi"}, answer]}, "openai-responses")
+    assert b"hologram" in formats.write(said, "codex").json

@@ -144,14 +144,20 @@ class _Writing:
             if "event" in item:
                 yield _event(time, {"type": item["event"], "text": item["text"]})
                 continue
-            if item["type"] == "message":
-                shown = {"type": "agent_message", "message": item["content"][0]["text"]}
-                yield _event(time, put(shown, phase=item.get("phase", UNSET)))
+            if item.get("type") == "message" and (words := _shown(item.get("content"))) is not None:
+                yield _event(time, put({"type": "agent_message", "message": words}, phase=item.get("phase", UNSET)))
             yield _response(time, item)
         if message.usage is not UNSET and message.role == "assistant":
             yield _event(time, write_usage(message.usage, self._total))
         if message.state == "interrupted" and message.role == "assistant":
             yield _event(time, {"type": "turn_aborted", "reason": "interrupted"})
+
+
+def _shown(content: Any) -> str | None:
+    """What a person sees of an answer; one that was kept as it came may hold anything."""
+    first = content[0] if type(content) is list and content else None
+    words = first.get("text") if type(first) is dict else None
+    return words if type(words) is str else None
 
 
 _BETWEEN = "inter_agent_communication"
