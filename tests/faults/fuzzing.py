@@ -78,7 +78,7 @@ def planted(target: Target, defect: str | None) -> Target:
         return target(data, rng)
 
     def hang(data: bytes, rng: random.Random) -> bool:
-        while data.endswith((b"\0", b"\xff", b"[")):
+        while len(data) % 997 == 5:  # one in a thousand, whatever the seeds are
             pass
         return target(data, rng)
 
