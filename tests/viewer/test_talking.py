@@ -27,7 +27,7 @@ def talk(page: Any, words: str) -> str:
     """A new chat with these words; its thread."""
     page.click("#new-chat")
     say(page, words)
-    page.wait_for_selector(".live .role-assistant")
+    page.wait_for_selector(".role-assistant")  # alive, or done already
     return page.evaluate("decodeURIComponent(location.hash.slice(4))")
 
 

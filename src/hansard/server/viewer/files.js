@@ -36,17 +36,26 @@ export class Files {
   }
 
   // What there is, asked for when the thread is another or has changed; messages then say how many files they touched.
+  // Whoever asks while it is on its way waits for the same: an undo must not overlook files.
   async look(again = false) {
     const { threadId, thread: told } = this.page;
     if (threadId === null || !told || told.id !== threadId) return;
-    if (!again && this.threadId === threadId && this.version === told.version) return;
+    if (again || this.threadId !== threadId || this.version !== told.version) this.looking = this.find(threadId, told);
+    await this.looking;
+  }
+
+  async find(threadId, told) {
     if (this.threadId !== threadId) {
       this.dismiss();
       Object.assign(this, { workspaces: [], changes: [], byMessage: new Map() });
     }
     Object.assign(this, { threadId, version: told.version });
-    const found = told.version ? await get(thread(threadId, "/workspaces")).catch(() => []) : [];
+    const found = told.version ? await get(thread(threadId, "/workspaces")).catch(() => null) : [];
     if (this.threadId !== threadId) return;
+    if (found === null) {
+      this.threadId = null; // nobody knows whether there are files
+      return;
+    }
     this.workspaces = found;
     this.choice.hidden = found.length < 2;
     this.choice.replaceChildren(...found.map((one) => el("option", { value: one.id }, one.root)));
@@ -146,6 +155,10 @@ export class Files {
     if (this.page.threadId === null) return;
     this.page.panel("files");
     await this.look();
+    if (this.threadId !== this.page.threadId) {
+      tell("It is not known yet which files belong to this conversation; try again.", true);
+      return;
+    }
     this.plan.hidden = false;
     this.plan.replaceChildren(el("p", { class: "dim" }, "Working out the plan…"));
     const order = { kind, scope: kind === "undo" ? this.scope.value : "both" };
