@@ -20,6 +20,7 @@ from hansard.workspace import importing, sage_folder, transcript
 from hansard.workspace.workspace import Workspace
 from tests.faults.fuzz_formats import seeds
 from tests.faults.fuzzing import Surface, Target
+from tests.workspace.test_transcripts import session as claude_session
 
 AGENTS = [name for name in formats.names() if formats.get(name).session is not None] + ["sage"]
 _RENEWED = 60  # imports into one ledger: the same file, changed behind our back
@@ -126,7 +127,8 @@ def patches() -> Target:
 
 
 def _editing(name: str) -> list[bytes]:
-    return [
+    own = ["\n".join(claude_session(Path("/p"))[:end]).encode() + b"\n" for end in (3, 6, 8)]
+    return (own if name == "claude-code" else []) + [
         raw
         for raw in seeds(name)
         if b"toolUseResult" in raw or b"patch_apply" in raw or b"newContent" in raw or b"resultDisplay" in raw

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import hashlib
 import importlib.util
 import json
@@ -45,7 +46,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"  # may be a hundred times as long inside
 STANDSTILL = 60.0  # without any processor time used: a deadlock
 MEMORY = 512 << 20
 LARGEST = 8 << 20
-GUIDED = 0.1  # of the inputs, by coverage
+GUIDED = 0.02  # of the inputs, by coverage
 MANY = 5_000  # fewer are a sample: the same each time, and without the time that instrumenting takes
 Target = Callable[[bytes, random.Random], bool]
 
@@ -221,11 +222,12 @@ def _work(
 ) -> None:
     """All that one worker does."""
     rng = random.Random(seed)
-    mutator = Mutator(seeds, rng)
+    mutator = Mutator(seeds, rng, huge=0.002 if tries < MANY else 0.0002)
     target = planted(surface.target(), defect)
     guard = Guard(target, current, trace)
     for one in seeds:  # what is good is taken
         guard.plainly(one, rng)
+    gc.freeze()
     told: set[str] = set()
     for _ in range(tries):
         if (found := guard(mutator.make(), rng)) is not None and found.what not in told:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 Raw = msgspec.Raw
 _DATA = re.compile(rb"(?m)^((?:data: ?)?)([\[{\"\d].*)$")
 _HUGE = 200_000
+_WINDOW = 4
 _ODD_TEXT = (
     "",
     "\0",
@@ -73,17 +75,22 @@ class Seed:
 
 
 class Mutator:
-    """`make` gives the next document; `change` one that is like a given one."""
+    """`make` gives the next document, more often one like a short seed; `change` one that is like a given one.
 
-    def __init__(self, seeds: list[bytes], rng: random.Random) -> None:
+    `huge` is how often one is blown up beyond all use: such a one takes the time of a thousand others.
+    """
+
+    def __init__(self, seeds: list[bytes], rng: random.Random, huge: float = 0.002) -> None:
         self.seeds = [Seed(raw) for raw in seeds]
         self.rng = rng
+        self._huge = huge
+        self._turns = list(accumulate(1 / (200 + len(raw)) for raw in seeds))
         self._structured = [seed for seed in self.seeds if seed.pieces]
         self.keys = sorted({key for seed in self.seeds for piece in seed.pieces for key in _keys(piece)}) or ["x"]
         self._nodes = [node for seed in self._structured for piece in seed.pieces for node in _nodes(piece)][:5000]
 
     def make(self) -> bytes:
-        return self.change(self.rng.choice(self.seeds))
+        return self.change(self.rng.choices(self.seeds, cum_weights=self._turns)[0])
 
     def change(self, seed: Seed) -> bytes:
         dice = self.rng.random
@@ -96,6 +103,10 @@ class Mutator:
     def _structure(self, seed: Seed) -> bytes:
         rng = self.rng
         pieces, between = list(seed.pieces), seed.between
+        if len(pieces) > _WINDOW + 2 and rng.random() < 0.7:  # how it begins, and a part of the rest
+            at = rng.randrange(2, len(pieces) - _WINDOW + 1)
+            pieces = [*pieces[:2], *pieces[at : at + _WINDOW]]
+            between = [*between[:2], *between[at : at + _WINDOW], between[-1]]
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             at = rng.randrange(len(pieces))
             how = rng.random()
@@ -109,7 +120,7 @@ class Mutator:
                 else:
                     pieces.insert(at, pieces[at])
                     between.insert(at, between[at] or b"\n")
-            elif how > 0.998:
+            elif how > 1 - self._huge:
                 pieces[at] = self._blown(pieces[at])
             else:
                 pieces[at] = self._value(pieces[at], seed.ids, "")
@@ -208,7 +219,7 @@ class Mutator:
             return data[:to] + data[at:]
         if how < 0.85:
             return data[:at]
-        if how < 0.997:
+        if how < 1 - self._huge:
             other = rng.choice(self.seeds).raw
             return data[:at] + other[rng.randrange(len(other) + 1) :][:5000]
         return data[:at] + data[at:to] * (_HUGE // (to - at + 1)) + data[to:]
