@@ -49,15 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="no Chromium on this machine: the viewer is not looked at"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Any]:
+    """Ends with this folder: while it lives, an event loop runs in this thread, and other tests cannot run theirs."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Any) -> Iterator[Any]:
     opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
     yield opened
