@@ -141,6 +141,7 @@ def test_a_fork_goes_on_from_an_earlier_message(page: Any, server: LiveServer) -
 def test_a_call_that_needs_a_yes_waits_for_it(page: Any, snap: Snap) -> None:
     talk(page, "delete")
     page.wait_for_selector(".piece .decide")
+    assert page.locator(".tool .badge").inner_text() == "awaiting approval"
     snap(page, "approval")
     page.click("text=Approve")
     page.wait_for_selector(".piece :text('The tool said deleted a.txt.')")
@@ -154,8 +155,32 @@ def test_a_no_is_a_no(page: Any) -> None:
     page.wait_for_selector(".tool .badge.denied")
 
 
+def test_an_approval_asked_for_elsewhere_is_shown_and_not_offered(page: Any, server: LiveServer, snap: Snap) -> None:
+    """The calls of an imported conversation, by what their approvals say; no run of this ledger waits for any."""
+    parts = [
+        {"type": "tool-rm", "toolCallId": f"c{i}", "state": state, "input": {"path": "a.txt"}, "approval": approval}
+        for i, (state, approval) in enumerate(
+            [
+                ("approval-requested", {"id": "a0"}),
+                ("approval-responded", {"id": "a1", "approved": True}),
+                ("approval-responded", {"id": "a2", "approved": False}),
+            ]
+        )
+    ]
+    said = {"id": "asks", "role": "assistant", "parts": parts}
+    body = {"document": [said], "format": "ai-sdk-ui", "threadId": "asked-elsewhere"}
+    status, made = server.ask("POST", "/api/import", body)
+    assert status in (200, 201), made
+    show(page, made[0]["threadId"])
+    assert page.locator(".tool .badge").all_inner_texts() == ["awaiting approval", "approved, no result", "denied"]
+    assert "no run waits for it here" in page.inner_text(".tool >> nth=0")
+    assert page.locator(".decide").count() == 0
+    snap(page, "approval-elsewhere")
+
+
 def test_a_call_for_somebody_else_is_answered_here(page: Any) -> None:
     talk(page, "ask")
+    page.wait_for_selector(".tool .badge:has-text('awaiting an answer')")
     page.fill(".decide input", "because")
     page.click(".decide :text('Answer')")
     page.wait_for_selector(".piece :text('The tool said because.')")

@@ -32,6 +32,7 @@ export class Growing {
     else if (type === "tool-output-available") this.answers.set(this.call(chunk), { type: "tool-result", output: chunk.output });
     else if (type === "tool-output-error" || type === "tool-input-error") this.answers.set(this.call(chunk), { type: "tool-result", output: chunk.errorText, isError: true });
     else if (type === "tool-output-denied") this.answers.set(this.call(chunk), { type: "tool-result", status: "denied" });
+    else if (type === "tool-approval-request") this.call(chunk).approval = { id: chunk.approvalId };
     else if (type === "file") this.parts.push({ type: "file", url: chunk.url, mimeType: chunk.mediaType });
     else if (type === "source-url") this.parts.push({ type: "source", url: chunk.url, title: chunk.title });
     else if (type === "error") this.error = chunk.errorText ?? "the answer failed";

@@ -79,20 +79,26 @@ function retry(one) {
 
 // -- tools ----------------------------------------------------------------------------------------------------------
 
+const ELSEWHERE = "Approval was asked for where this was recorded; no run waits for it here.";
 const STATES = { success: "done", error: "failed", denied: "denied", interrupted: "interrupted", retried: "retried" };
 
-function state(result, waits) {
-  if (waits) return ["waits", "waits"];
-  if (!result) return ["open", "no result"];
+function state(result) {
   const said = typeof result.status === "string" ? result.status : result.isError ? "error" : "success";
   return [said in STATES ? said : "success", STATES[said] ?? said];
+}
+
+// A call without a result: one that waits in this ledger, or what its record says of an approval.
+function unanswered({ approval }, waits) {
+  if (waits) return ["waits", waits.kind === "approval" ? "awaiting approval" : "awaiting an answer"];
+  if (typeof approval?.approved === "boolean") return approval.approved ? ["open", "approved, no result"] : ["denied", "denied"];
+  return typeof approval?.id === "string" ? ["waits", "awaiting approval"] : ["open", "no result"];
 }
 
 function toolCall(one, context) {
   const result = context.answers?.get(one);
   const waits = context.pending?.get(one.toolCallId);
   const input = one.input !== undefined ? one.input : one.inputText;
-  const [kind, words] = state(result, waits);
+  const [kind, words] = result && !waits ? state(result) : unanswered(one, waits);
   const gist = summary(input);
   return el(
     "section",
@@ -104,7 +110,7 @@ function toolCall(one, context) {
       gist ? el("span", { class: "tool-gist" }, gist) : null,
       el("span", { class: `badge ${kind}` }, words),
     ),
-    el("div", { class: "sides" }, side("Input", given(one.toolName, input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, words))),
+    el("div", { class: "sides" }, side("Input", given(one.toolName, input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
     waits ? context.decide?.(one, waits) : null,
   );
 }
