@@ -153,13 +153,33 @@ def test_a_thread_without_files_goes_back_by_a_turn_too(page: Any, server: LiveS
     show(page, "plain")
     page.click("#show-files")
     page.wait_for_selector("#files :text('No files are recorded')")
+    assert "only the conversation moves" in page.inner_text("#files .tools")
+    assert "no files are recorded" in str(page.get_attribute("#undo", "title"))
+    assert page.is_disabled("#ask-redo")
     snap(page, "files-none")
     page.keyboard.press("u")
     page.wait_for_selector("#files .plan q:has-text('w1')")
+    page.wait_for_selector("#files .plan .primary:has-text('Undo in the conversation')")
+    snap(page, "undo-conversation")
     page.keyboard.press("Enter")
+    page.wait_for_selector(".toast:has-text('the conversation went back by a turn')")
     until(page, "document.querySelectorAll('.piece .message').length === 2")
     assert server.ask("GET", "/api/threads/plain")[1]["head"] == "m1"
+    page.reload()  # what was undone can be redone still
+    until(page, "document.querySelectorAll('.piece .message').length === 2")
     page.keyboard.press("r")
-    page.click("#files .plan .primary")
+    page.click("#files .plan .primary:has-text('Redo in the conversation')")
     until(page, "document.querySelectorAll('.piece .message').length === 4")
     assert server.ask("GET", "/api/threads/plain")[1]["head"] == "m3"
+    page.wait_for_selector("#ask-redo:disabled")
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    page.wait_for_selector("#files .plan:has-text('nothing to redo')")
+
+
+def test_a_thread_in_which_nothing_was_said_offers_no_undo(page: Any) -> None:
+    page.click("#new-chat")
+    page.wait_for_selector("#undo:disabled")
+    show(page, "files")
+    page.wait_for_selector("#undo:enabled")
+    until(page, "document.querySelector('#undo').title.includes('and of its files')")

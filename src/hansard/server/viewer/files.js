@@ -15,18 +15,23 @@ const SCOPES = [
 ];
 const DEEDS = { write: "put back", delete: "delete", merge: "merge", keep: "keep" };
 const DOING = { undo: "Undo", redo: "Redo" };
+const UNDONE = "hansard-undone";
+const ALONE = "No files are recorded here: only the conversation moves, and the turn is kept as a branch.";
 
 export class Files {
-  constructor(place, page) {
-    Object.assign(this, { place, page, threadId: null, version: null, workspaces: [], changes: [], byMessage: new Map(), gists: new Map(), undone: new Map() });
+  constructor(place, page, opener) {
+    Object.assign(this, { place, page, opener, threadId: null, version: null, workspaces: [], changes: [], byMessage: new Map(), gists: new Map(), undone: new Undone() });
     this.root = el("span", { class: "dim root" });
     this.choice = el("select", { "aria-label": "Workspace", hidden: true, change: () => this.use(Number(this.choice.value)) });
     this.scope = el("select", { "aria-label": "What goes back" }, SCOPES.map(([value, label]) => el("option", { value }, label)));
+    this.alone = el("p", { class: "note", hidden: true }, ALONE);
+    this.undo = button("Undo a turn", () => this.ask("undo"), { id: "ask-undo", title: "u" });
+    this.redo = button("Redo", () => this.ask("redo"), { id: "ask-redo", title: "r" });
     this.plan = el("section", { class: "plan", "aria-label": "Plan", "aria-live": "polite", hidden: true });
     this.list = el("div", { class: "changes" });
     place.replaceChildren(
       el("header", { class: "bar" }, el("h2", null, "Files"), this.root, el("span", { class: "grow" }), button("×", () => page.panel(null), { "aria-label": "Close the files" })),
-      el("div", { class: "tools" }, this.choice, button("Undo a turn", () => this.ask("undo"), { id: "ask-undo", title: "u" }), button("Redo", () => this.ask("redo"), { id: "ask-redo", title: "r" }), this.scope),
+      el("div", { class: "tools" }, this.choice, this.undo, this.redo, this.scope, this.alone),
       el("div", { class: "panel-box", tabindex: 0, role: "region", "aria-label": "Changes" }, this.plan, this.list),
     );
   }
@@ -59,6 +64,7 @@ export class Files {
     this.workspaces = found;
     this.choice.hidden = found.length < 2;
     this.choice.replaceChildren(...found.map((one) => el("option", { value: one.id }, one.root)));
+    this.opener.title = `Undo a turn of the conversation${this.current ? " and of its files" : " (no files are recorded)"}: the plan is shown first (u)`;
     await this.use(this.current?.id ?? found[0]?.id);
   }
 
@@ -97,8 +103,10 @@ export class Files {
     const { current } = this;
     this.root.textContent = current ? shown(current.root.length > 36 ? `…${current.root.slice(-35)}` : current.root) : "";
     this.root.title = current ? shown(current.root) : "";
-    this.place.querySelector("#ask-undo").disabled = this.place.querySelector("#ask-redo").disabled = current ? !current.touchable : !this.page.thread?.messages;
+    this.undo.disabled = current ? !current.touchable : !this.page.thread?.messages;
+    this.redo.disabled = current ? !current.touchable : !this.undone.last(this.page);
     this.scope.hidden = !current;
+    this.alone.hidden = Boolean(current) || !this.page.thread?.messages;
     const open = new Set([...this.list.querySelectorAll("details[open]")].map((one) => one.dataset.key));
     const note = current && !current.touchable ? el("p", { class: "note warn" }, current.why) : null;
     const none = current ? null : el("div", { class: "empty small" }, el("p", { class: "empty-title" }, "No files are recorded"), el("p", null, "Agents that record their work, and ", el("code", null, "hansard snapshot"), " in a folder, show here what each message did to files."));
@@ -176,14 +184,14 @@ export class Files {
     const where = plan.toHead === null ? "before the first message" : target;
     if (plan.toHead !== null) get(thread(this.page.threadId, `/messages/${encoded(plan.toHead)}`)).then((found) => (target.textContent = shown(gist(found)).slice(0, 90))).catch(() => {});
     const count = files.length;
-    const act = button(`${DOING[kind]}${count ? ` ${count} ${count === 1 ? "file" : "files"}` : ""}`, () => this.carryOut(plan, order), { class: "primary", disabled: !count && !moves });
+    const act = button(count ? `${DOING[kind]} ${count} ${count === 1 ? "file" : "files"}` : `${DOING[kind]} in the conversation`, () => this.carryOut(plan, order), { class: "primary", disabled: !count && !moves });
     this.plan.replaceChildren(
       el("h3", null, `${DOING[kind]}: the plan`),
       note ? el("p", { class: "note warn" }, note) : "",
       el("p", null, moves ? ["The conversation goes ", kind === "undo" ? "back to " : "forward to ", where] : "The conversation stays as it is."),
       el("ul", { class: "plan-files" }, files.map((file) => planned(file))),
       conflicts.length ? el("div", { class: "plan-conflicts" }, el("p", { class: "kept-name" }, `Kept: ${conflicts.length} ${conflicts.length === 1 ? "path" : "paths"} that somebody changed since`), el("ul", { class: "plan-files" }, conflicts.map((file) => planned(file)))) : "",
-      !count && !conflicts.length && this.current ? el("p", { class: "note" }, "No file changes.") : "",
+      !count && !conflicts.length ? el("p", { class: "note" }, this.current ? "No file changes." : ALONE) : "",
       plan.todos.length ? el("details", { class: "fold" }, el("summary", null, "The todo list would be"), todos(plan.todos)) : "",
       el("footer", null, button("Cancel", () => this.dismiss()), act),
     );
@@ -195,8 +203,7 @@ export class Files {
     try {
       const done = this.current ? await post(this.path("/apply"), { ...order, plan: plan.id }) : await this.carryOutOwn(plan);
       this.dismiss();
-      const words = { undo: "Undone", redo: "Redone" }[done.kind];
-      tell(`${words}: ${done.files.length} ${done.files.length === 1 ? "file" : "files"} changed${done.conflicts.length ? `, ${done.conflicts.length} kept as ${done.conflicts.length === 1 ? "it is" : "they are"}` : ""}.`);
+      tell(outcome(done, Boolean(this.current)));
       this.page.path.end = null;
       await this.page.changed(this.page.threadId);
       await this.look(true);
@@ -208,11 +215,10 @@ export class Files {
 
   // A thread without files: only the conversation goes back, by the same turns.
   ownPlan(kind) {
-    const { path, thread: told, threadId } = this.page;
-    const done = this.undone.get(threadId) ?? [];
+    const { path, thread: told } = this.page;
     if (kind === "redo") {
-      const last = done.at(-1);
-      if (!last || last.toHead !== told.head) throw new Error("There is nothing to redo in this thread.");
+      const last = this.undone.last(this.page);
+      if (!last) throw new Error("There is nothing to redo: the conversation is not where an undo in this tab left it.");
       return { kind, fromHead: told.head, toHead: last.fromHead, files: [], conflicts: [], todos: [] };
     }
     const active = path.nodes.filter((node) => node.active).sort((a, b) => b.depth - a.depth);
@@ -226,10 +232,39 @@ export class Files {
     const told = await get(thread(threadId));
     if (told.head !== plan.fromHead) throw Object.assign(new Error("the head has moved"), { status: 409 });
     await post(thread(threadId, "/checkout"), { messageId: plan.toHead });
-    const done = this.undone.get(threadId) ?? [];
-    this.undone.set(threadId, plan.kind === "undo" ? [...done, plan] : done.slice(0, -1));
+    this.undone.note(threadId, plan);
     return plan;
   }
+}
+
+// The undone turns of threads without files, kept for the tab, so that a reload leaves them to be redone.
+class Undone {
+  constructor() {
+    try {
+      this.plans = new Map(JSON.parse(sessionStorage.getItem(UNDONE)));
+    } catch {
+      this.plans = new Map();
+    }
+  }
+
+  // The last undo, if the thread is where it left it.
+  last({ threadId, thread: told, path }) {
+    const last = this.plans.get(threadId)?.at(-1);
+    return last && last.toHead === told?.head && path.byId.has(last.fromHead) ? last : null;
+  }
+
+  note(threadId, { kind, fromHead, toHead }) {
+    const done = this.plans.get(threadId) ?? [];
+    this.plans.set(threadId, kind === "undo" ? [...done, { fromHead, toHead }] : done.slice(0, -1));
+    sessionStorage.setItem(UNDONE, JSON.stringify([...this.plans]));
+  }
+}
+
+function outcome({ kind, files, conflicts }, withFiles) {
+  const words = { undo: "Undone", redo: "Redone" }[kind];
+  if (!withFiles) return `${words}: the conversation went ${kind === "undo" ? "back" : "forward"} by a turn.`;
+  const kept = conflicts.length ? `, ${conflicts.length} kept as ${conflicts.length === 1 ? "it is" : "they are"}` : "";
+  return `${words}: ${files.length} ${files.length === 1 ? "file" : "files"} changed${kept}.`;
 }
 
 function deed(what) {

@@ -28,7 +28,7 @@ export class Page {
     this.chat = new Chat(at("composer"), this);
     this.list = new ThreadList(at("threads"), { openThread: (id, messageId) => this.go(id, messageId) });
     this.tree = new Tree(at("tree"), this);
-    this.files = new Files(at("files"), this);
+    this.files = new Files(at("files"), this, at("undo"));
     this.panels = { tree: this.tree, files: this.files };
   }
 
@@ -162,6 +162,7 @@ export class Page {
     const title = told.title || this.list.titles.get(told.id) || (told.messages ? "…" : "New chat");
     if (title === "…") this.list.nameOf(told.id).then(() => this.thread === told && this.list.titles.has(told.id) && this.head()).catch(() => {});
     at("title").textContent = shown(title);
+    at("undo").disabled = !told.messages;
     document.title = `${shown(title).slice(0, 80)} · Hansard`;
     const agents = Object.values(told.agents ?? {}).map((one) => one.name ?? one.id);
     const ends = this.path.ends();
