@@ -77,7 +77,8 @@ def _values(raw: bytes) -> object:
     except Unreadable:
         pass
     try:
-        return [exact_json.decode(line) for line in raw.split(b"\n") if line.strip()]
+        lines = (line.strip(b"\xef\xbb\xbf \t\r") for line in raw.split(b"\n"))
+        return [exact_json.decode(line) for line in lines if line]
     except Unreadable:
         return raw
 

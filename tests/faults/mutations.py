@@ -31,6 +31,9 @@ _ODD_TEXT = (
     "{",
     "\n",
     "\r\n",
+    "²",
+    "٣",
+    "9" * 4500,
 )
 _IDS = re.compile(r"(?i)(^|_)(uu)?id$|Id$|Uuid$|parent|leaf|head|call|rewind|run")
 _ODD: list[Any] = [

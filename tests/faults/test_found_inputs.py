@@ -18,6 +18,8 @@ from hansard.model import Conversation, Message, TextPart, exact_json
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
 from hansard.streams.json_array import ArrayReader
+from hansard.streams.sse import SSEReader
+from hansard.workspace import transcript
 from tests.faults.fuzz_http import asking
 
 
@@ -152,3 +154,42 @@ def test_a_kept_answer_without_words_is_written_for_codex() -> None:
     answer = {"type": "message", "role": "assistant", "id": "m", "content": [{"type": "hologram"}, {"type": "refusal"}]}
     said = formats.read({"model": "gpt-9", "input": [{"role": "user", "content": "hi"}, answer]}, "openai-responses")
     assert b"hologram" in formats.write(said, "codex").json
+
+
+def test_a_patch_may_name_a_line_of_ten_thousand_digits() -> None:
+    assert transcript.patched(b"a\n", f"@@ -{'1' * 10_000} +1 @@\n-a\n+b\n") == b"a\n"
+
+
+@pytest.mark.parametrize("digits", ["²", "--1", "٣", "9" * 5000])
+def test_numbers_that_are_texts_are_odd_at_times(digits: str) -> None:
+    span = {"name": "chat", "startTimeUnixNano": digits, "attributes": [{"key": "a", "value": {"intValue": digits}}]}
+    usage = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": digits}}
+    said = {"key": "gen_ai.input.messages", "value": {"stringValue": '[{"role":"user","parts":[]}]'}}
+    span["attributes"] += [usage, said]  # type: ignore[operator]
+    raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
+    assert formats.write(formats.read(raw, "otel-genai"), "otel-genai").json == raw
+    assert list(SSEReader().feed(f"retry: {digits}\ndata: x\n\n".encode()))
+    for cursor in (digits, f"1.{digits}"):
+        with hansard.open(":memory:") as ledger, pytest.raises(HansardError):
+            ledger.threads(after=cursor)
+
+
+def test_a_number_with_an_exponent_does_not_become_an_integer() -> None:
+    said = {"role": "user", "parts": [{"type": "data-n", "data": 0}]}
+    raw = exact_json.encode([said]).replace(b":0}", b":1.2345678901201234567e19}")
+    written = formats.write(formats.read(raw, "ai-sdk-ui"), "ai-sdk-ui").json
+    assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))
+
+
+@pytest.mark.parametrize("name", ["sharegpt", "openai-finetune"])
+@pytest.mark.parametrize("edge", [b"\xef\xbb", b"\xbf", b"\xef\xbf\xbf"])
+def test_a_part_of_a_byte_order_mark_is_no_blank(name: str, edge: bytes) -> None:
+    for raw in (edge + b'{"messages":[],"conversations":[]}', b'[{"messages":[],"conversations":[]}]' + edge):
+        with pytest.raises(HansardError):
+            formats.read(raw, name)
+
+
+def test_no_conversations_lose_nothing() -> None:
+    for name in formats.names():
+        if formats.get(name).split is not None:
+            assert formats.write_all([], name).losses == []

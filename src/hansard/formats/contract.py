@@ -140,7 +140,7 @@ class WrittenAll:
     @cached_property
     def losses(self) -> list[Loss]:
         """What the document does not say of its conversations, each read back from the whole."""
-        if self.format.split is not None:
+        if self.each and self.format.split is not None:
             for written, document in zip(self.each, self.format.split(self.data), strict=True):
                 written.data = document
         return losses_of(self.each)

@@ -70,6 +70,10 @@ def _is_json(line: bytes) -> bool:
 def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The object of a document of one, and the marks for its place in the file; `usual` is list or lines."""
     core = raw.strip(_BLANK + _BOM)
+    start = raw.index(core)
+    before, after = (edge.decode("utf-8", "replace") for edge in (raw[:start], raw[start + len(core) :]))
+    if not _AROUND.issuperset(before + after):  # a part of a byte order mark
+        raise Unreadable("not UTF-8 around the object", way_out="save it as UTF-8")
     value: Any = _value(core)
     marks: dict[str, Any] = {}
     if type(value) is list and len(value) == 1:
@@ -79,8 +83,6 @@ def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
     else:
         if usual != "lines":
             marks["shape"] = "lines"
-        start = raw.index(core)
-        before, after = raw[:start].decode(), raw[start + len(core) :].decode()
         marks |= {"before": before} if before else {}
         marks |= {"after": after} if after != "\n" else {}
     if type(value) is not dict:

@@ -33,6 +33,7 @@ from hansard.formats.otel_genai_values import encoded, messages_in, style_of, ti
 from hansard.formats.residue import MARKS, Unfit, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.digits import whole_number
 from hansard.model.parts import TextPart, ToolCallPart
 
 _SYSTEM, _INPUT, _OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
@@ -197,7 +198,7 @@ def _facts(record: _Record, names: dict[str, str], kind: type) -> dict[str, Any]
         if key in record.attributes:
             value = record.attributes[key][1]
             inner = next(iter(value.values()), None) if type(value) is dict else value
-            inner = int(inner) if kind is int and type(inner) is str and inner.isdigit() else inner
+            inner = inner if kind is not int or (number := whole_number(inner)) is None else number
             if type(inner) is kind and style_of(inner, value) is not None:
                 found[field] = inner
     return found

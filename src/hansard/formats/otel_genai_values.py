@@ -6,12 +6,14 @@ A style is a list of steps; the first that gives the attribute back as it was is
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 from hansard.errors import Unreadable
 from hansard.formats.residue import Unfit
 from hansard.model import exact_json
+from hansard.model.digits import whole_number
 from hansard.model.epoch import epoch_seconds, epoch_time
 
 
@@ -21,7 +23,7 @@ def from_any(value: Any) -> Any:
         raise Unfit("value")
     ((kind, inner),) = value.items()
     if kind == "intValue":
-        return int(inner) if type(inner) is str and inner.lstrip("-").isdigit() else inner
+        return inner if (number := whole_number(inner)) is None else number
     if kind == "arrayValue":
         return [from_any(item) for item in _values(inner)]
     if kind == "kvlistValue":
@@ -81,15 +83,14 @@ def _nanoseconds(value: Any) -> str:
         raise Unfit("time")
     whole, dot, fraction = value.removesuffix("Z").partition(".")
     seconds = epoch_seconds(whole + "Z")
-    if not value.endswith("Z") or type(seconds) is not int or (dot and not fraction.isdigit()) or len(fraction) > 9:
+    if not value.endswith("Z") or type(seconds) is not int or (dot and not re.fullmatch("[0-9]{1,9}", fraction)):
         raise Unfit("time")
     return str(seconds * 10**9 + int(fraction.ljust(9, "0") or 0))
 
 
 def time_of(value: Any) -> str | None:
     """The time that nanoseconds since 1970, or a string, say."""
-    if type(value) is str and value.isdigit():
-        value = int(value)
+    value = value if (number := whole_number(value)) is None else number
     if type(value) is int and value > 0:
         text = epoch_time(value // 10**9)
         fraction = f"{value % 10**9:09}".rstrip("0")

@@ -162,8 +162,8 @@ def _compare(old: Any, new: Any, path: str, field: str, found: list[Difference])
         _compare_part(old, new, path, found)
     elif isinstance(old, Node) and type(old) is type(new):
         _compare_fields(old, new, path, found)
-    elif field == "extra" and (type(old) is dict or type(new) is dict):
-        _compare_extra(old if type(old) is dict else {}, new if type(new) is dict else {}, path, found)
+    elif field == "extra" and (old or new):
+        _compare_extra(old or {}, new or {}, path, found)
     elif type(old) is list and type(new) is list and len(old) == len(new) and field != "triggers":
         for i, (one, other) in enumerate(zip(old, new, strict=True)):
             _compare(one, other, f"{path}[{i}]", field, found)
@@ -184,8 +184,8 @@ def _compare_extra(old: dict[str, Any], new: dict[str, Any], path: str, found: l
                 one, other = left.get(key, UNSET), right.get(key, UNSET)
                 if not _same(one, other):
                     found.append(Difference(f"{path}.{name}.{key}", _change(one, other), "extra"))
-            if not left and not right and name in old and name not in new:
-                found.append(Difference(f"{path}.{name}", "{}", "extra"))
+            if not left and not right and (name in old) != (name in new):
+                found.append(Difference(f"{path}.{name}", _change(old.get(name, UNSET), new.get(name, UNSET)), "extra"))
         elif not _same(left, right):
             found.append(Difference(f"{path}.{name}", _change(left, right), "extra"))
 

@@ -47,4 +47,4 @@ def epoch_seconds(text: Any) -> int | float | Decimal | None:
 
 
 _FOREVER = 253_402_300_800  # the year 10000
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d|)")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d|)", re.ASCII)

@@ -44,7 +44,9 @@ def exact_float(literal: str) -> float | Decimal:
     except InvalidOperation:
         shown = literal if len(literal) <= 40 else f"{literal[:40]}..."
         raise Unreadable(f"the number {shown} is beyond all that can be kept", way_out="give it as a string") from None
-    return number if number - number == 0 and Decimal(text) == exact else exact
+    if number - number == 0 and Decimal(text) == exact:
+        return number
+    return exact if exact.as_tuple().exponent else Decimal(f"{exact}.0")  # one without a point would be an integer
 
 
 _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=exact_float)

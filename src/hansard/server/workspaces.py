@@ -19,6 +19,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import UNSET
 
 from hansard.errors import Conflict, NotFound, Unreadable
+from hansard.model.digits import whole_number
 from hansard.model.times import spelled
 from hansard.server.answers import AnyRequest, answer, read_body
 from hansard.server.bodies import (
@@ -156,9 +157,9 @@ def _snapshots(here: Served, thread_id: str, workspace: int) -> list[Snapshot]:
 def _changes(here: Served, thread_id: str, workspace: int, limit: int, after: str | None) -> Response[bytes]:
     found = _snapshots(here, thread_id, workspace)[::-1]
     if after is not None:
-        if not (after.isascii() and after.isdigit()):
+        if (last := whole_number(after)) is None:
             raise Unreadable(f"no cursor {after!r}", "?after", "give the `next` of the page before")
-        found = [one for one in found if one.number < int(after)]
+        found = [one for one in found if one.number < last]
     more = len(found) > limit
     page = Page(items=[_change(one) for one in found[:limit]], next=str(found[limit - 1].number) if more else None)
     return answer(page)

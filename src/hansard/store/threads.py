@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Conflict, HansardError, NotFound
 from hansard.model.conversation import Agent, Conversation, Snapshot
+from hansard.model.digits import whole_number
 from hansard.model.times import spelled
 from hansard.store import bodies, limits, tree
 from hansard.store.driver import Tx, safe, unsafe
@@ -84,11 +85,11 @@ def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values
 
 
 def _cursor(text: str) -> tuple[int, int]:
-    try:
-        updated, number = text.split(".")
-        return int(updated), int(number)
-    except ValueError:
-        raise HansardError(f"no cursor {text!r}; give the `next` of the page before") from None
+    updated, _, number = text.partition(".")
+    last, thread = whole_number(updated), whole_number(number)
+    if last is None or thread is None:
+        raise HansardError(f"no cursor {text!r}; give the `next` of the page before")
+    return last, thread
 
 
 def change(

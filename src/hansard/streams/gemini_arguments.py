@@ -14,7 +14,7 @@ from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.streams.pieces import joined
 
-_STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
+_STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _KINDS = (
     ("stringValue", "string_value"),
     ("numberValue", "number_value"),

@@ -13,6 +13,8 @@ import re
 
 from msgspec import Struct
 
+from hansard.model.digits import whole_number
+
 _BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 _NAMES = (b"data:", b"event:", b"id:", b"retry:")
@@ -136,8 +138,8 @@ class SSEReader:
             self._event, self._named = value, (line, value)
         elif name == b"id":
             self._id = value if "\0" not in value else self._id
-        elif name == b"retry" and value.isascii() and value.isdigit():
-            self._retry = int(value)
+        elif name == b"retry" and (milliseconds := whole_number(value)) is not None and milliseconds >= 0:
+            self._retry = milliseconds
         elif name == b"data":
             self._data.append(b"")
         elif _FIELD.match(line) is None and len(self._stray) < _SHOWN:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
+from hansard.model.digits import whole_number
 from hansard.store.chain import clock
 from hansard.store.driver import Driver, Tx
 from hansard.store.ids import new_id
@@ -240,9 +241,9 @@ class Apply:
             for name in os.listdir(slots):
                 slot = os.fsencode(name)
                 entry, data = beneath.look(slots, slot)
-                number = name.removesuffix(beneath.ASIDE.decode())
-                if entry is not None and (entry.kind, entry.hash) not in ours and number.isdigit():
-                    self._save(done, int(number), entry, data)
+                number = whole_number(name.removesuffix(beneath.ASIDE.decode()))
+                if entry is not None and (entry.kind, entry.hash) not in ours and number is not None:
+                    self._save(done, number, entry, data)
                 self._step(f"sweep {name}")
                 os.unlink(slot, dir_fd=slots)
         finally:

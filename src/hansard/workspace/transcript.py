@@ -231,7 +231,7 @@ def _codex_edits(key: str, part: ToolResultPart) -> Iterator[Edit]:
                 )
 
 
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 
 
 def patched(text: Content, diff: str) -> Content:

@@ -1,0 +1,17 @@
+"""Numbers that somebody else wrote as text: only plain digits, and only so many."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_PLAIN = re.compile(r"-?[0-9]{1,18}")
+
+
+def whole_number(text: Any) -> int | None:
+    """The number that decimal digits say; None for any other text, and for a number that no column holds.
+
+    >>> whole_number("-12"), whole_number("²"), whole_number("--1"), whole_number("9" * 5000), whole_number(12)
+    (-12, None, None, None, None)
+    """
+    return int(text) if type(text) is str and _PLAIN.fullmatch(text) else None
