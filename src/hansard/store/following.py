@@ -17,7 +17,7 @@ from hansard.store import bodies, runs
 from hansard.store.chain import Prepared, authored
 from hansard.store.delta_lines import read_lines
 from hansard.store.driver import Driver, Tx, unsafe
-from hansard.store.ids import new_id
+from hansard.store.ids import NewIds
 from hansard.store.rows import RunRow, find_run, find_thread
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
@@ -63,7 +63,7 @@ def follow(driver: Driver, thread_id: str, run_id: str, after: int) -> Iterator[
             wait = FEW
 
 
-def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str]) -> None:
+def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> None:
     """Mark a dead run as interrupted; what it had said that was not staged is kept as a message of its own."""
     thread = find_thread(tx, thread_id, lock=True)
     row: RunRow = find_run(tx, thread, run_id, lock=True)
@@ -88,13 +88,13 @@ def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
     return [replace(message, state="interrupted") for message in accumulator.messages() if message.parts]
 
 
-def last_words(row: RunRow, messages: list[Message], now: int, new_ids: list[str]) -> list[Prepared]:
+def last_words(row: RunRow, messages: list[Message], now: int, new_ids: NewIds) -> list[Prepared]:
     """What is to be staged of a run that died or was stopped: as its own words, said now."""
     items = []
-    for message, key in zip(messages, new_ids, strict=False):
+    for i, message in enumerate(messages):
         agent = unsafe(row.agent) or UNSET if message.agent_id is UNSET else message.agent_id
         message = replace(message, run_id=unsafe(row.id) or "", agent_id=agent)
-        key = message.id if isinstance(message.id, str) and message.id else key
+        key = message.id if isinstance(message.id, str) and message.id else new_ids[i]
         with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep a run alive
             items.append(Prepared(authored(message, key, spelled(now)), key))
     return items
@@ -109,7 +109,7 @@ def recover(driver: Driver, now: int) -> list[tuple[str, str]]:
             return done
         for thread, run in dead:
             thread_id, run_id = unsafe(thread) or "", unsafe(run) or ""
-            ids = [new_id() for _ in range(64)]
+            ids = NewIds()
             driver.write(
                 lambda tx, t=thread_id, r=run_id, i=ids: interrupt(tx, t, r, now, i)  # type: ignore[misc]
             )

@@ -30,6 +30,23 @@ def new_id() -> str:
     return spelled(value)
 
 
+class NewIds:
+    """Ids for a job, as many as it needs; a job that is run again meets the same ones.
+
+    >>> ids = NewIds()
+    >>> ids[1] == ids[1] > ids[0]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._made: list[str] = []
+
+    def __getitem__(self, index: int) -> str:
+        while len(self._made) <= index:
+            self._made.append(new_id())
+        return self._made[index]
+
+
 def spelled(value: int) -> str:
     """128 bits in Crockford's 26 letters.
 

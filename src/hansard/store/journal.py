@@ -137,7 +137,17 @@ class Journal:
         return any(entry.waiting for entry in self._entries.values())
 
     def _write(self, batch: list[tuple[Entry, list[Delta]]]) -> None:
-        rows = [(entry, len(deltas), bodies.squeezed(write_lines(deltas))) for entry, deltas in batch]
+        rows: list[tuple[Entry, int, bytes]] = []
+        for entry, deltas in batch:
+            if entry.lost is None:
+                try:
+                    rows.append((entry, len(deltas), bodies.squeezed(write_lines(deltas))))
+                    continue
+                except Exception as error:  # what one run says is not to keep the others' words from the disk
+                    entry.lost = HansardError(f"run {entry.run_id!r} said what is not JSON: {error}; begin a new one")
+            entry.underway.set_exception(entry.lost)  # behind what was lost nothing is written: no gaps
+        if not rows:
+            return
 
         def job(tx: Tx) -> list[Entry]:
             shut_out = []
@@ -166,13 +176,13 @@ class Journal:
             shut_out = self._driver.write(job)
         except Exception as error:
             failed = error if isinstance(error, HansardError) else HansardError(f"the journal failed: {error!r}")
-            for entry, _ in batch:
+            for entry, _, _ in rows:
                 entry.lost = failed
                 entry.underway.set_exception(failed)
             return
         for entry in shut_out:
             entry.lost = Conflict(f"run {entry.run_id!r} is not active any more, or somebody else took it over")
-        for entry, _ in batch:
+        for entry, _, _ in rows:
             entry.durable = entry.said
             if entry.lost is None:
                 entry.underway.set_result(None)

@@ -98,10 +98,10 @@ class Live:
 
     def stop(self, thread_id: str, run_id: str) -> Run:
         """Stop a run, from any process: what it has said is kept in the transcript as interrupted."""
-        from hansard.store.ids import new_id
+        from hansard.store.ids import NewIds
         from hansard.store.stopping import stop
 
-        now, ids = clock(), [new_id() for _ in range(64)]
+        now, ids = clock(), NewIds()
         return self._write(lambda tx: stop(tx, thread_id, run_id, now, ids))
 
     def settle(self, thread_id: str, tool_call_ids: list[str]) -> list[str]:

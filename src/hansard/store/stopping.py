@@ -15,12 +15,13 @@ from hansard.model.parts import ToolResultPart
 from hansard.store import runs
 from hansard.store.driver import Tx
 from hansard.store.following import last_words, partial_of
+from hansard.store.ids import NewIds
 from hansard.store.rows import RunRow, find_run, find_thread
 
 UNKNOWN = "The run was stopped before this call was answered; whether its tool ran is not known."
 
 
-def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: list[str]) -> Run:
+def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
     """End an active run where it stands; one that has ended is left as it is."""
     thread = find_thread(tx, thread_id, lock=True)
     row: RunRow = find_run(tx, thread, run_id, lock=True)
