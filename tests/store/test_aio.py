@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import hansard
-from tests.store.said import said, transcript
+from tests.store.said import said, transcript, words
 
 
 def test_tasks_that_write_at_once_share_commits(tmp_path: Path) -> None:
@@ -49,3 +50,23 @@ def test_an_event_loop_that_ended_leaves_the_ledger_to_the_next(tmp_path: Path) 
         for i in range(3):
             asyncio.run(ledger.aio.append(thread, said(f"{i}", id=f"{i}")))
         assert [word for word in transcript(ledger, thread) if word != "left"] == ["0", "1", "2"]
+
+
+def test_what_is_more_than_one_job_is_awaited_too(tmp_path: Path) -> None:
+    answer = (
+        b'data: {"choices": [{"index": 0, "delta": {"content": "green"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    )
+
+    async def main() -> None:
+        ledger = hansard.open(str(tmp_path / "ledger.db"))
+        await ledger.aio.create_thread("t")
+        await ledger.aio.append("t", [said("one"), said("two")])
+        recording = await ledger.aio.record([answer], format="openai-chat", thread="t")
+        assert list(recording) == [answer]
+        run = (await ledger.aio.runs("t"))[0]
+        assert [one.seq for one in await ledger.aio.follow(run)]
+        assert words(await ledger.aio.iter_transcript("t")) == ["one", "two", "green"]
+        await ledger.aio.close()
+        assert not [thread for thread in threading.enumerate() if thread.name == "hansard-journal"]
+
+    asyncio.run(main())

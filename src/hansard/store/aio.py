@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hansard.store.ledger import Ledger
 
 T = TypeVar("T")
-_OWN = ("begin_run",)  # what they give back uses the ledger itself
+_OWN = ("begin_run", "record", "follow", "iter_transcript", "close")  # they, or what they give back, use the ledger
 _LONG = (
     "search",
     "threads_where",

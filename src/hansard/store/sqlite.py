@@ -112,6 +112,7 @@ class SqliteDriver:
 
     def write(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
+        self._check()  # first: the lock of a handle that came through a fork may be held for ever
         waiting = Waiting(job)
         self._queue.append(waiting)
         with self._lock:
