@@ -18,7 +18,7 @@ from hansard.model.conversation import PendingCall
 from hansard.server import create_app
 from tests.faults.fuzzing import Surface, Target
 
-_RENEWED = 500
+_RENEWED = 4000
 _LINE = '{"type":"user","uuid":"1","sessionId":"s","message":{"role":"user","content":"hi"}}\n'
 _SAID = {"id": "m9", "role": "user", "parts": [{"type": "text", "text": "Which tea?"}]}
 _DOCUMENT = {
