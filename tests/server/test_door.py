@@ -90,6 +90,10 @@ def test_a_site_that_was_allowed_may_ask(book: Ledger) -> None:
         assert preflight.headers["access-control-allow-origin"] == "http://app.test"
 
 
+def _deep(levels: int) -> Any:
+    return [_deep(levels - 1)] if levels else []
+
+
 BAD: list[tuple[str, str, Any, int, str | None]] = [
     ("POST", "/api/threads", b"", 400, "$"),
     ("POST", "/api/threads", b"{", 400, "$"),
@@ -144,6 +148,10 @@ BAD: list[tuple[str, str, Any, int, str | None]] = [
     ("POST", "/api/chat", {"id": 5, "messages": []}, 400, "$.id"),
     ("POST", "/api/chat", {"id": "c", "messages": [5]}, 400, "$.messages[0]"),
     ("GET", "/api/chat/none", None, 404, None),
+    ("POST", "/api/threads", {"id": "x" * 2000}, 413, None),
+    ("POST", "/api/threads", {"resourceId": "x" * 2000}, 413, None),
+    ("PATCH", "/api/threads/t", {"metadata": {"deep": _deep(600)}}, 413, None),
+    ("POST", "/api/threads/t/messages", {"messages": [{"id": "x" * 2000, "role": "user", "parts": []}]}, 413, None),
     ("PUT", "/api/threads", {}, 405, None),
     ("GET", "/nowhere", None, 404, None),
 ]

@@ -15,7 +15,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from msgspec import UNSET, Struct, UnsetType
 
-from hansard.errors import Conflict, HansardError, NotFound, StorageError, Unreadable
+from hansard.errors import Conflict, HansardError, NotFound, StorageError, TooLarge, Unreadable
 from hansard.model import exact_json, native
 from hansard.model.parts import Node
 
@@ -88,13 +88,12 @@ def read_body(kind: type[T], body: bytes) -> T:
         raise Unreadable(problem or place, place.strip("`") if problem else "$", "see /schema") from None
 
 
+_STATUSES: dict[type[HansardError], int] = {NotFound: 404, Conflict: 409, TooLarge: 413, StorageError: 503}
+
+
 def status_of(error: HansardError) -> int:
     """The HTTP status of an error of ours."""
-    if isinstance(error, NotFound):
-        return 404
-    if isinstance(error, Conflict):
-        return 409
-    return 503 if isinstance(error, StorageError) else 400
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 400)
 
 
 def fault_of(error: HansardError) -> Fault:
