@@ -23,7 +23,7 @@ from msgspec import UNSET
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.provider_message_content import KINDS, NAME, read_content, write_content
+from hansard.formats.provider_message_content import KINDS, NAME, is_text, read_content, write_content, write_texts
 from hansard.formats.provider_message_reasoning import (
     read_reasoning,
     read_signatures,
@@ -117,7 +117,7 @@ def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
         return []
     parts: list[Any] = []
     for block in record.pop("refusal"):
-        if type(block) is dict and block.get("type") == "text" and type(block.get("text")) is str:
+        if is_text(block):
             rest = dict(block)
             del rest["type"]
             parts.append(RefusalPart(text=rest.pop("text"), extra=pack(NAME, rest)))
@@ -129,22 +129,9 @@ def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
 
 
 def _write_refusal(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
-    refusals: list[Any] = []
-    for part in parts:
-        if type(part) is RawPart:
-            refusals.append(part.value)
-        elif part.text:
-            refusals.append({"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]})
-    if (
-        len(refusals) == 1
-        and marks.get("refusal") != "list"
-        and type(parts[0]) is RefusalPart
-        and len(refusals[0]) == 2
-    ):
-        out["refusal"] = refusals[0]["text"]
-    elif refusals:
-        out["refusal"] = refusals
-    return bool(refusals)
+    refusal = write_texts(parts, marks.get("refusal"))
+    put(out, refusal=refusal)
+    return refusal is not UNSET
 
 
 _PLACES = {"reasoning": 0, "thinking_blocks": 0, "refusal": 2, "tool_calls": 3}

@@ -135,6 +135,21 @@ def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
     return None if how == "null" else "" if more else []
 
 
+def is_text(block: Any) -> bool:
+    """Is it an entry of `reasoning` or `refusal` that says something?"""
+    text = block.get("text") if type(block) is dict and block.get("type") == "text" else ""
+    return type(text) is str and text != ""
+
+
+def write_texts(parts: list[Any], how: Any) -> Any:
+    """The entries of `reasoning` or `refusal`: a string where one text says it all, UNSET where nothing is said."""
+    said = [part for part in parts if type(part) is RawPart or part.text]
+    entries = [part.value if type(part) is RawPart else _write_text(part) for part in said]
+    if len(said) == 1 and type(said[0]) is not RawPart and len(entries[0]) == 2 and how != "list":
+        return entries[0]["text"]
+    return entries or UNSET
+
+
 def plain_text(parts: list[Any]) -> str | None:
     """The text, when there is one text and nothing else."""
     if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):

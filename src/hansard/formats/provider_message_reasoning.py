@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import force_setattr
 
-from hansard.formats.provider_message_content import NAME, write_part
+from hansard.formats.provider_message_content import NAME, is_text, write_part, write_texts
 from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.binding import opaque
 from hansard.model.parts import Binding, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart
@@ -121,7 +121,7 @@ def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
 
 
 def _read_thought(block: Any) -> ReasoningPart | RawPart:
-    if type(block) is dict and block.get("type") == "text" and type(block.get("text")) is str:
+    if is_text(block):
         rest = dict(block)
         del rest["type"]
         return ReasoningPart(text=rest.pop("text"), extra=pack(NAME, rest))
@@ -141,22 +141,13 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
         if texts and how != "missing":
             out.setdefault("reasoning", (how if how in _GLUES else "").join(texts))
         return True
-    thoughts = [_write_thought(part) for part in parts if type(part) is RawPart or part.text]
-    if len(thoughts) == 1 and how != "list" and type(parts[0]) is not RawPart and len(thoughts[0]) == 2:
-        out["reasoning"] = thoughts[0]["text"]
-    elif thoughts:
-        out["reasoning"] = thoughts
-    return bool(thoughts)
+    thoughts = write_texts(parts, how)
+    put(out, reasoning=thoughts)
+    return thoughts is not UNSET
 
 
 def _as_blocks(parts: list[Any], marks: dict[str, Any]) -> bool:
     return bool(parts) and ("blocks" in marks or any(_made_by(part, "anthropic") for part in parts))
-
-
-def _write_thought(part: Any) -> Any:
-    if type(part) is RawPart:
-        return part.value
-    return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
 
 
 # -- signatures ----------------------------------------------------------------------------------------------------
