@@ -115,12 +115,17 @@ def _read_result(given: dict[str, Any], inside: str, parts: list[Any], j: int) -
     files = 0
     if given.get("as") == "parts":
         content: list[Any] = []
-        for entry in exact_json.decode(inside):
-            if type(entry) is int:
-                if not 0 <= entry < len(parts) - j - 1 or type(parts[j + 1 + entry]) is not FilePart:
-                    raise ValueError("no such file")
-                files = max(files, entry + 1)
-            content.append(parts[j + 1 + entry] if type(entry) is int else TextPart(text=entry))
+        listed = exact_json.decode(inside)
+        for entry in listed if type(listed) is list else [None]:
+            if type(entry) is str:
+                content.append(TextPart(text=entry))
+                continue
+            if type(entry) is not int or not 0 <= entry < len(parts) - j - 1:
+                raise ValueError("neither words nor the number of a file")
+            if type(parts[j + 1 + entry]) is not FilePart:
+                raise ValueError("no such file")
+            files = max(files, entry + 1)
+            content.append(parts[j + 1 + entry])
         fields["content"] = content
     elif given.get("as") == "json":
         fields["output"] = exact_json.decode(inside) if inside else UNSET
