@@ -106,6 +106,16 @@ def test_a_new_message_goes_into_the_list_of_a_document() -> None:
     assert written.startswith(raw[: raw.rindex(b"\n  ]")])
 
 
+def test_so_it_does_beside_a_message_whose_id_is_none() -> None:
+    raw = (GOLDEN / "gemini-cli" / "one_document.json").read_bytes()
+    document = json.loads(raw)
+    document["messages"].insert(0, {"id": ["odd"], "type": "user", "content": "hi"})
+    conversation = formats.read(json.dumps(document, indent=2), "gemini-cli")
+    asked = Message(role="user", parts=[TextPart(text="and now?")])
+    written = formats.write(replace(conversation, messages=[*conversation.messages, asked]), "gemini-cli").json
+    assert json.loads(written)["messages"][:-1] == document["messages"]
+
+
 def test_a_late_result_is_written_with_its_call() -> None:
     call = ToolCallPart(tool_call_id="c1", tool_name="run_shell_command", input={"command": "ls"})
     asked = Conversation(messages=[Message(role="assistant", parts=[call], id="g1")])

@@ -142,7 +142,7 @@ def behind(text: bytes, lines: Iterable[bytes]) -> bytes:
     messages = document.get("messages") if type(document) is dict else None
     end = _END.search(text)
     if end is not None and type(messages) is list and all(map(is_message, values)):
-        ids = {one.get("id") for one in messages if type(one) is dict}
+        ids = {one["id"] for one in messages if is_message(one)}
         added = b",".join(b"\n    " + line.rstrip(b"\n") for line in new)
         whole = text[: end.start()] + (b"," if messages else b"") + added + text[end.start() :]
         if ids.isdisjoint(one["id"] for one in values) and _is_json(whole, decode_record):
