@@ -178,6 +178,12 @@ def test_fences_that_never_close_cost_no_more_than_others() -> None:
     assert len(page("html", conversation)) > len(text)
 
 
+def test_spaces_in_what_is_no_base64_cost_no_more_than_others() -> None:
+    data = " " * 200_000 + "!"
+    conversation = Conversation(messages=[Message(role="user", parts=[FilePart(data=data, media_type="image/png")])])
+    assert data in page("html", conversation)
+
+
 @pytest.mark.parametrize("path", sorted((GOLDEN / "pages").glob("*.json")), ids=lambda path: path.stem)
 def test_a_browser_shows_the_words_and_reports_no_violation(path: Path, tmp_path: Path) -> None:
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -36,7 +36,7 @@ from hansard.model.parts import (
 
 NAME = "html"
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _CODE = re.compile(
     r"^(?P<first>(?P<fence>`{3,}|~{3,})[^`\n]*\n)(?P<body>.*?)(?P<last>^(?P=fence)[ \t]*$|\Z)|`[^`\n]+`",
     re.MULTILINE | re.DOTALL,
@@ -141,9 +141,9 @@ def _file(part: Any) -> str:
 
 def _bytes(media: Any, data: str, name: Any) -> str:
     """A picture to see, other bytes to save."""
+    spaced, data = data, "".join(data.split())
     if not _BASE64.fullmatch(data):
-        return _block(data)
-    data = "".join(data.split())
+        return _block(spaced)
     if media in _PICTURES:
         return f'<img alt="" src="data:{media};base64,{data}">'
     called = escape(name) if type(name) is str and name else "file"
