@@ -258,6 +258,16 @@ def test_what_the_server_ran_stays_with_the_assistant() -> None:
     assert (shell.tool_name, shell.provider_executed) == ("shell", True)
 
 
+def test_a_result_goes_into_the_item_of_its_own_call_only() -> None:
+    calls = [{"type": "mcp_call", "id": f"mcp_{n}", "name": "t", "arguments": "{}", "output": f"{n}"} for n in (1, 2)]
+    (one, first), (two, second) = (formats.read([call], NAME).messages[0].parts for call in calls)
+    mixed = said(user("hi"), assistant(one, TextPart(text="hm"), first, two, second))
+    written = write(mixed, Target())["input"]
+    assert [item.get("output") for item in written] == [None, None, None, "2"]
+    swapped = write(said(user("hi"), assistant(one, two, first)), Target())["input"]
+    assert [item.get("output") for item in swapped] == [None, None, None]
+
+
 def test_few_own_messages_need_to_be_written_as_they_are() -> None:
     for path in (GOLDEN / NAME).glob("*.json"):
         if path.stem in ("unknown_things", "control_items", "ends_in_a_thought", "half_a_character_in_arguments"):

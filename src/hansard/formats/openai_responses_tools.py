@@ -340,13 +340,15 @@ def _words(part: ToolResultPart) -> str:
 
 
 def join_result(item: Fields, part: ToolResultPart, marks: Fields) -> bool:
-    """Put a result into the item of its call."""
-    kind = item["type"]
+    """Put a result into the item of its call; False when the item is another one."""
+    kind = item.get("type")
     if kind == "mcp_call":
-        key = "error" if marks.get("key") == "error" else "output"
+        name, key = "id", "error" if marks.get("key") == "error" else "output"
     elif kind in _TOOLS and _TOOLS[kind].result:
-        key = _TOOLS[kind].result
+        name, key = _TOOLS[kind].id, _TOOLS[kind].result
     else:
+        return False
+    if item.get(name, UNSET) != part.tool_call_id:
         return False
     value = part.output
     if value is UNSET and part.content is not UNSET and part.content and type(part.content[0]) is FilePart:
