@@ -90,6 +90,18 @@ def test_a_document_is_read_the_quick_way_as_it_is_the_general_way(broken: tuple
         assert said_of(name, document) == quick
 
 
+def test_a_time_that_pydantic_does_not_take_comes_back_as_it_was() -> None:
+    time, defaults = "2026-01-02T03:04:05+00", DIALECTS["2.66"].defaults
+    asked = {"parts": [{"content": "hi", "timestamp": time, "part_kind": "user-prompt"}], **defaults["request"]}
+    said = {"parts": [{"content": "hi", **defaults["text"], "part_kind": "text"}], "usage": {}, **defaults["response"]}
+    document = [
+        {**asked, "kind": "request", "timestamp": time},
+        {**said, "kind": "response", "timestamp": time},
+    ]
+    raw = exact_json.encode(document)
+    assert formats.write(formats.read(raw, "pydantic-ai"), "pydantic-ai").data == document
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_so_is_a_document_that_lacks_any_one_field(name: str) -> None:
     for named, document in DOCUMENTS:

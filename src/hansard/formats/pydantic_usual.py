@@ -14,6 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import astuple
 
 from hansard.formats import usual
+from hansard.formats.pydantic_dialect import takes_time
 from hansard.formats.pydantic_messages import BEFORE, SAID, Reading, settle_sent
 from hansard.formats.pydantic_parts import read_response
 from hansard.formats.pydantic_releases import NAME
@@ -22,7 +23,6 @@ from hansard.formats.usual import Record, plain
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
-from hansard.model.times import is_time
 
 
 class Block(Record, kw_only=True):
@@ -150,9 +150,9 @@ class Usual:
         block = record.parts[0]
         at = block.timestamp
         if at is UNSET:
-            if sent is not None and is_time(sent):
+            if sent is not None and takes_time(sent):
                 return False
-        elif not is_time(at):
+        elif not takes_time(at):
             return False
         role, part = self.read_asked(block)
         if part is None:
@@ -182,7 +182,7 @@ class Usual:
         reading, at, said = self.reading, record.timestamp, self.said(record)
         if record.state != "complete" or record.conversation_id != reading.given_id or UNSET in said:
             return False
-        if self.foreign(record) != self.no_others or record.usage is UNSET or (at is not UNSET and not is_time(at)):
+        if self.foreign(record) != self.no_others or record.usage is UNSET or (at is not UNSET and not takes_time(at)):
             return False
         usage: Any = UNSET
         if record.usage != NOTHING:
