@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.model import Conversation, Message, TextPart, ToolCallPart, exact_json, native
@@ -19,6 +23,12 @@ def test_there_are_differences_unless_they_are_the_same(one: Conversation, other
     same = exact_json.same(native.plain(one), native.plain(other))
     assert (differences(one, other) == []) == same
     assert differences(one, one) == []
+
+
+@given(*[st.sampled_from([UNSET, {}, {"x": {}}, {"x": {"a": 1}}, {"y": {}}])] * 2)
+def test_residue_that_says_nothing_is_a_difference_too(one: Any, other: Any) -> None:
+    before, after = (Conversation(messages=[replace(said("a"), extra=extra)]) for extra in (one, other))
+    assert (differences(before, after) == []) == (one == other)
 
 
 def test_joined_messages_are_called_that() -> None:
