@@ -193,3 +193,8 @@ def test_no_conversations_lose_nothing() -> None:
     for name in formats.names():
         if formats.get(name).split is not None:
             assert formats.write_all([], name).losses == []
+
+
+def test_items_of_an_array_that_end_in_odd_ways_take_the_time_of_others() -> None:
+    odd = b"[" + b'{"type":"finish-step"},\n,\n' * 20_000 + b'{"a":1},\n{}]'
+    assert len(ArrayReader().feed(odd)) == 20_002

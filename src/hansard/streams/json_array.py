@@ -45,7 +45,7 @@ class ArrayReader:
         self._bytes += data
         held = self._bytes
         events: list[Event] = []
-        lines = True
+        tried = 0  # up to here no end of a line is the end of an item
         while True:
             if self._quoted:
                 self._at = self._end_of(_TO_QUOTE)
@@ -65,12 +65,13 @@ class ArrayReader:
                     self._inside = True
                     continue
                 if self._start < 0:
-                    between = _BETWEEN.search(held, place) if lines else None
-                    lines = between is not None
-                    if between is not None and _is_value(item := bytes(held[place : between.start() + 1])):
-                        events.append(Event(data=item))
-                        self._at = place + len(item)
-                        continue
+                    if place >= tried:
+                        between = _BETWEEN.search(held, place)
+                        tried = len(held) if between is None else between.start()
+                        if between is not None and _is_value(item := bytes(held[place : tried + 1])):
+                            events.append(Event(data=item))
+                            self._at = place + len(item)
+                            continue
                     self._start = place
                 self._depth += 1
             elif self._start < 0:
