@@ -36,7 +36,7 @@ GRANTS = {
     OTHER: Grant(tenant="b", role="write"),
 }
 SAFE = ("GET", "HEAD", "OPTIONS")
-OPENED = {"POST /api/login"}  # what gives the cookie needs none
+OPENED = {"POST /api/login", "POST /api/logout"}  # what gives the cookie, or takes it, needs none
 SILENT = {"GET /api/chat/{thread_id}/stream", "POST /api/chat/{thread_id}/stop"}  # nothing there: 204, nothing stopped
 Json = dict[str, Any]
 
@@ -62,6 +62,7 @@ ONE = "/api/threads/{thread_id}"
 SPACE = ONE + "/workspaces/{workspace}"
 MATRIX: dict[str, Entry] = {
     "POST /api/login": Entry(body=lambda of: {"token": WRITES}, fine=204),
+    "POST /api/logout": Entry(fine=204),
     "GET /api/agents": Entry(),
     "GET /api/facts": Entry(),
     "GET /api/formats": Entry(),

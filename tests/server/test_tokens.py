@@ -164,6 +164,20 @@ def test_another_site_cannot_log_a_browser_in(client: TestClient[Any]) -> None:
     assert client.post("/api/login", content='{"token":"secret"}', headers=PAGE).status_code == 415
 
 
+@pytest.mark.parametrize("token", ["secret", "reads"])
+def test_whoever_logs_out_has_no_cookie(book: Ledger, token: str) -> None:
+    grants = {"secret": Grant(role="write"), "reads": Grant()}
+    with TestClient(create_app(book, tokens=grants), base_url=BASE) as client:
+        log_in(client, {"token": token})
+        for origin in ("http://evil.test", "http://127.0.0.1:3000"):
+            assert client.post("/api/logout", headers={**PAGE, "origin": origin}).status_code == 403
+        assert client.get("/api/threads", headers=PAGE).status_code == 200
+        assert client.post("/api/logout", headers=PAGE).status_code == 204
+        assert not client.cookies
+        assert client.get("/api/threads", headers=PAGE).status_code == 401
+        assert client.post("/api/logout", headers=PAGE).status_code == 204, "who is out already is out"
+
+
 def test_over_https_the_cookie_is_secure(book: Ledger) -> None:
     with TestClient(create_app(book, token="secret"), base_url=f"https://{HOST}") as client:
         answer = client.post("/api/login", json={"token": "secret"})

@@ -123,6 +123,26 @@ def test_the_link_logs_one_browser_in_and_leaves_nothing_behind(led_astray: Any,
         other.close()
 
 
+def test_whoever_logs_out_sees_nothing_any_more(led_astray: Any, server: LiveServer) -> None:
+    context = led_astray.new_context()
+    assert context.request.post(f"{server.url}/api/login", data={"token": TOKEN}).status == 204
+    page, beside = context.new_page(), context.new_page()
+    for tab in (page, beside):
+        tab.goto(server.url)
+        tab.click("#threads .row:has-text('Behind a door')")
+        tab.wait_for_selector(".message")
+    page.click("#log-out")
+    page.wait_for_selector("#token")
+    assert context.cookies() == []
+    beside.wait_for_selector("#token")  # the other tab finds out by itself
+    page.go_back()
+    page.wait_for_selector("#token")
+    page.goto(server.url)
+    page.wait_for_selector("#token")
+    assert page.locator("text=Behind a door").count() == 0
+    context.close()
+
+
 def test_a_name_that_is_pointed_at_us_reads_nothing(victim: Any, server: LiveServer) -> None:
     """DNS rebinding: the page's own name leads here, so the browser calls it the same origin."""
     read = "path => fetch(path).then((answer) => answer.status)"

@@ -2,7 +2,7 @@
 
     app = create_app(ledger, agents=[agent])    # an ASGI application; `hansard serve` runs one
 
-    POST   /api/login                            a code or a token for a cookie
+    POST   /api/login                            a code or a token for a cookie; /api/logout takes it back
 
     POST   /api/chat                             as DefaultChatTransport posts it; the answer streams
     GET    /api/chat/{id}                        its UIMessages, to begin with

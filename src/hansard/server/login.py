@@ -1,4 +1,5 @@
 """How a browser comes in: the code of a login link, or a token, is exchanged for a cookie that no script can read.
+How it leaves: the cookie is taken from it.
 
 The code is behind the `#` of the link, so it is in no log and no `Referer`; the page at `/login` sends it here.
 """
@@ -44,8 +45,18 @@ async def log_in(request: AnyRequest) -> Response[bytes]:
         return reply
     if cookie is None:
         return Response(b"", status_code=204)
+    return _gives(request, cookie, COOKIE_DAYS * 86400)
+
+
+@post("/api/logout", operation_class=says(None, status=204, why="The cookie is gone."), tags=["access"], security=[{}])
+async def log_out(request: AnyRequest) -> Response[bytes]:
+    """Take the cookie from a browser; a copy of it that somebody else has ends with its date or its token."""
+    return _gives(request, "", 0)
+
+
+def _gives(request: AnyRequest, cookie: str, seconds: int) -> Response[bytes]:
     name, safe = cookie_name(request.headers.get("host", "")), "; Secure" if request.url.scheme == "https" else ""
-    value = f"{name}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={COOKIE_DAYS * 86400}{safe}"
+    value = f"{name}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{safe}"
     return Response(b"", status_code=204, headers={"set-cookie": value})
 
 
@@ -67,4 +78,4 @@ def _cookie(door: Door, tokens: Tokens, request: AnyRequest, order: bodies.Login
     return _USED
 
 
-ROUTES = [log_in]
+ROUTES = [log_in, log_out]

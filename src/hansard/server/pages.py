@@ -35,8 +35,8 @@ _PAGES = {"/": "viewer.html", "/login": "login.html"}
 
 
 def is_page(path: str) -> bool:
-    """Is this one of the viewer's own files, or the way in? They are the same for everybody, so they need no token."""
-    return path in _PAGES or path == "/api/login" or path.removeprefix("/viewer/") in _shipped()
+    """Is this one of the viewer's own files, or the way in or out? The same for everybody, so they need no token."""
+    return path in _PAGES or path in ("/api/login", "/api/logout") or path.removeprefix("/viewer/") in _shipped()
 
 
 @cache

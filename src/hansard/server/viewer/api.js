@@ -22,11 +22,16 @@ export function decoded(text) {
   return text.split(/((?:%ED%[AB][0-9A-F]%[89AB][0-9A-F]))/i).map((piece, i) => (i % 2 ? piece.replace(half, (_, one, two) => String.fromCharCode(0xd000 | ((Number.parseInt(one, 16) & 63) << 6) | (Number.parseInt(two, 16) & 63))) : decodeURIComponent(piece))).join("");
 }
 
+let leaving = false;
+
 async function asked(method, path, body, signal) {
   const headers = {};
   if (body !== undefined) headers["content-type"] = "application/json";
   const response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
-  if (response.status === 401) location.replace("/login");
+  if (response.status === 401 && !leaving) {
+    leaving = true; // many may be asking at once; one of them goes
+    location.replace("/login");
+  }
   if (!response.ok) throw new Refused(response.status, await response.json().catch(() => null));
   return response;
 }
@@ -47,6 +52,13 @@ function got(path, query, signal) {
 
 export async function post(path, body) {
   return (await asked("POST", path, body)).json();
+}
+
+// Where a login is asked for, whatever is asked next leads to the page that gives one.
+export async function logOut() {
+  await asked("POST", "/api/logout");
+  sessionStorage.clear();
+  await asked("GET", "/api/agents");
 }
 
 export function thread(id, rest = "") {

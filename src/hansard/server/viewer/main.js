@@ -1,7 +1,7 @@
 // Where everything begins: the page, the keys, and the looks for what others write.
 
 import { tell } from "/viewer/elements.js";
-import { get, newId } from "/viewer/api.js";
+import { get, logOut, newId } from "/viewer/api.js";
 import { dropZone, exportDialog, importFiles } from "/viewer/documents.js";
 import { Filters } from "/viewer/filters.js";
 import { helpDialog } from "/viewer/help.js";
@@ -88,8 +88,11 @@ at("undo").addEventListener("click", () => page.guarded(() => page.files.ask("un
 at("show-files").addEventListener("click", () => page.toggle("files"));
 at("show-help").addEventListener("click", () => helpDialog(at("export")));
 at("show-export").addEventListener("click", () => page.guarded(() => exportDialog(at("export"), page.threadId)));
+at("log-out").addEventListener("click", () => page.guarded(() => logOut().then(() => tell("This server asks nobody to log in."))));
 dropZone(at("drop"), imported);
 addEventListener("hashchange", () => page.route());
+// A page that the browser kept whole may be from before a log-out.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 async function begin() {
   const [agents] = await Promise.all([get("/api/agents").catch(() => []), page.list.start(), filters.restore()]);
