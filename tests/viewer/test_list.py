@@ -86,6 +86,36 @@ def test_dates_narrow_the_list(tab: Any) -> None:
     tab.wait_for_selector("text=No thread fits these filters.")
 
 
+def test_filters_narrow_what_is_found(tab: Any, snap: Snap) -> None:
+    """By the threads that they leave, whatever the query says itself."""
+    tab.fill("#search", "words")
+    tab.wait_for_selector("#threads mark")
+    tab.click("#show-filters")
+    until(tab, "document.querySelectorAll('#filter-agent option').length === 3")
+    tab.select_option("#filter-agent", "even")
+    tab.wait_for_selector("#threads .row:has-text('Thread 128')")
+    for _ in range(3):
+        tab.evaluate("document.getElementById('threads').scrollTop = 1e6")
+        tab.wait_for_timeout(300)
+    until(tab, f"document.querySelectorAll('#threads .row').length === {MANY // 2}")
+    assert all(int(name.split()[1]) % 2 == 0 for name in rows(tab))
+    tab.select_option("#filter-model", "opus")
+    until(tab, "document.querySelectorAll('#threads .row').length === 2")
+    assert rows(tab) == ["Thread 2", "Thread 0"]
+    snap(tab, "search-filtered")
+    tab.fill("#search", "words thread:t2 thread:t1 thread:t4")
+    until(tab, "document.querySelectorAll('#threads .row').length === 1")
+    assert rows(tab) == ["Thread 2"]
+    tab.fill("#search", '"words 2')
+    until(tab, "document.querySelectorAll('#threads mark').length === 1")
+    assert rows(tab) == ["Thread 2"]
+    tab.select_option("#filter-format", "sage")
+    tab.wait_for_selector("text=Nothing found in the threads that the filters leave.")
+    tab.click("#filters :text('Clear filters')")
+    tab.fill("#search", "words")
+    until(tab, "document.querySelectorAll('#threads .row').length >= 30")
+
+
 def test_what_another_process_writes_appears_in_the_list_and_in_the_open_thread(tab: Any, many: LiveServer) -> None:
     show(tab, "t5")
     with hansard.open(str(many.db)) as ledger:  # this process is not the server

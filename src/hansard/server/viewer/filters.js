@@ -1,4 +1,4 @@
-// What the thread list is narrowed by: format, agent, model, project, and when a thread last changed. What there is to
+// What the thread list, and what is found in it, is narrowed by: format, agent, model, project, and when a thread last changed. What there is to
 // choose from is asked for when somebody opens the filters, and what was chosen is kept for the tab.
 
 import { button, el, shown, tell } from "/viewer/elements.js";

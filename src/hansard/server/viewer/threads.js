@@ -1,11 +1,14 @@
 // The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
 
 import { button, el, shown, tell } from "/viewer/elements.js";
-import { get, thread } from "/viewer/api.js";
+import { encoded, get, thread } from "/viewer/api.js";
 import { when } from "/viewer/message.js";
 import { gist } from "/viewer/tree.js";
 
 const PAGE = 50;
+const HITS = 30;
+const MOST = 1000; // the longest page there is
+const LONGEST = 20000; // signs of an address that go for the names of threads
 
 export class ThreadList {
   constructor(place, { openThread }) {
@@ -15,6 +18,7 @@ export class ThreadList {
     this.current = null;
     this.query = "";
     this.only = {};
+    this.left = null;
     this.turn = 0;
     this.end = el("div", { class: "end" });
     this.news = button("New activity ↑", () => this.start().then(() => place.scrollTo({ top: 0 })), { class: "news" });
@@ -32,13 +36,15 @@ export class ThreadList {
   // Only threads of which all this is so.
   narrow(only) {
     this.only = only;
-    return this.query ? undefined : this.start();
+    this.left = null;
+    return this.start();
   }
 
   // Begins again: the newest page, or the first of what was found.
   async start(query = this.query) {
     const turn = ++this.turn;
     this.query = query;
+    if (!query) this.left = null;
     this.next = null;
     this.busy = true;
     this.place.setAttribute("aria-busy", "true");
@@ -47,10 +53,11 @@ export class ThreadList {
       const page = await this.page(null);
       if (turn !== this.turn) return;
       this.more.disconnect();
-      this.place.replaceChildren(...(page.items.length ? this.rows(page) : [this.none()]), this.end);
       this.next = page.next;
+      this.place.replaceChildren(...(page.items.length ? this.rows(page) : [this.none()]), this.end);
       this.seen = sight(page);
     } catch (error) {
+      this.left = null;
       if (turn === this.turn) this.place.replaceChildren(el("p", { class: "empty small wrong" }, error.message));
     } finally {
       if (turn === this.turn) {
@@ -62,10 +69,26 @@ export class ThreadList {
   }
 
   page(after) {
-    return this.query ? get("/api/search", { q: this.query, limit: 30, after }) : get("/api/threads", { ...this.only, limit: PAGE, after });
+    if (!this.query) return get("/api/threads", { ...this.only, limit: PAGE, after });
+    if (!Object.keys(this.only).length) return get("/api/search", { q: this.query, limit: HITS, after });
+    return this.narrowed(after);
+  }
+
+  // What was found in the threads that the filters leave. They are named to the search, unless they are too many or the
+  // query names some itself; then what was found elsewhere is dropped here.
+  async narrowed(after) {
+    const ids = await (this.left ??= leftBy(this.only));
+    if (!ids.size) return { items: [], next: null };
+    const names = [...ids].map((id) => `thread:"${id}"`).join(" ");
+    const plain = encoded(names).length <= LONGEST && ![...ids].some((id) => id.includes('"')) && !/thread:/i.test(this.query);
+    if (plain) return get("/api/search", { q: `${names} ${this.query}`, limit: HITS, after });
+    const page = await get("/api/search", { q: this.query, limit: MOST, after });
+    return { ...page, items: page.items.filter((one) => ids.has(one.threadId)) };
   }
 
   none() {
+    if (this.next) return el("p", { class: "empty small" }, "Still looking…");
+    if (this.query && Object.keys(this.only).length) return el("p", { class: "empty small" }, "Nothing found in the threads that the filters leave.");
     if (this.query) return el("p", { class: "empty small" }, "Nothing found.", el("br"), el("span", { class: "dim" }, "Every word must be in the message; \"phrases\" and beginn* work too."));
     if (Object.keys(this.only).length) return el("p", { class: "empty small" }, "No thread fits these filters.");
     return el("p", { class: "empty small" }, "No threads yet.", el("br"), "Drop a file here to import one, or start a chat.");
@@ -78,8 +101,10 @@ export class ThreadList {
     try {
       const page = await this.page(this.next);
       if (turn !== this.turn) return;
-      this.end.before(...this.rows(page));
       this.next = page.next;
+      if (page.items.length || !this.next) this.place.querySelector(".empty")?.remove();
+      this.end.before(...this.rows(page));
+      if (!this.place.querySelector(".row")) this.end.before(this.none());
       this.more.disconnect();
       if (this.next) this.more.observe(this.end);
     } catch (error) {
@@ -165,6 +190,18 @@ export class ThreadList {
       })
       .catch(() => {});
   }
+}
+
+// The ids of the threads that filters leave.
+async function leftBy(only) {
+  const ids = new Set();
+  let after = null;
+  do {
+    const page = await get("/api/threads", { ...only, limit: MOST, after });
+    for (const one of page.items) ids.add(one.id);
+    after = page.next;
+  } while (after);
+  return ids;
 }
 
 function sight(page) {
