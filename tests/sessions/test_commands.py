@@ -14,7 +14,7 @@ import pytest
 
 import hansard
 from hansard.formats import get
-from tests.store.said import words
+from tests.store.said import said, words
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -36,17 +36,18 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def hansard_(home: Path, *arguments: str, code: int = 0) -> str:
+def hansard_(home: Path, *arguments: str, code: int = 0, stdin: bytes = b"", told: bool = False) -> str:
+    """What a command prints, or with `told` what it says on stderr."""
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_HOME")}
     done = subprocess.run(
         [sys.executable, "-m", "hansard", *arguments],
         env={**environment, "HOME": str(home), "HANSARD_DB": str(home / "ledger.db")},
+        input=stdin,
         capture_output=True,
-        text=True,
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return (done.stderr if told else done.stdout).decode("utf-8", "surrogateescape")
 
 
 def test_import_without_a_path_finds_the_sessions_of_every_agent(home: Path) -> None:
@@ -67,6 +68,47 @@ def test_export_gives_the_file_back_and_a_folder_can_be_imported(home: Path) -> 
         out = home / "out.jsonl"
         hansard_(home, "export", row["threadId"], "--to", "claude-code", "-o", str(out))
         assert out.read_bytes() == Path(row["path"]).read_bytes()
+
+
+def test_sessions_that_are_all_called_the_same_are_exported_side_by_side(home: Path) -> None:
+    folder = home / ".copilot/session-state"
+    first = (GOLDEN / "copilot-cli" / "tools.jsonl").read_bytes()
+    told = [first, first.replace(b"b0000000-", b"c0000000-")]
+    for i, data in enumerate(told):
+        (folder / f"s{i}").mkdir(parents=True)
+        (folder / f"s{i}" / "events.jsonl").write_bytes(data)
+    rows = json.loads(hansard_(home, "import", str(folder), "--json"))
+    assert len({row["threadId"] for row in rows}) == 2
+    out = home / "out"
+    out.mkdir()
+    hansard_(home, "export", *(row["threadId"] for row in rows), "--to", "copilot-cli", "-o", str(out))
+    assert {path.read_bytes() for path in out.rglob("*.jsonl")} == set(told)
+
+
+def test_ids_that_are_listed_are_read_again_whatever_they_are(home: Path) -> None:
+    ids = ["two words", "\ud800x", "plain"]
+    with hansard.open(str(home / "ledger.db")) as ledger:
+        for key in ids:
+            ledger.create_thread(key)
+            ledger.append(key, said(f"in {key!r}"))
+    listed = hansard_(home, "threads", "--ids", "--oldest").encode("utf-8", "surrogateescape")
+    assert listed.decode("utf-8", "surrogatepass").split("\n")[:-1] == ids
+    written = hansard_(home, "export", "-", "--to", "hansard", stdin=listed)
+    assert all(f"in {key!r}"[1:-1] in written for key in ids[::2])
+
+
+def test_nothing_to_export_is_said(home: Path) -> None:
+    hansard.open(str(home / "ledger.db")).close()
+    assert hansard_(home, "export", "--all", "--to", "markdown", code=1) == ""
+    assert hansard_(home, "export", "-", "--to", "hansard", stdin=b"\n", code=1) == ""
+
+
+def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(home: Path) -> None:
+    source = home / "a.json"
+    source.write_text('{"messages": [{"role": "user", "content": "hi"}]}')
+    out = str(home / "none" / "b.json")
+    told = hansard_(home, "convert", str(source), "--from", "anthropic", "--to", "gemini", "-o", out, code=2, told=True)
+    assert told.startswith(f"hansard: {out}: ")
 
 
 def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:

@@ -31,4 +31,4 @@ def command(source: str, from_: str | None, **options: Any) -> int:
             written = [formats.write(conversation, order.to, target=order.aim) for conversation in read]
         else:
             written = formats.convert(data, order.to, from_, target=order.aim)
-        return deliver(order, written)
+    return deliver(order, written)

@@ -8,6 +8,7 @@ import click
 
 from hansard.cli.ledgers import counted, db_option, file_of, json_option, open_ledger, say, say_json, shown, watched
 from hansard.errors import StorageError
+from hansard.store import on_server
 
 
 @click.command("copy")
@@ -19,6 +20,8 @@ def command(target: str, db: str | None, as_json: bool) -> int:
     path = file_of(target)
     if path is not None and os.path.exists(path):
         raise StorageError(f"{path}: is there already; name a new file (`hansard backup` replaces one)")
+    if path is None and not on_server(target):
+        raise StorageError(f"{target}: is gone when the command ends; name a file or postgresql://...")
     with open_ledger(db) as ledger, watched("copying") as progress:
         if path is not None:
             ledger.backup(path, progress)

@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from hansard._version import __version__
 from hansard.cli.ledgers import counted, db_option, default_path, file_of, json_option, say, say_json, shown
 from hansard.errors import HansardError
+from hansard.store import on_server
 
 _EXTRAS = {
     "agent": (("pydantic_ai", "pydantic-ai-slim"),),
@@ -63,7 +64,7 @@ def examine(db: str | None) -> Iterator[Finding]:
         yield _extra(name, modules)
     url = db or default_path()
     told = "" if db else ", the usual place"
-    if url.startswith(("postgresql://", "postgres://")):
+    if on_server(url):
         from hansard.cli.doctor_ledgers import examine_postgres
 
         yield from examine_postgres(url)

@@ -11,6 +11,7 @@ from hansard import formats
 from hansard.cli.documents import load
 from hansard.cli.ledgers import db_option, open_ledger, resolve
 from hansard.cli.writing import Order, deliver, writing_options
+from hansard.errors import HansardError
 from hansard.formats.contract import Written, WrittenAll
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **option
     formats.get(order.to)
     with open_ledger(db) as ledger:
         ids = _chosen(ledger, threads, everything)
+        if not ids:
+            click.echo("no threads to write; `hansard import` puts some in", err=True)
+            return 1
         if (kept := _session_files(ledger, ids, order)) is not None:
             return kept
         found = [ledger.export_conversation(key) for key in ids]
@@ -47,13 +51,21 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **option
 
 def _chosen(ledger: Ledger, threads: tuple[str, ...], everything: bool) -> list[str]:
     if everything == bool(threads):
-        raise click.UsageError("name threads, or - to read their ids, or --all")
+        raise click.UsageError("name threads, or - to read their ids, or --all.")
     if everything:
         from hansard.cli.threads import every
 
         return list(every(ledger, newest=False))
-    texts = load("-").decode(errors="replace").split() if threads == ("-",) else threads
-    return [resolve(ledger, text).id for text in texts]
+    return [resolve(ledger, text).id for text in (_listed(load("-")) if threads == ("-",) else threads)]
+
+
+def _listed(lines: bytes) -> list[str]:
+    """The ids in lines, which may have spaces in them, and half surrogate pairs."""
+    try:
+        text = lines.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise HansardError(f"standard input: not UTF-8 at byte {error.start}; give ids, one a line") from None
+    return [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
 
 
 def _session_files(ledger: Ledger, ids: list[str], order: Order) -> int | None:
@@ -66,13 +78,21 @@ def _session_files(ledger: Ledger, ids: list[str], order: Order) -> int | None:
     found = [session_files(ledger, key, order.to) for key in ids]
     if any(files is None for files in found) or (len(found) > 1 and order.folder is None):
         return None
-    for files in found:
-        assert files is not None
-        if order.folder is None:
-            save(next(iter(files.values())), order.output)
-            return 0
+    kept = [files for files in found if files is not None]
+    if order.folder is None:
+        save(next(iter(kept[0].values())), order.output)
+        return 0
+    names = [_below(name).lower() for files in kept for name in files]
+    alike = len(set(names)) < len(names)  # some agents call every session the same: each gets a folder then
+    for i, files in enumerate(kept, start=1):
+        folder = os.path.join(order.folder, f"{i:0{len(str(len(kept)))}}") if alike else order.folder
         for name, data in files.items():
-            path = os.path.join(order.folder, os.path.basename(name) if name.startswith("..") else name)
+            path = os.path.join(folder, _below(name))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             save(data, path)
     return 0
+
+
+def _below(name: str) -> str:
+    """Where a file of a session goes in a folder: never above it."""
+    return os.path.basename(name) if name.startswith("..") else name

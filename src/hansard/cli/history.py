@@ -15,7 +15,7 @@ _STATES = {1: "", 2: " (undone)"}
 @click.command("history")
 @click.argument("path", metavar="[PATH]", required=False)
 @click.option("--thread", metavar="THREAD", help="Only what this thread did.")
-@click.option("--limit", default=50, show_default=True, help="How many, the newest first.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, the newest first.")
 @root_option
 @db_option
 @json_option

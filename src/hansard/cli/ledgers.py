@@ -69,11 +69,11 @@ def open_ledger(db: str | None, *, create: bool = False, tenant: str = "") -> Le
 
 def file_of(url: str) -> str | None:
     """The file a ledger is in, None for one in memory or on a server."""
-    if url.startswith(("postgresql://", "postgres://")):
-        return None
-    from hansard.store import _path
+    from hansard.store import on_server, path_of
 
-    path = _path(url)
+    if on_server(url):
+        return None
+    path = path_of(url)
     return None if path == ":memory:" else path
 
 

@@ -28,12 +28,14 @@ from hansard.cli.workspaces import open_workspace, root_option
 @json_option
 def command(thread: str | None, message: str | None, root: str | None, db: str | None, as_json: bool) -> int:
     """Record the files as they are. The first snapshot of a folder begins its history."""
+    if message is not None and thread is None:
+        raise click.UsageError("--message is one of a thread; name that with --thread.")
     from hansard.workspace import By
     from hansard.workspace.travel import words
 
     with open_ledger(db, create=True) as ledger, open_workspace(ledger, root, create=True) as files:
         key = None if thread is None else resolve(ledger, thread).id
-        at = resolve_message(ledger, key, message) if key is not None and message is not None else None
+        at = None if key is None or message is None else resolve_message(ledger, key, message)
         taken = files.snapshot(By(thread_id=key, message_id=at))
         changes = [(shown(os.fsdecode(one.path)), words(one)) for one in taken.changes]
         if as_json:

@@ -35,7 +35,7 @@ def command(limit: int, after: str | None, oldest: bool, ids: bool, db: str | No
     with open_ledger(db) as ledger:
         if ids:
             for key in every(ledger, newest=not oldest, **only):
-                click.echo(shown(key) if sys.stdout.isatty() else key)
+                click.echo(shown(key) if sys.stdout.isatty() else key.encode("utf-8", "surrogatepass"))
             return 0
         page = _page(ledger, limit=limit, after=after, newest=not oldest, **only)
         if as_json:

@@ -23,7 +23,7 @@ def open(url: str, *, tenant: str = "", **options: Any) -> Ledger:
     from hansard.store.ledger import Ledger
 
     url = str(url)
-    if url.startswith(("postgresql://", "postgres://")):
+    if on_server(url):
         try:
             from hansard.store.postgres import PostgresDriver
         except ImportError:
@@ -31,13 +31,18 @@ def open(url: str, *, tenant: str = "", **options: Any) -> Ledger:
         return Ledger(PostgresDriver(url, tenant=tenant, **options))
     from hansard.store.sqlite import SqliteDriver
 
-    return Ledger(SqliteDriver(_path(url), tenant=tenant, **options))
+    return Ledger(SqliteDriver(path_of(url), tenant=tenant, **options))
 
 
-def _path(url: str) -> str:
+def on_server(url: str) -> bool:
+    """Does a URL mean a ledger on a database server?"""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def path_of(url: str) -> str:
     """The file a URL means.
 
-    >>> _path("sqlite:///here.db"), _path("sqlite:////there/a.db"), _path("b.db"), _path("sqlite://")
+    >>> path_of("sqlite:///here.db"), path_of("sqlite:////there/a.db"), path_of("b.db"), path_of("sqlite://")
     ('here.db', '/there/a.db', 'b.db', ':memory:')
     """
     if url.startswith("sqlite:"):
