@@ -193,9 +193,8 @@ def _write_content(part: Any, profile: str | None) -> Any:
         return UNSET
     rest, marks = unpack(NAME, part.extra)
     kind = marks.get("kind") if profile is None else None
-    if kind == "file":
-        data = DataForms.write(part, marks, profile)
-        return {**put({"type": "file", "data": data, "mediaType": part.media_type}, filename=part.name), **rest}
+    if kind == "file" and (data := DataForms.write(part, marks, profile)) is not None:
+        return {**put({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name), **rest}
     if part.data is UNSET and part.url is UNSET:
         return {"type": kind, "fileId": part.file_id, **rest} if kind in _IDS else UNSET
     kind = kind if kind in (*_BYTES, *_ADDRESSES) else _kind_of(part.data is UNSET, part.media_type)

@@ -42,6 +42,11 @@ _REPEATED = ("content", "toolInvocations", "reasoning", "experimental_attachment
 _PROVIDER = "anthropic"  # the only one whose signatures version 4 kept
 
 
+def _object(marks: dict[str, Any], key: str) -> dict[str, Any]:
+    held = marks.get(key)
+    return held if type(held) is dict else {}
+
+
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
@@ -94,7 +99,7 @@ def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
         detail = {"type": "redacted", "data": part.encrypted}
     else:
         put(detail, signature=part.signature)
-    detail.update(marks.get("detail", {}))
+    detail.update(_object(marks, "detail"))
     if marks.get("joined") and type(before) is dict and before.get("type") == "reasoning" and "details" in before:
         before["details"].append(detail)
         before["reasoning"] += part.text if part.encrypted is UNSET else ""
@@ -128,7 +133,7 @@ def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, An
     put(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
     if answer is not None:
         out["result"] = shown_output(answer)
-    return {**out, **marks.get("invocation", {})}
+    return {**out, **_object(marks, "invocation")}
 
 
 def _read_source(block: dict[str, Any]) -> list[Part]:
@@ -147,7 +152,7 @@ def _read_source(block: dict[str, Any]) -> list[Part]:
 def _write_source(part: SourcePart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
     source = put({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
-    return {"type": "source", "source": {**source, **marks.get("source", {})}, **rest}
+    return {"type": "source", "source": {**source, **_object(marks, "source")}, **rest}
 
 
 def _read_file(block: dict[str, Any]) -> list[Part]:

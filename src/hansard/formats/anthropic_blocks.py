@@ -239,7 +239,8 @@ def _write_file(part: FilePart) -> dict[str, Any]:
             source = {"type": "text", "media_type": part.media_type, "data": _to_text(part.data)}
     else:
         source = {"type": "url", "url": part.url}
-    source.update(marks.get("source", {}))
+    more = marks.get("source")
+    source.update(more if type(more) is dict else {})
     out = {"type": kind, "source": source}
     if kind == "document":
         put(out, title=part.name)

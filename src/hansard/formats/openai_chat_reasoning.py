@@ -135,15 +135,14 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
     for part in parts:
         rest, own = unpack(NAME, part.extra)
         key = own.get("key")
-        if type(key) is not str or (key not in _TEXTS and key not in _LISTS):
+        if type(key) is not str or (key not in _LISTS and (key not in _TEXTS or type(part) is RawPart)):
             continue
         known.append(part)
-        if type(part) is RawPart:
-            out.setdefault(key, []).append(part.value)
-        elif key in _TEXTS:
+        if key in _TEXTS:
             out[key] = out.get(key, "") + part.text
         else:
-            out.setdefault(key, []).append(_LISTS[key][1](part, rest, own))
+            item = part.value if type(part) is RawPart else _LISTS[key][1](part, rest, own)
+            out.setdefault(key, []).append(item)
     again = marks.get("reasoning")
     if known and type(again) is dict:
         for key, glue in again.items():

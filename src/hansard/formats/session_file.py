@@ -165,11 +165,17 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     def write(self, conversation: Conversation, target: Target) -> bytes:
         """The file it was read from and what came later; without one, a new file."""
         text = evidence(conversation, self.name)
-        if text is not None:
-            already = self.read(text)
-            if is_prefix(already.messages, conversation.messages):
-                return (self.join or joined)(text, map(_line, self.records(conversation, already)))
-        return b"".join(map(_line, self.records(conversation, None)))
+        already = self._told(text) if text is not None else None
+        if text is None or already is None or not is_prefix(already.messages, conversation.messages):
+            return b"".join(map(_line, self.records(conversation, None)))
+        return (self.join or joined)(text, map(_line, self.records(conversation, already)))
+
+    def _told(self, text: bytes) -> Conversation | None:
+        """What a kept text says; None for one that is no session."""
+        try:
+            return self.read(text)
+        except Unreadable:
+            return None
 
 
 def _line(record: Any) -> bytes:

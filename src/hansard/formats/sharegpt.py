@@ -181,8 +181,9 @@ def write(conversation: Conversation, target: Target) -> bytes:
     records: list[Any] = []
     for i, message in enumerate(conversation.messages):
         written = _write_message(message)
-        if i == 0 and len(written) == 1 and unpack(NAME, message.extra)[1].get("at") == "system":
-            out["system"] = written[0].get("value", "")
+        first = written[0] if i == 0 and len(written) == 1 and message.role == "system" else {}
+        if "value" in first and unpack(NAME, message.extra)[1].get("at") == "system":
+            out["system"] = first["value"]
         else:
             records += written
     out[key if key in _LISTS else _LISTS[0]] = records
