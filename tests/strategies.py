@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.model import (
@@ -175,3 +176,12 @@ rich_conversations = st.builds(
     extra=extras,
 )
 conversations = st.one_of(plain_conversations, rich_conversations)
+
+
+def with_extra(conversation: Conversation, extra: dict[str, Any]) -> Conversation:
+    """The conversation with this residue on it, on every message and on every part."""
+    messages = [
+        replace(message, parts=[replace(part, extra=extra) for part in message.parts], extra=extra)
+        for message in conversation.messages
+    ]
+    return replace(conversation, messages=messages, extra=extra)

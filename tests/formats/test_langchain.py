@@ -32,7 +32,7 @@ from hansard.model import (
     exact_json,
 )
 from tests.conftest import GOLDEN
-from tests.strategies import conversations, json_values
+from tests.strategies import conversations, json_values, with_extra
 
 CALL = {"name": "f", "args": {"a": 1}, "id": "c"}
 CALLED = ToolCallPart(tool_call_id="c", tool_name="f", input={"a": 1})
@@ -291,12 +291,7 @@ marks = st.dictionaries(st.sampled_from(MARKS), st.one_of(st.sampled_from(words)
 
 @given(conversation=conversations, given_marks=marks)
 def test_marks_that_nobody_made_do_not_break_the_writer(conversation: Conversation, given_marks: Any) -> None:
-    extra = {"langchain": {"$": given_marks}}
-    messages = [
-        replace(message, parts=[replace(part, extra=extra) for part in message.parts], extra=extra)
-        for message in conversation.messages
-    ]
-    exact_json.encode(write(replace(conversation, messages=messages, extra=extra), Target()))
+    exact_json.encode(write(with_extra(conversation, {"langchain": {"$": given_marks}}), Target()))
 
 
 @pytest.mark.parametrize(

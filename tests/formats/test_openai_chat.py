@@ -33,7 +33,7 @@ from hansard.model import (
 )
 from tests.corpus_files import corpus_documents
 from tests.official_types import problems
-from tests.strategies import conversations, json_values
+from tests.strategies import conversations, json_values, with_extra
 
 OPENAI = Binding(provider="openai")
 
@@ -422,12 +422,7 @@ marks = st.dictionaries(st.sampled_from(MARKS), st.one_of(WORDS, json_values), m
 def test_marks_that_nobody_made_do_not_break_the_writer(
     conversation: Conversation, given_marks: dict[str, Any]
 ) -> None:
-    extra = marked(**given_marks)
-    messages = [
-        replace(message, parts=[replace(part, extra=extra) for part in message.parts], extra=extra)
-        for message in conversation.messages
-    ]
-    exact_json.encode(write(replace(conversation, messages=messages, extra=extra), Target()))
+    exact_json.encode(write(with_extra(conversation, marked(**given_marks)), Target()))
 
 
 @pytest.mark.parametrize(
