@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -231,7 +232,9 @@ def test_what_cannot_be_searched_for_is_one_clear_error(ledger: Ledger) -> None:
 
 
 def test_cursors_are_checked(ledger: Ledger) -> None:
-    for cursor in ("", "x", "1.2.3", "1.2.3.4.abc", "1.2.3.4.5.6"):
+    of_this = hashlib.blake2b(b"tea", digest_size=4).hexdigest()
+    far = ".".join(["9" * 30] * 4)
+    for cursor in ("", "x", "1.2.3", "1.2.3.4.abc", "1.2.3.4.5.6", f"{far}.{of_this}", f"1.2.3.\u0664.{of_this}"):
         with pytest.raises(HansardError):
             ledger.search("tea", after=cursor)
     with pytest.raises(HansardError):

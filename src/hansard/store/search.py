@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hansard.errors import HansardError, StorageError
 from hansard.model import exact_json, native
 from hansard.model.conversation import Message
+from hansard.model.digits import whole_number
 from hansard.model.parts import ToolCallPart
 from hansard.model.times import spelled
 from hansard.store import facts, searchable, tree
@@ -171,14 +172,13 @@ class _Cursor(NamedTuple):
 
 
 def _cursor(text: str, query: str) -> _Cursor:
-    *numbers, digest = text.split(".")
-    try:
-        found = _Cursor(*map(int, numbers))
-    except (TypeError, ValueError):
-        raise HansardError(f"no cursor {text!r}; give the `next` of the page before") from None
+    *told, digest = text.split(".")
+    numbers = [number for number in map(whole_number, told) if number is not None]
+    if len(numbers) != len(told) or len(numbers) != len(_Cursor._fields):
+        raise HansardError(f"no cursor {text!r}; give the `next` of the page before")
     if digest != _digest(query):
         raise HansardError("this cursor belongs to another query; begin without one")
-    return found
+    return _Cursor(*numbers)
 
 
 def _digest(query: str) -> str:
