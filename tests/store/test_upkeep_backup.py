@@ -44,7 +44,7 @@ def test_every_table_is_copied_or_made_anew(tmp_path: Path) -> None:
         rows = ledger._driver._writer.execute(  # type: ignore[attr-defined]
             "select name from sqlite_schema where type = 'table' and name not like 'search\\_%' escape '\\'"
         ).fetchall()
-    assert {name for (name,) in rows} == {*copying._OF_THREADS, *copying._OF_ALL, "blob", *copying.LEFT}
+    assert {name for (name,) in rows} == {*copying.OF_THREADS, *copying.OF_ALL, "blob", *copying.LEFT}
 
 
 def test_a_backup_under_writers_is_one_moment(ledger: Ledger, tmp_path: Path) -> None:

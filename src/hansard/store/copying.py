@@ -17,8 +17,8 @@ from hansard.store.sqlite import SqliteDriver
 from hansard.whole_file import name_beside, take_name
 
 _BATCH = 500
-_OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
-_OF_ALL = ("workspace", "workspace_snapshot", "workspace_use", "workspace_change")
+OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
+OF_ALL = ("workspace", "workspace_snapshot", "workspace_use", "workspace_change")
 # made anew in the copy
 LEFT = {"tenant", "feed", "fed_upto", "search", "thread_fact", "schema_migration", "workspace_window"}
 _PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # by which columns, how many at once
@@ -52,30 +52,36 @@ def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | Non
 
 
 def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) -> None:
-    """All rows of a tenant, thread by thread. The job may be run again, so it begins with an empty file."""
+    """All rows of a tenant. The job may be run again, so it begins with an empty file."""
     os.truncate(path, 0)
     target = SqliteDriver(path)
     try:
-        total = source.all("count_messages")[0][0]
-        done = last = 0
-        while numbers := source.all("thread_numbers", after=last, limit=_BATCH):
-            for (number,) in numbers:
-                for table in _OF_THREADS:
-                    for rows in _pages(source, table, number):
-                        target.load(table, _columns(table), rows)
-                        done += len(rows) if table == "message" else 0
-                if progress is not None:
-                    progress(done, total)
-            last = numbers[-1][0]
-        for table in _OF_ALL:
-            target.load(table, _columns(table), source.all(f"copy_{table}"))
-        after = b""
-        while rows := source.all("blobs_after", after=after, limit=64):
-            target.load("blob", _columns("blob"), rows)
-            after = bytes(rows[-1][0])
+        total, done = source.all("count_messages")[0][0], 0
+        for table, rows in everything(source):
+            target.load(table, columns(table), rows)
+            done += len(rows) if table == "message" else 0
+            if progress is not None and table == "message":
+                progress(done, total)
         target.write(lambda tx: tx.run("feed_everything"))
     finally:
         target.close()
+
+
+def everything(tx: Tx) -> Iterator[tuple[str, list[Row]]]:
+    """All rows of a tenant that are copied, a few hundred at a time, each with its table: thread by thread first."""
+    last = 0
+    while numbers := tx.all("thread_numbers", after=last, limit=_BATCH):
+        for (number,) in numbers:
+            for table in OF_THREADS:
+                for rows in _pages(tx, table, number):
+                    yield table, rows
+        last = numbers[-1][0]
+    for table in OF_ALL:
+        yield table, tx.all(f"copy_{table}")
+    after = b""
+    while rows := tx.all("blobs_after", after=after, limit=64):
+        yield "blob", rows
+        after = bytes(rows[-1][0])
 
 
 def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
@@ -84,14 +90,14 @@ def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
         yield source.all(f"copy_{table}", thread=thread)
         return
     one, two, limit = _PAGED[table]
-    first, second = _columns(table).index(one), _columns(table).index(two)
+    first, second = columns(table).index(one), columns(table).index(two)
     last = {one: -1, two: -1}
     while rows := source.all(f"copy_{table}", thread=thread, limit=limit, **last):
         yield rows
         last = {one: rows[-1][first], two: rows[-1][second]}
 
 
-def _columns(table: str) -> list[str]:
+def columns(table: str) -> list[str]:
     """The columns that are copied of a table, as its statement lists them."""
     text = statements("sqlite")["blobs_after" if table == "blob" else f"copy_{table}"]
     return [name.strip() for name in text.removeprefix("select").split(" from ")[0].split(",")]

@@ -7,11 +7,11 @@ read again and compared with what was sent. Only the search index, and what is d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hansard.errors import StorageError
-from hansard.store.copying import _BATCH, _OF_ALL, _OF_THREADS, _columns, _pages
+from hansard.store.copying import columns, everything
 from hansard.store.driver import Driver, Row, Tx
 
 Progress = Callable[[int, int], None] | None
@@ -29,8 +29,8 @@ def copy(source: Driver, target: Driver, progress: Progress = None) -> int:
             raise StorageError("the other ledger is not empty; name an empty database, or another tenant")
         digest, messages = _Digest(), 0
         total = tx.all("count_messages")[0][0]
-        for table, rows in _tables(tx):
-            to.load(table, _columns(table), rows)
+        for table, rows in everything(tx):
+            to.load(table, columns(table), rows)
             digest.add(table, rows)
             messages += len(rows) if table == "message" else 0
             if progress is not None and table == "message":
@@ -47,7 +47,7 @@ def copy(source: Driver, target: Driver, progress: Progress = None) -> int:
 
 def _digest_of(tx: Tx) -> str:
     digest = _Digest()
-    for table, rows in _tables(tx):
+    for table, rows in everything(tx):
         digest.add(table, rows)
     return digest.hexdigest()
 
@@ -59,26 +59,15 @@ class _Digest:
         self._hash = hashlib.sha256()
 
     def add(self, table: str, rows: list[Row]) -> None:
-        for row in rows:
-            values = [bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else value for value in row]
+        listed = [[_plain(value) for value in row] for row in rows]
+        if table != "message":
+            listed.sort(key=repr)  # in one order on every backend
+        for values in listed:
             self._hash.update(f"{table}{values!r}\n".encode("utf-8", "surrogatepass"))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
 
 
-def _tables(tx: Tx) -> Iterator[tuple[str, list[Row]]]:
-    """All rows that are copied, in one order on every backend."""
-    last = 0
-    while numbers := tx.all("thread_numbers", after=last, limit=_BATCH):
-        for (number,) in numbers:
-            for table in _OF_THREADS:
-                for rows in _pages(tx, table, number):
-                    yield table, rows if len(rows) < 2 or table == "message" else sorted(rows, key=repr)
-        last = numbers[-1][0]
-    for table in _OF_ALL:
-        yield table, sorted(tx.all(f"copy_{table}"), key=repr)
-    after = b""
-    while rows := tx.all("blobs_after", after=after, limit=64):
-        yield "blob", rows
-        after = bytes(rows[-1][0])
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else value
