@@ -25,7 +25,6 @@ from hansard.store import tree
 from hansard.store.driver import Tx
 from hansard.store.ledger import Ledger
 
-BY = ("day", "model", "project")
 _PRICED = ("input", "output", "cache_read", "cache_write")
 
 

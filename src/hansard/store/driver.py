@@ -13,7 +13,6 @@ from importlib.resources import files
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 Row: TypeAlias = tuple[Any, ...]
 
 

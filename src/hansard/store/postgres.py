@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import re
 import select
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
@@ -117,8 +115,6 @@ class PostgresDriver:
             # a caller the network took away is not to keep others from writing for longer than one that is slow
             "idle_in_transaction_session_timeout": str(int(statement_timeout * 1000)),
         }
-        self._executor: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
         self._closed = False
         self._pid = os.getpid()
         self._silence = Silence(statement_timeout + network_timeout)
@@ -160,12 +156,6 @@ class PostgresDriver:
             return self._again(lambda connection: self._tx(connection).one(name, **values))
         except Taken:
             return None
-
-    def submit(self, job: Job[T]) -> Future[T]:
-        with self._lock:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(self._pool.max_size, thread_name_prefix="hansard-writer")
-        return self._executor.submit(self.write, job)
 
     def _transaction(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
         with connection.transaction():
@@ -301,8 +291,6 @@ class PostgresDriver:
         """Close all connections; a handle that came through a fork is only forgotten."""
         if self._closed or os.getpid() != self._pid:
             return
-        if self._executor is not None:
-            self._executor.shutdown(wait=True)
         self._closed = True
         self._pool.close()
         self._silence.stop()

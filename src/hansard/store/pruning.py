@@ -20,7 +20,6 @@ from hansard.store.values import Pruned
 
 _DEAD = ("aborted", "failed", "interrupted")
 _OVER = ("superseded", *_DEAD)
-_BLOBS = 400
 Spot = tuple[int, int]
 
 

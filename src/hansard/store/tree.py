@@ -6,8 +6,6 @@ segment if it is the tip of it, else it opens a new one; so nothing is ever move
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -113,17 +111,6 @@ def children(tx: Tx, thread: ThreadRow) -> dict[int, list[tuple[int, int]]]:
     for seg, parent, depth in tx.all("segments", thread=thread.thread):
         found.setdefault(parent, []).append((depth, seg))
     return found
-
-
-def iterate(tx: Tx, thread: ThreadRow, place: Place, batch: int = 500) -> Iterator[Message]:
-    """The messages of a branch, a batch at a time."""
-    for seg, low, high in lineage(tx, thread.thread, place.seg, place.depth):
-        while low < high:
-            rows = tx.all("range_up", thread=thread.thread, seg=seg, low=low, high=high, limit=batch)
-            if not rows:
-                raise NotFound(f"thread {thread.id!r}: messages of a branch are gone; run `hansard verify`")
-            yield from messages_of(tx, rows)
-            low = rows[-1][2]
 
 
 def place_of(tx: Tx, thread: ThreadRow, seg: int, depth: int) -> Place:

@@ -36,14 +36,14 @@ Step = Callable[[str], None]
 Settle = Callable[[Tx, int, Deed], None]  # what belongs into the transaction that says done
 
 
-def _no_step(name: str) -> None:
+def no_step(name: str) -> None:
     """Nobody watches."""
 
 
 class Apply:
     """One undo, redo or restore of a workspace; the root's lock is held by whoever calls."""
 
-    def __init__(self, driver: Driver, root: Root, workspace: int, step: Step = _no_step) -> None:
+    def __init__(self, driver: Driver, root: Root, workspace: int, step: Step = no_step) -> None:
         self._driver, self._root, self._workspace, self._step = driver, root, workspace, step
 
     # -- forward -----------------------------------------------------------------------------------------------------

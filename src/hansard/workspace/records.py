@@ -6,8 +6,6 @@ the last, and one that was never finished is taken away at the next start.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
@@ -267,12 +265,3 @@ def add_deed(tx: Tx, workspace: int, by: By, kind: str, snap: int, at: int, deed
 
 def set_deed(tx: Tx, number: int, state: str, deed: Deed) -> None:
     tx.run("set_workspace_change", change=number, state=state, body=packed(deed))
-
-
-def pick(changes: list[Change]) -> dict[str, Any]:
-    """What a list of changes says, counted."""
-    return {
-        "created": sum(one.before is None for one in changes),
-        "deleted": sum(one.after is None for one in changes),
-        "modified": sum(one.before is not None and one.after is not None for one in changes),
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET
@@ -32,7 +32,6 @@ from hansard.workspace.workspace import Workspace
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _INLINE = 64 << 10
-Read = Callable[[str], bytes | None]
 
 
 def read_folder(workspace: Workspace, thread_id: str, folder: str) -> int:

@@ -23,7 +23,7 @@ from hansard.store.chain import clock
 from hansard.store.driver import Driver, Tx, unsafe
 from hansard.store.ledger import Ledger
 from hansard.workspace import at_work, placing, records, scan
-from hansard.workspace.apply import Apply, Step, _no_step
+from hansard.workspace.apply import Apply, Step, no_step
 from hansard.workspace.beneath import Root, relative, told
 from hansard.workspace.entries import FOLDER, Change, Entry, parents, same
 from hansard.workspace.records import OUTSIDE, By, Filing, Snapshot
@@ -49,7 +49,7 @@ class Workspace:
         root: str | os.PathLike[str],
         *,
         limits: Limits | None = None,
-        step: Step = _no_step,
+        step: Step = no_step,
         create: bool = True,
     ) -> None:
         self.ledger, self.limits = ledger, limits or Limits()
