@@ -33,10 +33,10 @@ from hansard.streams.pieces import LIMIT, compact, joined
 class _Open:
     """A part that may still grow."""
 
-    __slots__ = ("part", "pieces", "whole")
+    __slots__ = ("part", "pieces")
 
     def __init__(self, part: Any) -> None:
-        self.part, self.whole = part, False
+        self.part = part
         self.pieces: list[str] = []
 
     def value(self) -> Any:
@@ -116,7 +116,7 @@ class Accumulator:
         if slot is None:
             return
         slot.part = delta.part if delta.part is not UNSET else slot.value()
-        slot.pieces, slot.whole = [], True
+        slot.pieces = []
 
     def _on_message_start(self, delta: MessageStart) -> None:
         self._start = delta

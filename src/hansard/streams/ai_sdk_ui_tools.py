@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.streams.ai_sdk_ui_message import STREAMING, Answer, Slot, read_block
-from hansard.streams.deltas import MessageStart, Other, PartDelta, PartEnd, PartStart
+from hansard.streams.deltas import MessageStart, PartDelta, PartEnd, PartStart
 from hansard.streams.event_decoder import EventDecoder
 
 INPUT = "tool-input-delta"
@@ -70,10 +70,6 @@ class ToolDecoder(EventDecoder):
                 self.emit(PartStart(key=f"{slot.key}.result", part=result))
             self.emit(PartEnd(key=f"{slot.key}.result", part=result))
             slot.answered = True
-
-    def other(self, event: Any) -> None:
-        """An event without meaning for others."""
-        self.emit(Other(format=self.name, value=event))
 
     # -- tools ---------------------------------------------------------------------------------------------------------
 

@@ -8,14 +8,21 @@ mixed, which shows when an id stays the same, or comes back, beside another.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from hansard.model.conversation import Message
+from hansard.streams.deltas import MessageDelta, StepStart
+from hansard.streams.event_decoder import EventDecoder
 
 
 class Answer(Protocol):
-    """One answer; `ended` when nothing more belongs to it."""
+    """One answer; `ended` when nothing more belongs to it, `told` what was given out of its usage and end."""
+
+    told: Any
 
     @property
     def ended(self) -> bool: ...
+    def native(self) -> dict[str, Any]: ...
 
 
 T = TypeVar("T", bound=Answer)
@@ -52,3 +59,36 @@ class Answers(Generic[T]):
             self.all.append(self.now)
         self._ids[given], self._last, self._since = self.now, given, number
         return begins
+
+
+class AnswersDecoder(EventDecoder, Generic[T]):
+    """A decoder of such a stream; `_now` is the answer that the present event belongs to."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        super().__init__()
+        self._answers = Answers(make)
+        self._now = self._answers.now
+
+    def turn_to(self, given: object, speaks: bool) -> None:
+        """Turn to the answer of an event with this id: usually the one and only."""
+        mixed = self._answers.mixed
+        begins = self._answers.turn_to(given, self._events, speaks)
+        self._now = self._answers.now
+        if self._answers.mixed and not mixed:
+            self.fail("another answer began before the last one ended")
+        if begins:
+            self.emit(StepStart())
+
+    def tell(self, message: Message) -> None:
+        """Give usage and finish reason out, where they are new."""
+        told = (message.usage, message.finish_reason)
+        if told != self._now.told:
+            self._now.told = told
+            self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
+
+    def body(self) -> dict[str, Any]:
+        """The provider's answer as if it had come whole."""
+        return self._now.native()
+
+    def complete(self) -> bool:
+        return all(answer.ended for answer in self._answers.all)

@@ -25,7 +25,7 @@ from hansard.formats.arguments import read_arguments
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
+from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.pieces import joined
 from hansard.streams.repeats import NUMBER
@@ -161,16 +161,6 @@ class AnthropicDecoder(EventDecoder):
             self.grew(data, block.shows, block.key, block.pieces)
         return True
 
-    def handle(self, event: Any, kind: str) -> None:
-        named = event.get("type", kind) if type(event) is dict else None
-        handler = self._handlers.get(named) if type(named) is str else None
-        if handler is not None:
-            handler(event)
-        elif type(event) is dict and "type" not in event and "error" in event:
-            self._error(event)
-        else:
-            self._other(event)
-
     def whole(self) -> list[Message]:
         return [answer.read() for answer in self._answers]
 
@@ -185,9 +175,6 @@ class AnthropicDecoder(EventDecoder):
         for block in (block for answer in self._answers for block in answer.blocks):
             if not block.stopped and (block.others or not block.shows):
                 self.emit(PartEnd(key=block.key, part=block.part()))
-
-    def _other(self, event: Any) -> None:
-        self.emit(Other(format=NAME, value=event))
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -235,7 +222,7 @@ class AnthropicDecoder(EventDecoder):
             if not block.stopped:
                 self._end(block)
         if len(event) > 1:
-            self._other(event)
+            self.other(event)
 
     def _error(self, event: dict[str, Any]) -> None:
         error = event.get("error")
@@ -287,7 +274,7 @@ class AnthropicDecoder(EventDecoder):
         elif block is not None and kind == "compaction_delta":
             block.block = _update(dict(block.block), {key: delta[key] for key in delta if key != "type"})
         else:
-            self._other(event)
+            self.other(event)
 
     def _grow(self, block: _Block, field: str, text: str) -> None:
         if not text:
@@ -301,7 +288,7 @@ class AnthropicDecoder(EventDecoder):
     def _block_stop(self, event: dict[str, Any]) -> None:
         block = self._find(event.get("index"))
         if block is None:
-            self._other(event)
+            self.other(event)
             return
         self._open = {index: other for index, other in self._open.items() if other is not block}
         self._end(block)

@@ -50,6 +50,7 @@ class EventDecoder:
     VARYING: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
 
     def __init__(self) -> None:
+        self._handlers: dict[str, Any] = {}
         self._reader: Reader | None = None
         self._kind = ""
         self._varying = self.VARYING
@@ -66,8 +67,11 @@ class EventDecoder:
     # -- what a subclass gives -------------------------------------------------------------------------------------
 
     def handle(self, event: Any, kind: str) -> None:
-        """Take one parsed event in; `kind` is the event's SSE type."""
-        raise TypeError(f"{type(self).__name__} handles no events")
+        """Take one parsed event in; `kind` is the event's SSE type. Here: by the handler of its type, or of errors."""
+        named = event.get("type", kind) if type(event) is dict else None
+        if type(named) is not str or named not in self._handlers:
+            named = "error" if type(event) is dict and "type" not in event and "error" in event else ""
+        self._handlers.get(named, self.other)(event)
 
     def quick(self, data: bytes) -> bool:
         """Take the raw text of a common event in, if it is one; False leaves it to `handle`."""
@@ -148,6 +152,10 @@ class EventDecoder:
         """Give a delta out."""
         self._out.append(delta)
 
+    def other(self, event: Any) -> None:
+        """An event without meaning for others, word for word."""
+        self._out.append(Other(format=self.name, value=event))
+
     def fail(self, text: str, error: Any = None) -> None:
         """Something went wrong; it is said, and it will stand in the message."""
         failure = Failure(text=text, error=error) if error is not None else Failure(text=text)
@@ -219,7 +227,7 @@ class EventDecoder:
     def _take(self, event: Event) -> None:
         data = event.data
         if self._over:  # nothing can be added after the end
-            self.emit(Other(format=self.name, value=data.decode("utf-8", "replace")))
+            self.other(data.decode("utf-8", "replace"))
             return
         repeat = self._repeat
         if repeat is not None:
@@ -268,10 +276,10 @@ class EventDecoder:
             value = json.loads(text, strict=False, parse_float=exact_json.exact_float, parse_constant=str)
         except (ValueError, RecursionError, HansardError):
             if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
-                self.emit(Other(format=self.name, value=text))
+                self.other(text)
                 return value
         self.fail(f"event {self._events + 1} is no JSON: {error}", text[:200])
-        self.emit(Other(format=self.name, value=text))
+        self.other(text)
         return value
 
     def _guarded(self, handle: Callable[[Any, str], None], value: Any, kind: str) -> None:
@@ -279,7 +287,7 @@ class EventDecoder:
             handle(value, kind)
         except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
             self.fail(f"event {self._events} was not understood: {error!r}")
-            self.emit(Other(format=self.name, value=value))
+            self.other(value)
 
     def on_done(self) -> None:
         """`[DONE]` came; what comes behind it still counts."""

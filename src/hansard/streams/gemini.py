@@ -26,9 +26,9 @@ from hansard.formats.gemini_response import PROVIDER
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
-from hansard.streams.answers import Answers
-from hansard.streams.deltas import Delta, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
-from hansard.streams.event_decoder import EventDecoder, Reader, read_whole
+from hansard.streams.answers import AnswersDecoder
+from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart
+from hansard.streams.event_decoder import Reader, read_whole
 from hansard.streams.gemini_answer import APPENDED, Candidate, Response, Slot, either
 from hansard.streams.gemini_arguments import Arguments
 from hansard.streams.json_array import ArrayReader
@@ -78,16 +78,14 @@ class _Quick(Struct, forbid_unknown_fields=True, gc=False):
 _QUICK = msgspec.json.Decoder(_Quick)
 
 
-class GeminiDecoder(EventDecoder):
+class GeminiDecoder(AnswersDecoder[Response]):
     """One answer, or several one after the other."""
 
     name = NAME
     VARYING = {_USAGES[0]: OBJECT}
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answers = Answers(Response)
-        self._now = self._answers.now
+        super().__init__(Response)
         self._begun = False
 
     def reader(self, begin: bytes) -> Reader:
@@ -175,9 +173,9 @@ class GeminiDecoder(EventDecoder):
             self.fail(text if type(text) is str else "the provider reported an error", error)
         if type(event) is not dict or not any(key in event for key in _RESPONSE):
             if not error:
-                self.emit(Other(format=NAME, value=event))
+                self.other(event)
             return
-        self._turn(event)
+        self.turn_to(either(event, "responseId", "response_id"), bool(event.get("candidates")))
         self._about(event)
         if not self._begun:
             self._begun = True
@@ -204,16 +202,6 @@ class GeminiDecoder(EventDecoder):
         if parts[0].get("text") == delta.text and slot.pieces is not None and not APPENDED & candidates[0].keys():
             self._repeats(self._data, "text", slot)
 
-    def _turn(self, event: dict[str, Any]) -> None:
-        """The answer that the event belongs to: usually the one and only."""
-        mixed, given = self._answers.mixed, either(event, "responseId", "response_id")
-        begins = self._answers.turn_to(given, self._events, bool(event.get("candidates")))
-        self._now = self._answers.now
-        if self._answers.mixed and not mixed:
-            self.fail("another answer began before the last one ended")
-        if begins:
-            self.emit(StepStart())
-
     def _about(self, event: dict[str, Any]) -> None:
         for key, value in event.items():
             if key in _USAGES and value is not None:
@@ -223,7 +211,7 @@ class GeminiDecoder(EventDecoder):
 
     def _candidate(self, said: Any) -> None:
         if type(said) is not dict:
-            self.emit(Other(format=NAME, value=said))
+            self.other(said)
             return
         index = said.get("index")
         index = index if type(index) is int else 0
@@ -233,7 +221,7 @@ class GeminiDecoder(EventDecoder):
             if index == 0:
                 self._now.first = candidate
         if candidate is not self._now.first:
-            self.emit(Other(format=NAME, value=said))
+            self.other(said)
         candidate.about({key: value for key, value in said.items() if key != "content"})
         content = said.get("content")
         if type(content) is not dict:
@@ -248,7 +236,7 @@ class GeminiDecoder(EventDecoder):
             for block in parts or []:
                 self._part(candidate, block)
         else:
-            self.emit(Other(format=NAME, value=said))
+            self.other(said)
         if candidate.finish == "STOP":
             for slot in candidate.slots:
                 self._close(candidate, slot)
@@ -360,14 +348,7 @@ class GeminiDecoder(EventDecoder):
         reason = self._now.first.finish if self._now.first is not None else None
         about = {"finishReason": reason} if reason else {}
         (message,) = read_whole(NAME, {**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]})
-        told = (message.usage, message.finish_reason)
-        if told != self._now.told:
-            self._now.told = told
-            self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
-
-    def body(self) -> dict[str, Any]:
-        """The provider's answer as if it had come whole."""
-        return self._now.native()
+        self.tell(message)
 
     def whole(self) -> list[Message]:
         messages: list[Message] = []
@@ -384,9 +365,6 @@ class GeminiDecoder(EventDecoder):
             message = replace(message, parts=parts)
             messages.append(message if answer.ended or self._done else replace(message, state="partial"))
         return messages
-
-    def complete(self) -> bool:
-        return all(answer.ended for answer in self._answers.all)
 
     def _settle(self, prefix: str, parts: list[Any], slots: list[Slot]) -> None:
         """The parts of an answer end."""

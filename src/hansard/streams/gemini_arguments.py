@@ -12,7 +12,7 @@ from typing import Any
 
 from hansard.errors import HansardError
 from hansard.model import exact_json
-from hansard.streams.pieces import joined
+from hansard.streams.pieces import escaped, joined
 
 _STEP = re.compile(r"""\.([^.\[\]'"]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 _KINDS = (
@@ -59,14 +59,14 @@ class Arguments:
         if self._words is not None:
             self._words.append(text)
         if '"' in text or "\\" in text or not text.isprintable():
-            text = _escaped(text)
+            text = escaped(text)
         self.text.append(text)
         return text
 
     def written(self, path: tuple[Any, ...], value: Any) -> str:
         """The text that a value adds behind what was written; nothing once they came out of order."""
         if path == self._last and self._words is not None and type(value) is str:
-            return self._add(_escaped(value)) if self._ordered else ""
+            return self._add(escaped(value)) if self._ordered else ""
         shared = 0
         while shared < min(len(path), len(self._last)) - 1 and path[shared] == self._last[shared]:
             shared += 1
@@ -136,11 +136,6 @@ class Arguments:
                 held.append(made)
             held = made
         return True
-
-
-def _escaped(text: str) -> str:
-    """The text as it stands inside a JSON string."""
-    return exact_json.encode(text)[1:-1].decode()
 
 
 _NONE = object()

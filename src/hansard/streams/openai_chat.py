@@ -25,26 +25,24 @@ from hansard.formats.openai_chat_content import NAME
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
-from hansard.streams.answers import Answers
-from hansard.streams.deltas import Delta, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
-from hansard.streams.event_decoder import EventDecoder, read_whole
+from hansard.streams.answers import AnswersDecoder
+from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart
+from hansard.streams.event_decoder import read_whole
 from hansard.streams.openai_chat_calls import Call
 from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, Completion, group_of
-from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, merge
+from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, is_plain_text, merge
 from hansard.streams.openai_chat_quick import CallPiece, grows_by, is_known, read_chunk
 from hansard.streams.repeats import NUMBER, OBJECT, STRING
 
 
-class OpenAIChatDecoder(EventDecoder):
+class OpenAIChatDecoder(AnswersDecoder[Completion]):
     """One answer, or several one after the other."""
 
     name = NAME
     VARYING = {"obfuscation": STRING, "usage": OBJECT}
 
     def __init__(self) -> None:
-        super().__init__()
-        self._answers = Answers(Completion)
-        self._now = self._answers.now
+        super().__init__(Completion)
         self._handlers = {
             "content": self._content,
             "refusal": self._refusal,
@@ -148,15 +146,15 @@ class OpenAIChatDecoder(EventDecoder):
 
     def handle(self, event: Any, kind: str) -> None:
         if type(event) is not dict:
-            self.emit(Other(format=NAME, value=event))
+            self.other(event)
             return
         choices, before = event.get("choices"), len(self._out)
         failed = self._error(event, kind)
         if type(choices) is not list and "usage" not in event and not _is_chunk(event):
             if not failed:
-                self.emit(Other(format=NAME, value=event))
+                self.other(event)
             return
-        self._turn(event, choices)
+        self.turn_to(event.get("id"), type(choices) is list and any(map(_speaks, choices)))
         self._see_time(event.get("created", UNSET))
         merge(self._now.body, {key: value for key, value in event.items() if key not in _NOT_BODY})
         for choice in choices if type(choices) is list else []:
@@ -181,17 +179,6 @@ class OpenAIChatDecoder(EventDecoder):
         if type(pieces) is Pieces:
             self._grew(self._data, field, delta.key, pieces)
 
-    def _turn(self, event: dict[str, Any], choices: Any) -> None:
-        """The answer that the chunk belongs to: usually the one and only."""
-        speaks = type(choices) is list and any(type(choice) is dict and _speaks(choice) for choice in choices)
-        mixed = self._answers.mixed
-        begins = self._answers.turn_to(event.get("id"), self._events, speaks)
-        self._now = self._answers.now
-        if self._answers.mixed and not mixed:
-            self.fail("another answer began before the last one ended")
-        if begins:
-            self.emit(StepStart())
-
     def _error(self, event: dict[str, Any], kind: str) -> bool:
         error = event.get("error")
         if error is None and (event.get("object") == "error" or kind == "error" or "detail" in event):
@@ -205,7 +192,7 @@ class OpenAIChatDecoder(EventDecoder):
 
     def _choice(self, said: Any) -> None:
         if type(said) is not dict:
-            self.emit(Other(format=NAME, value=said))
+            self.other(said)
             return
         index = said.get("index")
         index = index if type(index) is int else 0
@@ -227,7 +214,7 @@ class OpenAIChatDecoder(EventDecoder):
         merge(choice.fields, about)
         if type(delta) is dict:
             if choice is not self._now.first:
-                self.emit(Other(format=NAME, value=said))
+                self.other(said)
             self._delta(choice, delta)
         if type(said.get("error")) is dict:
             self._error(said, "")
@@ -241,7 +228,7 @@ class OpenAIChatDecoder(EventDecoder):
         rest = {}
         for key, value in delta.items():
             if type(choice.message.get(key)) is Pieces and type(value) not in _MAY_GROW:
-                self.emit(Other(format=NAME, value={key: value}))
+                self.other({key: value})
                 continue
             handler = self._handlers.get(key)
             if handler is None or value is None:
@@ -274,7 +261,7 @@ class OpenAIChatDecoder(EventDecoder):
         elif old is None:
             message[key] = value
         else:
-            self.emit(Other(format=NAME, value={key: value}))
+            self.other({key: value})
 
     def _content_item(self, choice: Choice, items: list[Any], item: Any) -> None:
         """Texts that follow one another are one text; every other item stands for itself."""
@@ -282,7 +269,7 @@ class OpenAIChatDecoder(EventDecoder):
         if type(text) is not str or item.get("type") != "text":
             items.append(item)
             return
-        if not (items and len(item) == 2 and _is_plain_text(items[-1])):
+        if not (items and len(item) == 2 and is_plain_text(items[-1])):
             items.append({**item, "text": Pieces()})
         items[-1]["text"].append(text)
         self._words(choice, f"text.{len(items) - 1}", TextPart(text=""), text)
@@ -322,7 +309,7 @@ class OpenAIChatDecoder(EventDecoder):
     def _tool_calls(self, choice: Choice, key: str, value: Any) -> None:
         items = [item for item in value if type(item) is dict] if type(value) is list else []
         if len(items) != len(value):
-            self.emit(Other(format=NAME, value={key: value}))
+            self.other({key: value})
         choice.message.setdefault(key, [])
         for i, item in enumerate(items):
             call = choice.calls.find(item, alone=i == 0)
@@ -365,14 +352,7 @@ class OpenAIChatDecoder(EventDecoder):
             return
         choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
         (message,) = read_whole(NAME, {"choices": [choice], "usage": self._now.body.get("usage")})
-        told = (message.usage, message.finish_reason)
-        if told != self._now.told:
-            self._now.told = told
-            self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
-
-    def body(self) -> dict[str, Any]:
-        """The provider's answer as if it had come whole."""
-        return self._now.native()
+        self.tell(message)
 
     def whole(self) -> list[Message]:
         messages: list[Message] = []
@@ -383,9 +363,6 @@ class OpenAIChatDecoder(EventDecoder):
                 self._settle(message)
                 messages.append(message if answer.ended else replace(message, state="partial"))
         return messages
-
-    def complete(self) -> bool:
-        return all(answer.ended for answer in self._answers.all)
 
     def on_done(self) -> None:
         self._now.done = True
@@ -412,15 +389,11 @@ _NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
 _WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
 
 
-def _speaks(choice: dict[str, Any]) -> bool:
-    delta = choice.get("delta") or choice.get("message")
+def _speaks(choice: Any) -> bool:
+    delta = choice.get("delta") or choice.get("message") if type(choice) is dict else None
     return type(delta) is dict and any(delta.values())
 
 
 def _is_chunk(event: dict[str, Any]) -> bool:
     kind = event.get("object")
     return type(kind) is str and kind.startswith("chat.completion")
-
-
-def _is_plain_text(item: Any) -> bool:
-    return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces

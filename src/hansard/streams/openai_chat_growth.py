@@ -11,12 +11,10 @@ chunk: pieces that are all the same are taken for a name.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Any
 
 from hansard.model import exact_json
-from hansard.streams.pieces import joined
+from hansard.streams.pieces import joined, joined_base64
 
 _NAMES = frozenset({"role", "id", "name", "type", "format", "signature", "object", "model", "tool_call_id"})
 _WORDS = frozenset(
@@ -118,6 +116,11 @@ def _same(old: dict[str, Any], item: dict[str, Any], key: str) -> bool:
     return mine is None or other is None or bool(mine == other)
 
 
+def is_plain_text(item: Any) -> bool:
+    """Is it an item of content that is a growing text and nothing else?"""
+    return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces
+
+
 def settled(value: Any, key: str = "") -> Any:
     """The value with all its pieces joined."""
     kind = type(value)
@@ -130,17 +133,3 @@ def settled(value: Any, key: str = "") -> Any:
     if kind is dict:
         return {name: settled(item, name) for name, item in value.items()}
     return [settled(item) for item in value] if kind is list else value
-
-
-def joined_base64(pieces: list[str]) -> str:
-    """Sound comes in pieces that were each encoded for themselves: padding inside the text would end it there.
-
-    >>> joined_base64(["YQ==", "Yg=="])
-    'YWI='
-    """
-    if any("=" in piece for piece in pieces[:-1]):
-        try:
-            return base64.b64encode(b"".join(base64.b64decode(piece, validate=True) for piece in pieces)).decode()
-        except (binascii.Error, ValueError):
-            pass
-    return joined(pieces)

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from hansard.formats.openai_responses_content import NAME, PROVIDER
 from hansard.formats.openai_responses_items import is_item
 from hansard.model.conversation import Message, ModelRef
-from hansard.streams.deltas import MessageDelta, MessageStart, Other, PartDelta, StepStart
+from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, StepStart
 from hansard.streams.openai_responses_items import GROWTHS, NEW, PRINTED, ROWS, Answer, Growth, Item, Path, at, plain
 from hansard.streams.openai_responses_live import LiveItems
 from hansard.streams.repeats import NUMBER, STRING
@@ -79,7 +79,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def __init__(self) -> None:
         super().__init__()
         self._answers: list[Answer] = []
-        self._handlers: dict[str, Any] = {
+        self._handlers = {
             "response.created": self._created,
             "response.in_progress": self._going_on,
             "response.queued": self._going_on,
@@ -96,7 +96,7 @@ class OpenAIResponsesDecoder(LiveItems):
             "response.image_generation_call.partial_image": self._partial_image,
             "error": self._error,
             **dict.fromkeys(_ENDS, self._end_said),
-            **dict.fromkeys(_QUIET, self._other),
+            **dict.fromkeys(_QUIET, self.other),
         }
         for name, growth in GROWTHS.items():
             self._handlers[name + ".delta"] = partial(self._delta, growth)
@@ -123,16 +123,6 @@ class OpenAIResponsesDecoder(LiveItems):
             self.grew(data, "delta", slot.key, slot.pieces)
         return True
 
-    def handle(self, event: Any, kind: str) -> None:
-        named = event.get("type", kind) if type(event) is dict else None
-        handler = self._handlers.get(named) if type(named) is str else None
-        if handler is not None:
-            handler(event)
-        elif type(event) is dict and "type" not in event and "error" in event:
-            self._error(event)
-        else:
-            self._other(event)
-
     def whole(self) -> list[Message]:
         messages: list[Message] = []
         for answer in self._answers:
@@ -151,9 +141,6 @@ class OpenAIResponsesDecoder(LiveItems):
             for item in answer.items:
                 if not item.done and (item.off or not item.keys):
                     self._end(item, answer.calls)
-
-    def _other(self, event: Any) -> None:
-        self.emit(Other(format=NAME, value=event))
 
     # -- the response ----------------------------------------------------------------------------------------------
 
@@ -196,7 +183,7 @@ class OpenAIResponsesDecoder(LiveItems):
         last = answer.messages[-1]
         self.emit(MessageDelta(usage=last.usage, finish_reason=last.finish_reason))
         if event.keys() - {"type", "sequence_number", "response"}:
-            self._other({key: value for key, value in event.items() if key != "response"})
+            self.other({key: value for key, value in event.items() if key != "response"})
         if status == "failed":
             self._failed(answer.body.get("error"), "the response failed")
 
@@ -271,7 +258,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def _item_added(self, event: dict[str, Any]) -> None:
         native, index = event["item"], event.get("output_index")
         if not is_item(native):
-            self._other(event)
+            self.other(event)
             return
         before = self._answer().by_index.get(index) if type(index) is int else None
         if before is None or before.done or before.kind != _kind(native) or before.native.get("id") != native.get("id"):
@@ -280,7 +267,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def _item_done(self, event: dict[str, Any]) -> None:
         native = event["item"]
         if not is_item(native):
-            self._other(event)
+            self.other(event)
             return
         answer, index = self._answer(), event.get("output_index")
         item = answer.by_index.get(index) if type(index) is int else None
@@ -296,14 +283,14 @@ class OpenAIResponsesDecoder(LiveItems):
         item = self._find(event, kind)
         if not item.done and "status" in item.native:
             item.place(("status",), status)
-        self._other(event)
+        self.other(event)
 
     # -- what is inside items --------------------------------------------------------------------------------------
 
     def _delta(self, growth: Growth, event: dict[str, Any]) -> None:
         item, text = self._find(event, growth.item), event.get("delta")
         if item.done or type(text) is not str:
-            self._other(event)
+            self.other(event)
             return
         slot = self._slot(item, growth, _index(event, growth.place))
         self._grow(slot, text)
@@ -320,7 +307,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def _said(self, growth: Growth, event: dict[str, Any]) -> None:
         item, text = self._find(event, growth.item), event.get(growth.whole)
         if item.done or type(text) is not str:
-            self._other(event)
+            self.other(event)
         else:
             self._say(self._slot(item, growth, _index(event, growth.place)), growth, text)
 
@@ -353,7 +340,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def _annotation(self, event: dict[str, Any]) -> None:
         item = self._find(event, "message")
         if item.done:
-            self._other(event)
+            self.other(event)
             return
         slot = self._slot(item, GROWTHS["response.output_text"], _index(event, "content_index"))
         path = (*slot.path[:-1], "annotations")
@@ -377,7 +364,7 @@ class OpenAIResponsesDecoder(LiveItems):
     def _partial_image(self, event: dict[str, Any]) -> None:
         item = self._find(event, "image_generation_call")
         if item.done:
-            self._other(event)
+            self.other(event)
             return
         item.place(("result",), event["partial_image_b64"])
         for key in ("output_format", "size", "quality", "background"):

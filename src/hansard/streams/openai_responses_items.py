@@ -15,7 +15,6 @@ What an item says when it is done wins over its pieces; only an empty field neve
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
 from hansard.streams.event_decoder import read_whole
-from hansard.streams.pieces import joined
+from hansard.streams.pieces import joined, joined_base64
 
 Path: TypeAlias = tuple[str | float, ...]
 HERE = -1  # stands in a path for the index that the event gives
@@ -164,21 +163,6 @@ def plain(node: Any) -> Any:
     return node
 
 
-def _joined_base64(pieces: list[str]) -> str:
-    """Bytes that came in pieces, each of which may be filled up with `=`."""
-    if any(piece.endswith("=") for piece in pieces[:-1]):
-        try:
-            return b64encode(b"".join(b64decode(piece, validate=True) for piece in pieces)).decode()
-        except ValueError:
-            pass
-    return "".join(pieces)
-
-
-def escaped(text: str) -> str:
-    """The text as it stands inside a JSON string."""
-    return exact_json.encode(text).decode()[1:-1]
-
-
 # -- items ---------------------------------------------------------------------------------------------------------
 
 
@@ -194,7 +178,7 @@ class Slot:
 
     def text(self) -> str:
         if len(self.pieces) > 1:
-            self.pieces = [_joined_base64(self.pieces) if self.path[-1] == "data" else joined(self.pieces)]
+            self.pieces = [joined_base64(self.pieces) if self.path[-1] == "data" else joined(self.pieces)]
         return self.pieces[0] if self.pieces else ""
 
 

@@ -26,8 +26,8 @@ from hansard.streams.openai_responses_items import (
     Path,
     Slot,
     at,
-    escaped,
 )
+from hansard.streams.pieces import escaped
 
 _GAP = "\n\n"  # between the texts of one reasoning, as the format joins them
 

@@ -7,8 +7,11 @@ holds it: CPython then lets it grow where it is, so that a long answer is neithe
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
+
+from hansard.model import exact_json
 
 LIMIT = 1024
 _HALF = re.compile("[\ud800-\udfff]")
@@ -34,6 +37,29 @@ def joined(pieces: list[str]) -> str:
     if text.isascii() or _HALF.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def joined_base64(pieces: list[str]) -> str:
+    """Bytes may come in pieces that were each encoded for themselves: padding inside the text would end it there.
+
+    >>> joined_base64(["YQ==", "Yg=="])
+    'YWI='
+    """
+    if any("=" in piece for piece in pieces[:-1]):
+        try:
+            return base64.b64encode(b"".join(base64.b64decode(piece, validate=True) for piece in pieces)).decode()
+        except ValueError:
+            pass
+    return joined(pieces)
+
+
+def escaped(text: str) -> str:
+    """The text as it stands inside a JSON string.
+
+    >>> escaped('a"b')
+    'a\\\\"b'
+    """
+    return exact_json.encode(text)[1:-1].decode()
 
 
 def may_hold_halves(value: Any) -> bool:

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart
-from hansard.streams.deltas import Delta, MessageStart, Other, PartDelta, PartEnd, PartStart, StepStart
+from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.event_decoder import EventDecoder, read_whole
 from hansard.streams.live_objects import plain
 from hansard.streams.pydantic_ai_run import GROWS, NAME, Response, Slot, read_part, release_of
@@ -167,10 +167,6 @@ class PydanticAIDecoder(EventDecoder):
             self.fail(f"an error in place of an event: {exact_json.encode(event['error']).decode()[:200]}", event)
         else:
             self.other(event)
-
-    def other(self, event: Any) -> None:
-        """An event that is no part of a message."""
-        self.emit(Other(format=NAME, value=event))
 
     def whole(self) -> list[Message]:
         if self._history is not None:
