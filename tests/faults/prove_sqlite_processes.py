@@ -78,7 +78,7 @@ def writers(tries: int, place: Place, defect: str | None) -> Outcome:
 
 def _migrate_unlocked(connection: Any, path: str) -> list[str]:
     """Looks what is missing, and applies it without looking again under a lock."""
-    done = missing("sqlite", sqlite_schema._applied(connection, path), path)
+    done = missing("sqlite", sqlite_schema.applied(connection, path), path)
     connection.execute("create table if not exists schema_migration (number integer primary key, checksum text)")
     for migration in done:
         connection.execute(migration.text)

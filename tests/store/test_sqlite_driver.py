@@ -24,3 +24,19 @@ def test_a_handle_that_came_through_a_fork_is_refused_also_when_somebody_was_wri
                     os._exit(7)
                 os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def test_a_reader_that_comes_back_while_the_ledger_closes_is_closed_too(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    ledger = hansard.open(path)
+    driver: Any = ledger._driver
+
+    class Late(list[Any]):
+        def append(self, connection: Any) -> None:
+            ledger.close()
+            super().append(connection)
+
+    driver._readers = Late()
+    ledger.threads()
+    with hansard.open(path) as again:  # a connection left open would be taken for another library's
+        assert again.threads().items == []

@@ -76,10 +76,10 @@ def examine(db: str | None) -> Iterator[Finding]:
 def _sqlite() -> Iterator[Finding]:
     import apsw
 
-    from hansard.store.sqlite import _OLDEST
+    from hansard.store.sqlite import OLDEST
 
     version = f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-    if apsw.SQLITE_VERSION_NUMBER < _OLDEST:
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST:
         yield Finding(
             about="SQLite",
             found=f"{version} can corrupt a write-ahead log",

@@ -45,10 +45,10 @@ def examine_sqlite(path: str) -> Iterator[Finding]:
 
 
 def _sqlite_inside(connection: Any, path: str) -> Iterator[Finding]:
-    from hansard.store.sqlite_schema import _applied
+    from hansard.store.sqlite_schema import applied
 
-    applied = _applied(connection, path)
-    yield _schema("sqlite", applied, path)
+    done = applied(connection, path)
+    yield _schema("sqlite", done, path)
     journal = connection.pragma("journal_mode")
     if journal != "wal":
         yield Finding(about="durability", found=f"journal_mode={journal} until it is next opened", state="note")
@@ -64,7 +64,7 @@ def _sqlite_inside(connection: Any, path: str) -> Iterator[Finding]:
         )
         return
     yield Finding(about="integrity", found="quick check: ok; `hansard verify` proves every message")
-    if applied:
+    if done:
         now = "cast((julianday('now') - 2440587.5) * 86400000 as integer)"
         yield _stale(connection.execute(_STALE.format(now)).fetchone()[0])
 

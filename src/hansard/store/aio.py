@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from hansard.store.driver import Job
+from hansard.store.group_commit import Waiting
 from hansard.store.live_run import LiveRun
-from hansard.store.sqlite import SqliteDriver, Waiting
+from hansard.store.sqlite import SqliteDriver
 
 if TYPE_CHECKING:
     from hansard.store.ledger import Ledger

@@ -1,14 +1,12 @@
 """SQLite through apsw: one writer at a time in a process, readers beside it, writers that wait share one commit.
 
-Whoever holds the lock runs the jobs of everybody who waits, in one transaction; one that fails undoes only itself.
-A single caller pays for no other thread. WAL and synchronous=FULL: when `write` returns, the words are on the disk.
+WAL and synchronous=FULL: when `write` returns, the words are on the disk.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -16,14 +14,14 @@ from typing import Any, TypeVar
 
 import apsw
 
-from hansard.errors import ForkedHandle, HansardError, StorageError
+from hansard.errors import ForkedHandle, StorageError
 from hansard.store.driver import Job, Row, statements
+from hansard.store.group_commit import GroupCommit, Waiting
 from hansard.store.sqlite_schema import migrate, recognise
 from hansard.whole_file import make_folders
 
 T = TypeVar("T")
-_OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
-_BATCH = 512
+OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
 _WAIT = 30_000
 _WIPE = 5_000
 _opened: dict[tuple[int, int], int] = {}  # how often this library has a file open, by device and inode
@@ -57,23 +55,6 @@ class _Tx:
         self._connection.executemany(self._statements[name], [{**row, "tenant": tenant} for row in rows])
 
 
-class Waiting:
-    """A job in the queue, and what came of it."""
-
-    __slots__ = ("done", "error", "job", "result")
-
-    def __init__(self, job: Job[Any]) -> None:
-        self.job = job
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.done = False
-
-    def answer(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
 class SqliteDriver:
     """A file, or with `:memory:` none."""
 
@@ -81,7 +62,7 @@ class SqliteDriver:
     single = False
 
     def __init__(self, path: str, *, tenant: str = "", durability: str = "full", vfs: str | None = None) -> None:
-        if apsw.SQLITE_VERSION_NUMBER < _OLDEST:
+        if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             raise StorageError(f"SQLite {apsw.sqlite_lib_version()} can corrupt a WAL; pip install 'apsw>=3.51.3'")
         if durability not in ("full", "relaxed"):
             raise StorageError(f"no durability {durability!r}; there are full and relaxed")
@@ -90,8 +71,8 @@ class SqliteDriver:
         self._vfs = vfs
         self._synchronous = "full" if durability == "full" else "normal"
         self._pid = os.getpid()
-        self._lock = threading.Lock()
-        self._queue: deque[Waiting] = deque()
+        self._jobs = GroupCommit(self._begin, lambda error: _translated(error, self.path))
+        self._lock = self._jobs.lock
         self._readers: list[apsw.Connection] = []
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False
@@ -113,28 +94,18 @@ class SqliteDriver:
     def write(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
         self._check()  # first: the lock of a handle that came through a fork may be held for ever
-        waiting = Waiting(job)
-        self._queue.append(waiting)
-        with self._lock:
-            if not waiting.done:
-                self._drain()
-        while not waiting.done:  # only when more waited than one transaction takes
-            with self._lock:
-                if not waiting.done:
-                    self._drain()
-        return waiting.answer()  # type: ignore[no-any-return]
+        return self._jobs.run(job)
 
     def submit(self, jobs: list[Job[Any]]) -> Future[list[Waiting]]:
         """Run jobs on a thread of ours, in one transaction: what came of each, when all of it is durable."""
         self._check()
-        return self._threads().submit(self._run_all, [Waiting(job) for job in jobs])
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="hansard-writer")
+        return self._executor.submit(self._jobs.run_all, jobs)
 
-    def _run_all(self, jobs: list[Waiting]) -> list[Waiting]:
-        self._queue.extend(jobs)
-        while not all(waiting.done for waiting in jobs):
-            with self._lock:
-                self._drain()
-        return jobs
+    def _begin(self) -> tuple[apsw.Connection, _Tx]:
+        self._check()
+        return self._writer, _Tx(self._writer, self.tenant)
 
     def read(self, job: Job[T]) -> T:
         """Run a job on one snapshot of the file."""
@@ -149,10 +120,9 @@ class SqliteDriver:
         try:
             return self._translating(lambda: self._snapshot(connection, job))
         finally:
-            if self._closed:
-                connection.close()
-            else:
-                self._readers.append(connection)
+            self._readers.append(connection)
+            if self._closed:  # asked behind it: whoever closes meanwhile may have been too early for this one
+                self._shut_readers()
 
     def statement(self, name: str, /, **values: Any) -> Row | None:
         return self.write(lambda tx: tx.one(name, **values))
@@ -164,74 +134,6 @@ class SqliteDriver:
         finally:
             if connection.in_transaction:
                 connection.execute("rollback")
-
-    def _drain(self) -> None:
-        batch: list[Waiting] = []
-        while self._queue and len(batch) < _BATCH:
-            batch.append(self._queue.popleft())
-        if not batch:
-            return
-        try:
-            self._together(batch)
-        except BaseException as error:
-            for waiting in batch:
-                if not waiting.done:
-                    waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
-                    waiting.done = True
-            if not isinstance(error, Exception):
-                raise
-
-    def _together(self, batch: list[Waiting]) -> None:
-        """One transaction for all of them. Jobs hardly ever fail: only when one did are all run again with care."""
-        if not self._attempt(batch, careful=len(batch) == 1):
-            self._attempt(batch, careful=True)
-
-    def _attempt(self, batch: list[Waiting], *, careful: bool) -> bool:
-        """With care a job that fails undoes only itself; without, everything is undone, and the answer is no."""
-        self._check()
-        connection = self._writer
-        tx = _Tx(connection, self.tenant)
-        behind_savepoints = careful and len(batch) > 1
-        try:
-            connection.execute("begin immediate")
-            for waiting in batch:
-                if behind_savepoints:
-                    connection.execute("savepoint job")
-                try:
-                    waiting.result = waiting.job(tx)
-                except Exception as error:
-                    if not careful:
-                        if connection.in_transaction:
-                            connection.execute("rollback")
-                        return False
-                    waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
-                    if not connection.in_transaction:  # SQLite gave the whole transaction up (disk full)
-                        break
-                    connection.execute("rollback to job" if behind_savepoints else "rollback")
-                if behind_savepoints:
-                    connection.execute("release job")
-            if connection.in_transaction:
-                connection.execute("commit")
-            elif len(batch) > 1:
-                self._one_by_one(batch)
-                return True
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("rollback")
-            raise
-        for waiting in batch:
-            waiting.done = True
-        return True
-
-    def _one_by_one(self, batch: list[Waiting]) -> None:
-        """The fault of one is not to be the others': each in a transaction of its own."""
-        for waiting in batch:
-            waiting.result = waiting.error = None
-            try:
-                self._together([waiting])
-            except Exception as error:
-                waiting.error = error if isinstance(error, HansardError) else _translated(error, self.path)
-                waiting.done = True
 
     def _translating(self, action: Callable[[], T]) -> T:
         try:
@@ -301,11 +203,6 @@ class SqliteDriver:
             raise ForkedHandle(f"{self.path}: opened before a fork; open it again in the child, a shared handle loses")
         if self._closed:
             raise StorageError(f"{self.path}: this ledger is closed; open it again")
-
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix="hansard-writer")
-        return self._executor
 
     def backup(self, target: str, progress: Callable[[int, int], None] | None = None) -> None:
         """A consistent copy of the live file, through SQLite's own way of making one."""
@@ -384,20 +281,24 @@ class SqliteDriver:
         if self._executor is not None:
             self._executor.shutdown(wait=True)
         with self._lock:
-            self._drain()
+            self._jobs.drain()
             self._closed = True
             self._let_go()
 
     def _let_go(self) -> None:
         """Close what is open: a connection that stays open would be taken for another library's at the next opening."""
-        while self._readers:
-            _shut(self._readers.pop())
+        self._shut_readers()
         if hasattr(self, "_writer"):
             _shut(self._writer)
         with _opened_lock:
             if self._inode is not None:
                 _opened[self._inode] -= 1
                 self._inode = None
+
+    def _shut_readers(self) -> None:
+        with suppress(IndexError):
+            while True:
+                _shut(self._readers.pop())
 
 
 def _shut(connection: apsw.Connection) -> None:

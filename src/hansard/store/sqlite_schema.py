@@ -28,14 +28,14 @@ def _look(path: str, flags: int, vfs: str | None) -> None:
     connection = apsw.Connection(path, flags=flags, vfs=vfs)
     try:
         connection.set_busy_timeout(_WAIT)
-        missing("sqlite", _applied(connection, path), path)
+        missing("sqlite", applied(connection, path), path)
     finally:
         connection.close()
 
 
 def migrate(connection: apsw.Connection, path: str) -> list[str]:
     """Apply what is missing; the names of what was."""
-    if not missing("sqlite", _applied(connection, path), path):
+    if not missing("sqlite", applied(connection, path), path):
         return []
     connection.execute("begin immediate")
     try:
@@ -43,7 +43,7 @@ def migrate(connection: apsw.Connection, path: str) -> list[str]:
         connection.execute(
             "create table if not exists schema_migration (number integer primary key, checksum text not null)"
         )
-        done = missing("sqlite", _applied(connection, path), path)  # somebody may have been quicker
+        done = missing("sqlite", applied(connection, path), path)  # somebody may have been quicker
         for migration in done:
             connection.execute(migration.text)
             connection.execute("insert into schema_migration values (?, ?)", (migration.number, migration.checksum))
@@ -55,7 +55,7 @@ def migrate(connection: apsw.Connection, path: str) -> list[str]:
     return [migration.name for migration in done]
 
 
-def _applied(connection: apsw.Connection, path: str) -> list[tuple[int, str]]:
+def applied(connection: apsw.Connection, path: str) -> list[tuple[int, str]]:
     """The numbers and checksums of the migrations a file has had."""
     names = {name for (name,) in connection.execute("select name from sqlite_schema").fetchall()}
     mark: Any = connection.pragma("application_id")
