@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
+from datetime import UTC, datetime
 from decimal import Decimal
+from enum import IntEnum, StrEnum
 from typing import Any
 
 import pytest
@@ -102,3 +105,34 @@ def test_values_that_json_cannot_say_are_refused_by_name() -> None:
     for value, word in ((float("nan"), "NaN"), (-float("inf"), "Infinity"), (deep, "deeply"), (loop, "deeply")):
         with pytest.raises(Unreadable, match=word):
             formats.read({"max_tokens": value, "messages": [{"role": "user", "content": "hi"}]}, "anthropic")
+
+
+class Reason(StrEnum):
+    STOP = "stop"
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+@pytest.mark.parametrize(
+    ("given_", "plain"),
+    [
+        (Reason.STOP, "stop"),
+        (Level.HIGH, 3),
+        (OrderedDict(a=(Reason.STOP,)), {"a": ["stop"]}),
+        (b"hi", "aGk="),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"),
+    ],
+)
+def test_live_values_are_read_as_what_they_are_in_json(given_: Any, plain: Any) -> None:
+    copy = exact_json.copied([given_])[0]
+    assert exact_json.same(copy, plain)
+    said = {"messages": [{"role": "user", "content": "hi", "more": given_}]}
+    conversation = formats.read(said, "anthropic")
+    assert formats.write(conversation, "anthropic").data["messages"][0]["more"] == plain
+
+
+def test_what_is_no_json_at_all_is_refused_by_name() -> None:
+    with pytest.raises(Unreadable, match="object is not JSON"):
+        formats.read({"messages": [{"role": "user", "content": object()}]}, "anthropic")

@@ -36,7 +36,7 @@ def split(raw: bytes) -> list[bytes]:
     if not found:
         return [raw]
     found[-1] = (found[-1] + waiting)[:-1]  # there was no newline behind the last piece
-    return found if len(found) == 1 or _is_json(found[0]) else [raw]
+    return found if len(found) == 1 or exact_json.is_json(found[0]) else [raw]
 
 
 def join(documents: list[bytes]) -> bytes:
@@ -57,14 +57,6 @@ def _item(document: bytes) -> bytes:
     if not is_array(document):
         return document
     return document.strip(_BLANK + _BOM)[1:-1]
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        exact_json.decode(line)
-    except Unreadable:
-        return False
-    return True
 
 
 def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:

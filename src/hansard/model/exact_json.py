@@ -57,6 +57,15 @@ def decode(data: bytes | str) -> Any:
     return decode_noting(data)[0]
 
 
+def is_json(data: bytes | str) -> bool:
+    """Would `decode` give a value?"""
+    try:
+        decode(data)
+    except Unreadable:
+        return False
+    return True
+
+
 def decode_noting(data: bytes | str) -> tuple[Any, bool]:
     """The same, and whether some string in it may hold half a surrogate pair."""
     raw = _raw(data)
@@ -145,10 +154,10 @@ def plain(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """A copy of plain JSON data, for a reader that takes its document apart; what JSON cannot say is refused by name.
+    """Data as plain JSON, for a reader that takes its document apart: a copy. What JSON cannot say is refused by name.
 
-    >>> copied([1, {"a": (2,)}])
-    [1, {'a': [2]}]
+    >>> copied([1, {"a": (2, b"hi")}])
+    [1, {'a': [2, 'aGk=']}]
     """
     try:
         return _copied(value)
@@ -166,7 +175,29 @@ def _copied(value: Any) -> Any:
         return [_copied(item) for item in value]
     if kind is float and value - value != 0:
         _refuse_constant("NaN" if value != value else "Infinity")
-    return value
+    return value if kind in _PLAIN else _spelled(value)
+
+
+_PLAIN = frozenset({int, float, bool, type(None), Decimal})
+_BARE: dict[type, Any] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    dict: dict,
+    list: list,
+    tuple: list,
+}
+
+
+def _spelled(value: Any) -> Any:
+    """What a value of another kind is in JSON: bytes are base64, a time is ISO 8601, an enum its value."""
+    for kind, bare in _BARE.items():
+        if isinstance(value, kind):
+            return _copied(bare(value))
+    try:
+        return _DECODER.decode(_ENCODER.encode(value))
+    except (TypeError, ValueError):
+        raise Unreadable(f"{type(value).__name__} is not JSON: {value!r}", way_out="give plain data") from None
 
 
 def _repeats_a_key(raw: bytes, value: Any, numbers_as_written: bool) -> bool:

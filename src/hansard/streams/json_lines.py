@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.streams.sse import Event
 
@@ -55,7 +54,7 @@ class LineReader:
         return events
 
     def _hold(self, line: bytes, events: list[Event]) -> None:
-        if self._held and line[:1] == b"{" and _is_json(line):
+        if self._held and line[:1] == b"{" and exact_json.is_json(line):
             events += [Event(data=b"\n".join(self._held)), Event(data=line)]
             self._held, self._depth = [], 0
             return
@@ -68,11 +67,3 @@ class LineReader:
 
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        exact_json.decode(line)
-    except HansardError:
-        return False
-    return True
