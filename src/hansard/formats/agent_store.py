@@ -27,9 +27,9 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.agent_store_content import read_content, read_parts, write_content, write_parts
-from hansard.formats.agent_store_parts import NAME, fill
+from hansard.formats.agent_store_parts import NAME
 from hansard.formats.contract import Format, Target
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import fill, pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
 

@@ -8,8 +8,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.agent_store_parts import NAME, fill, read_part, write_part
-from hansard.formats.residue import pack, put, unpack
+from hansard.formats.agent_store_parts import NAME, read_part, write_part
+from hansard.formats.residue import fill, pack, put, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.ai_sdk_metadata import put_opaque, take_opaque
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.parts import (
     CompactionPart,
     DataPart,
@@ -27,13 +27,6 @@ NAME = "agent-store"
 _METADATA = "providerMetadata"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATA = "data"
-
-
-def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """Add the residue behind what the canonical value says; the canonical value wins."""
-    for key, value in rest.items():
-        out.setdefault(key, value)
-    return out
 
 
 # -- opaque reasoning ----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from hansard.errors import Unreadable
 from hansard.formats.anthropic_blocks import NAME, NOTHING, read_block, write_block
 from hansard.formats.contract import Format, Target
 from hansard.formats.law import Law
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
 from hansard.formats.usual import Record, check, plain
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -240,19 +240,15 @@ def _read_usage(value: Any) -> tuple[Usage | UnsetType, Any]:
     if type(value) is not dict or type(value.get("input_tokens")) is not int:
         return UNSET, value
     rest = dict(value)
-    read, wrote = _count(rest, "cache_read_input_tokens"), _count(rest, "cache_creation_input_tokens")
+    read, wrote = take_maybe_int(rest, "cache_read_input_tokens"), take_maybe_int(rest, "cache_creation_input_tokens")
     total = rest.pop("input_tokens") + (read or 0) + (wrote or 0)
     usage = Usage(
         input_tokens=total,
-        output_tokens=_count(rest, "output_tokens"),
+        output_tokens=take_maybe_int(rest, "output_tokens"),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
     )
     return usage, rest or UNSET
-
-
-def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
-    return rest.pop(key) if type(rest.get(key)) is int else UNSET
 
 
 def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:

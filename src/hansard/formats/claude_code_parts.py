@@ -10,15 +10,16 @@ known again by their look: UUIDs of version 8 (its own are of version 4), times 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr
 
+from hansard.errors import Unreadable
 from hansard.formats.anthropic_blocks import read_block, write_block
 from hansard.formats.made_ids import made_uuid
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
+from hansard.formats.session_identity import UUID
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
 from hansard.model.parts import (
@@ -38,7 +39,6 @@ PROVIDER = "anthropic"
 SNAPSHOT = "file-history-snapshot"
 BLOCKS = "anthropic"
 EPOCH = "1970-01-01T00:00:00.000+00:00"
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 # -- values that fill a place ----------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 def legal_uuid(given: str) -> str:
     """The id itself if Claude Code could have given it, else a UUID made of it."""
-    return given if _UUID.fullmatch(given) else made_uuid("id", given)
+    return given if UUID.fullmatch(given) else made_uuid("id", given)
 
 
 def made_time(before: str | None) -> str:
@@ -141,18 +141,14 @@ def read_usage(value: Any) -> Usage | UnsetType:
     if type(value) is not dict or type(value.get("input_tokens")) is not int:
         return UNSET
     rest = dict(value)
-    read, wrote = _count(rest, "cache_read_input_tokens"), _count(rest, "cache_creation_input_tokens")
+    read, wrote = take_maybe_int(rest, "cache_read_input_tokens"), take_maybe_int(rest, "cache_creation_input_tokens")
     return Usage(
         input_tokens=rest.pop("input_tokens") + (read or 0) + (wrote or 0),
-        output_tokens=_count(rest, "output_tokens"),
+        output_tokens=take_maybe_int(rest, "output_tokens"),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
         extra={NAME: rest} if rest else UNSET,
     )
-
-
-def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
-    return rest.pop(key) if type(rest.get(key)) is int else UNSET
 
 
 def write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
@@ -231,7 +227,7 @@ def _write_call(part: ToolCallPart, at: int) -> Any:
 def _parsed(text: str) -> Any:
     try:
         return exact_json.decode(text)
-    except Exception:
+    except Unreadable:
         return text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, left, pack, put, take_maybe_int, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -111,19 +111,15 @@ def _read_usage(value: Any) -> Usage | UnsetType:
     if type(value) is not dict or type(value.get("input")) is not int:
         return UNSET
     rest = dict(value)
-    read, wrote = _count(rest, "cacheRead"), _count(rest, "cacheWrite")
+    read, wrote = take_maybe_int(rest, "cacheRead"), take_maybe_int(rest, "cacheWrite")
     return Usage(
         input_tokens=rest.pop("input") + (read or 0) + (wrote or 0),
-        output_tokens=_count(rest, "output"),
-        total_tokens=_count(rest, "totalTokens"),
+        output_tokens=take_maybe_int(rest, "output"),
+        total_tokens=take_maybe_int(rest, "totalTokens"),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
         extra=pack(NAME, rest),
     )
-
-
-def _count(rest: dict[str, Any], key: str) -> int | UnsetType:
-    return rest.pop(key) if type(rest.get(key)) is int else UNSET
 
 
 def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:

@@ -81,6 +81,20 @@ def take_maybe_str(block: dict[str, Any], key: str) -> str | UnsetType:
     return UNSET
 
 
+def take_maybe_int(block: dict[str, Any], key: str) -> int | UnsetType:
+    """Take a field if it is a whole number; null or another kind stays in the block as residue."""
+    if type(block.get(key)) is int:
+        return block.pop(key)  # type: ignore[no-any-return]
+    return UNSET
+
+
+def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    """Add the residue behind what the canonical value says; the canonical value wins."""
+    for key, value in rest.items():
+        out.setdefault(key, value)
+    return out
+
+
 def put(out: dict[str, Any], /, **fields: Any) -> dict[str, Any]:
     """Set the fields that are not UNSET."""
     for key, value in fields.items():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.arguments import read_arguments
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.parts import (
     CompactionPart,
     FilePart,
@@ -23,13 +23,6 @@ from hansard.model.parts import (
 )
 
 NAME = "sage"
-
-
-def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """Add the residue behind what the canonical value says; the canonical value wins."""
-    for key, value in rest.items():
-        out.setdefault(key, value)
-    return out
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------

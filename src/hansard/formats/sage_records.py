@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, unpack
 from hansard.formats.sage_parts import (
     INNER,
     NAME,
     NEW,
     OLD,
-    fill,
     read_body,
     read_result,
     read_tools,

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from hansard.model.conversation import Conversation
 from hansard.model.parts import TextPart
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ADDRESSES = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 NO_TIME = "1970-01-01T00:00:00.000Z"  # says that none is known
 
@@ -23,7 +23,7 @@ def read_time(value: Any) -> str | UnsetType:
 
 def is_uuid(text: Any) -> bool:
     """Is it a UUID as they are written?"""
-    return type(text) is str and _UUID.fullmatch(text.lower()) is not None
+    return type(text) is str and UUID.fullmatch(text.lower()) is not None
 
 
 def _uuid5(words: str) -> str:

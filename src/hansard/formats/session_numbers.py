@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
+
+from hansard.formats.session_identity import UUID
 
 _RECENT = 100_000
 
@@ -69,7 +70,7 @@ class Uuids:
     def _pack(self) -> None:
         odd: dict[int, str | None] = {}
         for at, name in self._names.items():
-            if name is not None and _UUID.fullmatch(name):
+            if name is not None and UUID.fullmatch(name):
                 number = int(name.replace("-", ""), 16)
                 self._halves[2 * at], self._halves[2 * at + 1] = number >> 64, number & _LOW
             else:
@@ -77,5 +78,4 @@ class Uuids:
         self._names, self._full = odd, len(odd) + self._limit
 
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LOW = (1 << 64) - 1
