@@ -46,7 +46,6 @@ from hansard.formats.sage_records import (
 from hansard.formats.sage_usual import Record, parse_respelled, read_usual, write_usual
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
-from hansard.model.parts import Node
 
 M = TypeVar("M", Message, Snapshot)
 
@@ -89,10 +88,6 @@ def _unmarked(node: M) -> M:
 _LOOKS = frozenset({"line", "glued", "at"})
 
 
-def _same(one: Node, other: Node) -> bool:
-    return native.encode(one) == native.encode(other) or exact_json.same(native.plain(one), native.plain(other))
-
-
 def _kept_line(node: M, place: Place) -> bytes | None:
     """The text a message or snapshot was read from, if that is still what it says."""
     line = unpack(NAME, node.extra)[1].get("line")
@@ -101,12 +96,12 @@ def _kept_line(node: M, place: Place) -> bytes | None:
     text = _bytes(line)
     if type(node) is Message and (record := parse_respelled(text)) is not None:
         if (quick := read_usual(record, place)) is not None:
-            return text if _same(quick, _unmarked(node)) else None
+            return text if native.same(quick, _unmarked(node)) else None
     value = decoded(text)
     if not is_record(value):
         return None
     again = read_message(value, place) if type(node) is Message else _snapshot_of(value)
-    return text if again is not None and _same(again, _unmarked(node)) else None
+    return text if again is not None and native.same(again, _unmarked(node)) else None
 
 
 def _snapshot_of(value: dict[str, Any]) -> Snapshot | None:

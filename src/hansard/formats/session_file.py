@@ -228,11 +228,7 @@ def joined(text: bytes, lines: Iterable[bytes]) -> bytes:
 
 def is_prefix(first: list[Message], messages: list[Message]) -> bool:
     """Do the messages begin with exactly these?"""
-    return len(first) <= len(messages) and all(map(_same, first, messages))
-
-
-def _same(one: Message, other: Message) -> bool:
-    return native.encode(one) == native.encode(other) or exact_json.same(native.plain(one), native.plain(other))
+    return len(first) <= len(messages) and all(map(native.same, first, messages))
 
 
 def _marked(conversation: Conversation, name: str, mark: str, value: Any) -> Conversation:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from hansard.model import exact_json, native
+from hansard.model import native
 from hansard.model.binding import said
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import Node, Part, Unknown
@@ -201,10 +201,9 @@ def _unknown(old: Node, new: Node, path: str, found: list[Difference]) -> None:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Equal with the kind of every number; written alike they surely are, and that is quick to see."""
     if old is UNSET or new is UNSET:
         return old is new
-    return native.encode(old) == native.encode(new) or exact_json.same(native.plain(old), native.plain(new))
+    return native.same(old, new)
 
 
 def _change(old: Any, new: Any) -> str:

@@ -86,6 +86,11 @@ def plain(value: Any) -> Any:
     return value
 
 
+def same(one: Any, other: Any) -> bool:
+    """Equal with the kind of every number; written alike they surely are, and that is quick to see."""
+    return encode(one) == encode(other) or exact_json.same(plain(one), plain(other))
+
+
 def try_decode(kind: Any, data: bytes | str) -> Any:
     """Native JSON text as a value of that kind, or None when it holds something this release does not know."""
     return exact_json.decode_as(_decoder(kind), data)
