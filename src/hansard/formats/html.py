@@ -20,19 +20,7 @@ from hansard.formats.contract import Format, Target, only_written
 from hansard.formats.html_style import POLICY, STYLE
 from hansard.formats.page import about, call_input, heading, kept, outcome, spelled
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from hansard.model.parts import PART_TYPES, TextPart
 
 NAME = "html"
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
@@ -171,19 +159,8 @@ def _raw(part: Any) -> str:
     return _folded("Part of", part.format, None, text, _block(text))
 
 
-_WRITERS: dict[type, Any] = {
-    TextPart: _text,
-    ReasoningPart: _reasoning,
-    RefusalPart: _refusal,
-    CompactionPart: _compaction,
-    ToolCallPart: _call,
-    ToolResultPart: _result,
-    FilePart: _file,
-    SourcePart: _source,
-    DataPart: _data,
-    RetryPart: _retry,
-    RawPart: _raw,
-}
+_PARTS = (_text, _reasoning, _call, _result, _file, _source, _refusal, _data, _retry, _compaction, _raw)
+_WRITERS: dict[type, Any] = dict(zip(PART_TYPES, _PARTS, strict=True))
 
 
 def _part(part: Any) -> str:

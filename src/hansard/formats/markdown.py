@@ -21,19 +21,7 @@ from hansard.formats.contract import Format, Target, only_written
 from hansard.formats.page import about, call_input, heading, outcome, spelled
 from hansard.formats.page import kept as kept_on_a_page
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from hansard.model.parts import PART_TYPES, FilePart, ToolResultPart
 
 NAME = "markdown"
 _TICKS = re.compile("`+")
@@ -122,19 +110,8 @@ def _raw(part: Any) -> list[str]:
     return [_line("**Part of**", _code(part.format)), _block(part.value)]
 
 
-_WRITERS: dict[type, Any] = {
-    TextPart: _said,
-    ReasoningPart: _reasoning,
-    RefusalPart: _refusal,
-    CompactionPart: _compaction,
-    ToolCallPart: _call,
-    ToolResultPart: _result,
-    FilePart: _file,
-    SourcePart: _source,
-    DataPart: _data,
-    RetryPart: _retry,
-    RawPart: _raw,
-}
+_PARTS = (_said, _reasoning, _call, _result, _file, _source, _refusal, _data, _retry, _compaction, _raw)
+_WRITERS: dict[type, Any] = dict(zip(PART_TYPES, _PARTS, strict=True))
 
 
 def _part(part: Any) -> list[str]:
