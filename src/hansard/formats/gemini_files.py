@@ -84,7 +84,7 @@ def is_signature(value: Any) -> TypeGuard[str]:
 
 
 def put_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
-    if part.signature is not UNSET and is_base64(part.signature):
+    if is_signed(part):
         out["thoughtSignature"] = part.signature
     return out
 

@@ -237,17 +237,19 @@ def _write_served(writers: dict[str, Any], part: Any, rest: dict[str, Any], mark
     return UNSET if writer is None else writer(part, rest, marks, snake)
 
 
+def _take_served(
+    taken: dict[str, Any], kind: str, snake: bool, marks: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The object that such a part is about, and the fields that all of them have."""
+    held = take_held(taken, kind, snake, marks)
+    marks["type"] = kind
+    call_id, signature = take_maybe_str(held, "id"), take_signature(taken)
+    return held, {"tool_call_id": call_id, "signature": signature, "provider_executed": True}
+
+
 def read_code(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "executableCode", snake, marks)
-    marks["type"] = "executableCode"
-    return ToolCallPart(
-        tool_call_id=take_maybe_str(held, "id"),
-        tool_name=CODE,
-        input=held,
-        provider_executed=True,
-        signature=take_signature(taken),
-        extra=pack(NAME, taken, marks),
-    )
+    held, fields = _take_served(taken, "executableCode", snake, marks)
+    return ToolCallPart(tool_name=CODE, input=held, **fields, extra=pack(NAME, taken, marks))
 
 
 def _write_code(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
@@ -256,17 +258,9 @@ def _write_code(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any],
 
 
 def read_code_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "codeExecutionResult", snake, marks)
-    marks["type"] = "codeExecutionResult"
-    return ToolResultPart(
-        tool_call_id=take_maybe_str(held, "id"),
-        tool_name=CODE,
-        output=held,
-        is_error=held.get("outcome") in ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED"),
-        provider_executed=True,
-        signature=take_signature(taken),
-        extra=pack(NAME, taken, marks),
-    )
+    held, fields = _take_served(taken, "codeExecutionResult", snake, marks)
+    failed = held.get("outcome") in ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
+    return ToolResultPart(tool_name=CODE, output=held, is_error=failed, **fields, extra=pack(NAME, taken, marks))
 
 
 def _write_code_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
@@ -275,16 +269,9 @@ def _write_code_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[s
 
 
 def read_tool_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "toolCall", snake, marks)
-    marks["type"] = "toolCall"
-    return ToolCallPart(
-        tool_call_id=take_maybe_str(held, "id"),
-        tool_name=take_maybe_str(held, "toolType"),
-        input=_take_args(held, marks),
-        provider_executed=True,
-        signature=take_signature(taken),
-        extra=packed(taken, "toolCall", held, marks),
-    )
+    held, fields = _take_served(taken, "toolCall", snake, marks)
+    name, given = take_maybe_str(held, "toolType"), _take_args(held, marks)
+    return ToolCallPart(tool_name=name, input=given, **fields, extra=packed(taken, "toolCall", held, marks))
 
 
 def _write_tool_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
@@ -294,17 +281,10 @@ def _write_tool_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, 
 
 
 def read_tool_response(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "toolResponse", snake, marks)
-    marks["type"] = "toolResponse"
-    return ToolResultPart(
-        tool_call_id=take_maybe_str(held, "id"),
-        tool_name=take_maybe_str(held, "toolType"),
-        output=held.pop("response", UNSET),
-        is_error=False,
-        provider_executed=True,
-        signature=take_signature(taken),
-        extra=packed(taken, "toolResponse", held, marks),
-    )
+    held, fields = _take_served(taken, "toolResponse", snake, marks)
+    name, output = take_maybe_str(held, "toolType"), held.pop("response", UNSET)
+    extra = packed(taken, "toolResponse", held, marks)
+    return ToolResultPart(tool_name=name, output=output, is_error=False, **fields, extra=extra)
 
 
 def _write_tool_response(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
