@@ -14,8 +14,7 @@ from msgspec import UNSET
 
 from hansard.model.parts import ToolCallPart
 
-_REQUEST = {"signature": "signature", "inputSchemaInput": "inputSchemaInput", "requestReason": "reason"}
-_REQUEST["isAutomatic"] = "isAutomatic"
+_REQUEST = {name: name for name in ("signature", "inputSchemaInput", "isAutomatic")} | {"requestReason": "reason"}
 
 
 def read_request(block: Any, call: Any) -> dict[str, Any] | None:

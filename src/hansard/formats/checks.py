@@ -7,7 +7,6 @@ law would change is written back as it was, so it is found here and nowhere else
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -38,8 +37,7 @@ class Case:
         self.conversation, self.law, self.name = conversation, law, name
         self.indices = active_path(conversation)
         self.messages: list[Message] = [conversation.messages[i] for i in self.indices]
-        self.is_id = re.compile(law.id_pattern or ".*", re.DOTALL).fullmatch
-        self.is_name = re.compile(law.name_pattern or ".*", re.DOTALL).fullmatch
+        self.is_id, self.is_name = law.matchers()
 
     @cached_property
     def links(self) -> Links:

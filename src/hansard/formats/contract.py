@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.model import exact_json
-from hansard.model.conversation import Conversation, Message
+from hansard.model.conversation import Conversation
 
 if TYPE_CHECKING:
     from hansard.formats.law import Law
@@ -163,4 +163,4 @@ def only_written(name: str) -> Reader:
     return refuse
 
 
-__all__ = ["Format", "Loss", "Message", "Target", "Written", "WrittenAll"]
+__all__ = ["Format", "Loss", "Target", "Written", "WrittenAll"]

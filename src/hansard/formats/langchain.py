@@ -51,6 +51,7 @@ from hansard.formats.langchain_calls import (
 from hansard.formats.langchain_content import read_block, write_block
 from hansard.formats.langchain_files import NAME
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -143,10 +144,7 @@ def _read_message(record: Any, where: str, form: str, names: dict[str, str], out
         result = read_result(fields, marks, names)
         take_usual(fields, marks, _usual(mine, kind), given)
         result = replace(result, extra=pack(NAME, fields, marks))
-        if out and out[-1].role == "tool":
-            out[-1].parts.append(result)
-        else:
-            out.append(Message(role="tool", parts=[result]))
+        append_result(out, result)
         return
     if kind != _TYPES[role]:
         marks["type"] = kind

@@ -18,6 +18,7 @@ from hansard.formats.openai_chat_tools import (
     write_result,
 )
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.calls import append_result
 from hansard.model.conversation import Message
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -37,10 +38,7 @@ def read_message(record: Any, place: str, i: int, names: dict[str, str], out: li
         out.append(_read_plain_calls(record, content, names) or read_assistant(_without_role(record), names))
     elif role == "tool" or role == "function":
         result = read_result(record, role, names)
-        if out and out[-1].role == "tool":
-            out[-1].parts.append(result)
-        else:
-            out.append(Message(role="tool", parts=[result]))
+        append_result(out, result)
     elif type(role) is not str:
         raise Unreadable(f"no role {role!r}; it is one of {', '.join(ROLES)}", f"{place.format(i)}.role")
     elif role in ROLES:

@@ -10,6 +10,7 @@ from hansard.formats import usual
 from hansard.formats.arguments import read_arguments, write_arguments
 from hansard.formats.openai_chat_content import NAME
 from hansard.formats.usual import Record, Written
+from hansard.model.calls import append_result
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
@@ -113,10 +114,7 @@ def read_said(said: Any, names: dict[str, str], out: list[Message]) -> bool:
             return False
         name = names.get(call_id, UNSET)
         result = ToolResultPart(tool_call_id=call_id, tool_name=name, output=content, is_error=False)
-        if out and out[-1].role == "tool":
-            out[-1].parts.append(result)
-        else:
-            out.append(Message(role="tool", parts=[result]))
+        append_result(out, result)
         return True
     if kind is not _Assistant:
         if type(content) is not str:

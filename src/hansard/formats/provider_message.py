@@ -32,6 +32,7 @@ from hansard.formats.provider_message_reasoning import (
 )
 from hansard.formats.provider_message_tools import Calls, read_call, read_result, write_call, write_result
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -52,14 +53,14 @@ def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Messa
         if type(quick) is Message:
             out.append(quick)
         else:
-            _append_result(out, quick)
+            append_result(out, quick)
         return
     taken = dict(record)
     del taken["role"]
     if role in _ROLES:
         out.append(_read_said(role, taken, calls))
     elif role == "tool":
-        _append_result(out, read_result(taken, calls))
+        append_result(out, read_result(taken, calls))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
@@ -84,13 +85,6 @@ def _read_plain(record: dict[str, Any], role: str, calls: Calls) -> Any:
     for item in items:
         parts.append(read_call(item, calls))
     return Message(role=role, parts=parts)
-
-
-def _append_result(out: list[Message], result: ToolResultPart) -> None:
-    if out and out[-1].role == "tool":
-        out[-1].parts.append(result)
-    else:
-        out.append(Message(role="tool", parts=[result]))
 
 
 def _read_said(role: str, record: dict[str, Any], calls: Calls) -> Message:

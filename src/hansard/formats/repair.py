@@ -55,7 +55,6 @@ class Repair:
         self.open_end = True  # the answer may still be under way
         self.is_id, self.is_name = law.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
-        self.ids: dict[str, str] | None = None
         self._prefixes: dict[int, str] | None = None
 
     def note(self, i: int, where: str, what: str, why: str) -> None:

@@ -72,6 +72,14 @@ def pending_calls(conversation: Conversation) -> list[tuple[str, ToolCallPart]]:
     return [(f"$.messages[{i}].parts[{j}]", call) for (i, j), call in waiting if call.provider_executed is not True]
 
 
+def append_result(messages: list[Message], result: ToolResultPart) -> None:
+    """Put one more result into the tool message at the end, or into a new one."""
+    if messages and messages[-1].role == "tool":
+        messages[-1].parts.append(result)
+    else:
+        messages.append(Message(role="tool", parts=[result]))
+
+
 def call_names(messages: list[Message]) -> dict[str, str]:
     """Tool names by call id, for formats whose results do not repeat the name."""
     names: dict[str, str] = {}

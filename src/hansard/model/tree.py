@@ -52,8 +52,3 @@ def active_path(conversation: Conversation) -> list[int]:
         path.append(at)
         at = links[at]
     return path[::-1]
-
-
-def is_branched(conversation: Conversation) -> bool:
-    """True when some message is not on the active path."""
-    return len(active_path(conversation)) != len(conversation.messages)
