@@ -46,7 +46,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"  # may be a hundred times as long inside
 STANDSTILL = 60.0  # without any processor time used: a deadlock
 MEMORY = 512 << 20
 LARGEST = 8 << 20
-GUIDED = 0.02  # of the inputs, by coverage
+GUIDED = 0.01  # of the inputs, by coverage
 MANY = 5_000  # fewer are a sample: the same each time, and without the time that instrumenting takes
 Target = Callable[[bytes, random.Random], bool]
 

@@ -87,7 +87,7 @@ class Mutator:
         self.seeds = [Seed(raw) for raw in seeds]
         self.rng = rng
         self._huge = huge
-        self._turns = list(accumulate(1 / (200 + len(raw)) for raw in seeds))
+        self._turns = list(accumulate(1 / (200 + len(raw)) ** 2 for raw in seeds))
         self._structured = [seed for seed in self.seeds if seed.pieces]
         self.keys = sorted({key for seed in self.seeds for piece in seed.pieces for key in _keys(piece)}) or ["x"]
         self._nodes = [node for seed in self._structured for piece in seed.pieces for node in _nodes(piece)][:5000]

@@ -17,10 +17,12 @@ from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
 from hansard.model import Conversation, Message, TextPart, exact_json
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
+from hansard.streams.deltas import Failure
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.sse import SSEReader
 from hansard.workspace import transcript
 from tests.faults.fuzz_http import asking
+from tests.laws.test_streams import decode
 
 
 def export(**node: Any) -> dict[str, Any]:
@@ -198,3 +200,12 @@ def test_no_conversations_lose_nothing() -> None:
 def test_items_of_an_array_that_end_in_odd_ways_take_the_time_of_others() -> None:
     odd = b"[" + b'{"type":"finish-step"},\n,\n' * 20_000 + b'{"a":1},\n{}]'
     assert len(ArrayReader().feed(odd)) == 20_002
+
+
+def test_what_is_no_event_keeps_its_place_in_any_cut() -> None:
+    begin = b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+    said = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}\n\n'
+    raw = begin + said * 16 + b"da\n\nta: x\n\n" + said
+    whole = decode("anthropic", [raw])
+    assert [type(delta) for delta in whole].index(Failure) == 17
+    assert all(decode("anthropic", [raw[:at], raw[at:]]) == whole for at in range(len(raw)))

@@ -81,7 +81,8 @@ class SSEReader:
         if rest or held:
             self._tail.append(rest + held)
         events = self._take(lines)
-        self.rests = not (self._tail or self._data or self._event or self._id is not None or self._retry is not None)
+        begun = self._tail or self._data or self._event or self._id is not None or self._retry is not None
+        self.rests = not (begun or self._stray)
         return events
 
     def framed(self, source: bytes, kind: str) -> bytes | None:
