@@ -27,19 +27,17 @@ from hansard.model.parts import (
     DataPart,
     FilePart,
     ReasoningPart,
-    RetryPart,
     SourcePart,
     ToolCallPart,
-    ToolResultPart,
 )
 from hansard.model.shown import denied, failed, shown_error, shown_media, shown_output, shown_url, without_ciphers
-from hansard.streams.event_emitter import GROWING, EventEmitter, Slot
+from hansard.streams.event_emitter import GROWING, PartEmitter, Slot
 
 NAME = "ag-ui"
 _DENIED = "Tool call execution denied."
 
 
-class AgUiEmitter(EventEmitter):
+class AgUiEmitter(PartEmitter):
     """One run as it happens."""
 
     name = NAME
@@ -51,7 +49,6 @@ class AgUiEmitter(EventEmitter):
         super().__init__(target or "reasoning", message_id)
         self._run = {"threadId": thread_id, "runId": run_id}
         self._id, self._texts, self._thoughts, self._calls, self._steps = "message", 0, 0, 0, 0
-        self._nameless: list[tuple[str, ToolCallPart]] = []
         self._asked: dict[str, Any] = {}
 
     def event(self, kind: str, /, **fields: Any) -> None:
@@ -96,36 +93,15 @@ class AgUiEmitter(EventEmitter):
             if type(part.tool_name) is str and type(part.tool_call_id) is str:
                 self._open_call(slot, part)
         elif type(part) in GROWING and part.text:
-            self._open_words(slot)
-
-    def first(self, slot: Slot, text: str) -> None:
-        if type(slot.part) in GROWING:
-            self._open_words(slot)
-            self.grow(slot, text)
-
-    def close(self, slot: Slot) -> None:
-        part = slot.part
-        kind = type(part)
-        if kind is ToolCallPart:
-            self._close_call(slot, part)
-        elif kind is ToolResultPart or kind is RetryPart:
-            self._result(part)
-        elif kind in GROWING:
-            if not slot.head and part.text:
-                self._open_words(slot)
-            elif slot.head and len(part.text) > slot.sent:
-                self.grow(slot, part.text[slot.sent :])
-            self._close_words(slot)
-        else:
-            self._custom(part)
+            self.open_words(slot)
 
     def leave(self, slot: Slot) -> None:
         if type(slot.part) in GROWING:
-            self._close_words(slot)
+            self._end_words(slot)
         elif type(slot.part) is not ToolCallPart:
             self.close(slot)
 
-    def _open_words(self, slot: Slot) -> None:
+    def open_words(self, slot: Slot) -> None:
         if type(slot.part) is ReasoningPart:
             self._thoughts += 1
             slot.id = f"{self._id}-reasoning-{self._thoughts}"
@@ -148,7 +124,15 @@ class AgUiEmitter(EventEmitter):
         self.event("REASONING_MESSAGE_START", messageId=block_id, role="reasoning")
         return _content("REASONING_MESSAGE_CONTENT", block_id)
 
-    def _close_words(self, slot: Slot) -> None:
+    def close_words(self, slot: Slot) -> None:
+        text = slot.part.text
+        if not slot.head and text:
+            self.open_words(slot)
+        elif slot.head and len(text) > slot.sent:
+            self.grow(slot, text[slot.sent :])
+        self._end_words(slot)
+
+    def _end_words(self, slot: Slot) -> None:
         if not slot.head:
             return
         if type(slot.part) is not ReasoningPart:
@@ -160,7 +144,7 @@ class AgUiEmitter(EventEmitter):
             self.event("REASONING_MESSAGE_END", messageId=slot.id)
             self.event("REASONING_END", messageId=slot.id)
 
-    def _custom(self, part: Any) -> None:
+    def part(self, part: Any) -> None:
         if type(part) is DataPart:
             self.event("CUSTOM", name=part.name, value=part.data if part.data is not UNSET else None)
         elif type(part) is SourcePart:
@@ -181,7 +165,7 @@ class AgUiEmitter(EventEmitter):
         slot.head = b'data: {"type":"TOOL_CALL_ARGS","toolCallId":%b,"delta":' % exact_json.encode(slot.id)
         slot.tail = b"}\n\n"
 
-    def _close_call(self, slot: Slot, call: ToolCallPart) -> None:
+    def close_call(self, slot: Slot, call: ToolCallPart) -> None:
         if not slot.head:
             self._open_call(slot, call)
         if not slot.sent:
@@ -193,10 +177,12 @@ class AgUiEmitter(EventEmitter):
         if type(approval) is dict and type(approval.get("id")) is str and "approved" not in approval:
             self._asked[slot.id] = approval
 
-    def _result(self, part: Any) -> None:
-        call_id = part.tool_call_id if type(part.tool_call_id) is str else self._named(part.tool_name)
-        if call_id is None:
-            return
+    def result(self, part: Any) -> None:
+        call_id = part.tool_call_id
+        if type(call_id) is not str:
+            call_id, call = self.take_nameless(part.tool_name)
+            if call is None:
+                return
         self._asked.pop(call_id, None)
         value = shown_error(part) if failed(part) or denied(part) else shown_output(part)
         if getattr(part, "provider_executed", UNSET) is True:
@@ -205,13 +191,6 @@ class AgUiEmitter(EventEmitter):
             value = _DENIED
         text = value if type(value) is str else exact_json.encode(value).decode("utf-8", "surrogatepass")
         self.event("TOOL_CALL_RESULT", messageId=f"{call_id}-result", toolCallId=call_id, content=text, role="tool")
-
-    def _named(self, name: Any) -> str | None:
-        for i, (call_id, call) in enumerate(self._nameless):
-            if call.tool_name == name:
-                del self._nameless[i]
-                return call_id
-        return None
 
 
 def _content(kind: str, message_id: str) -> bytes:

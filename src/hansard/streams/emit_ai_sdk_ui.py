@@ -33,7 +33,7 @@ from hansard.model import exact_json
 from hansard.model.parts import DataPart, ReasoningPart, RetryPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import MessageDelta, Other
 from hansard.streams.emit_ai_sdk_ui_chunks import LEVELS, fitted_chunk, is_forbidden, without_forbidden
-from hansard.streams.event_emitter import CUT, DONE, GROWING, EventEmitter, Slot
+from hansard.streams.event_emitter import CUT, DONE, GROWING, PartEmitter, Slot
 
 _NO_JSON = "The input of the call is no JSON."
 _REASONS = {
@@ -47,12 +47,12 @@ _PASSED = ("abort", "steering-message")
 _REFUSED = "tool-input-error"
 
 
-class AiSdkUiEmitter(EventEmitter):
+class AiSdkUiEmitter(PartEmitter):
     """One UIMessage as it is made."""
 
     name = NAME
     targets = ("v5", "v6", "v7", "oldest")
-    headers = {**EventEmitter.headers, "connection": "keep-alive", "x-vercel-ai-ui-message-stream": "v1"}
+    headers = {**PartEmitter.headers, "connection": "keep-alive", "x-vercel-ai-ui-message-stream": "v1"}
 
     def __init__(self, target: str | None = None, message_id: str | None = None, *, own: bool = False) -> None:
         super().__init__(target or "v6", message_id)
@@ -63,7 +63,6 @@ class AiSdkUiEmitter(EventEmitter):
         self._step = self._stepped = self._used = self._aborted = False
         self._last: Any = UNSET
         self._calls: dict[str, ToolCallPart] = {}
-        self._nameless: list[tuple[str, ToolCallPart]] = []
         self._refused: dict[str, dict[str, Any]] = {}  # inputs that the stream itself said were refused
         self._told: set[str] = set()  # calls of this answer that a client has and that are told again
 
@@ -180,30 +179,13 @@ class AiSdkUiEmitter(EventEmitter):
             if part.tool_call_id not in self._told:
                 self._open_call(slot, part)
         elif type(part) in GROWING and (type(part) is not ReasoningPart or part.text):
-            self._open_words(slot)
-
-    def first(self, slot: Slot, text: str) -> None:
-        if type(slot.part) in GROWING:
-            self._open_words(slot)
-            self.grow(slot, text)
-
-    def close(self, slot: Slot) -> None:
-        part = slot.part
-        kind = type(part)
-        if kind is ToolCallPart:
-            self._close_call(slot, part)
-        elif kind is ToolResultPart or kind is RetryPart:
-            self._result(part)
-        elif kind in GROWING:
-            self._close_words(slot)
-        else:
-            self.part(part)
+            self.open_words(slot)
 
     def change(self, slot: Slot, before: Any) -> None:
         part = slot.part
         kind = type(part)
         if kind is ToolResultPart or kind is RetryPart:
-            self._result(part)
+            self.result(part)
         elif kind is DataPart and part.id is not UNSET:
             self.part(part)
         elif kind is ToolCallPart and type(before) is ToolCallPart and slot.id not in self._told:
@@ -225,13 +207,12 @@ class AiSdkUiEmitter(EventEmitter):
                 self.inside(f"{_kind(slot.part)}-end", id=slot.id)
 
     def part(self, part: Any) -> None:
-        """A part that comes whole."""
         native = write_part(part, "assistant")
         shown = self.shown(native) if native is not UNSET else None
         if shown is not None:
             self.inside(shown.pop("type"), **shown)
 
-    def _open_words(self, slot: Slot) -> None:
+    def open_words(self, slot: Slot) -> None:
         self._blocks += 1
         kind, native = _kind(slot.part), write_part(slot.part, "assistant")
         shown = self.shown(native) if native is not UNSET else None
@@ -242,12 +223,12 @@ class AiSdkUiEmitter(EventEmitter):
         if len(slot.part.text) > slot.sent:
             self.grow(slot, slot.part.text[slot.sent :])
 
-    def _close_words(self, slot: Slot) -> None:
+    def close_words(self, slot: Slot) -> None:
         part, native = slot.part, write_part(slot.part, "assistant")
         if native is UNSET or (not slot.head and 0 < len(part.text) <= slot.sent):
             return
         if not slot.head:
-            self._open_words(slot)
+            self.open_words(slot)
         elif len(part.text) > slot.sent:
             self.grow(slot, part.text[slot.sent :])
         shown = self.shown(native) or {}
@@ -282,7 +263,7 @@ class AiSdkUiEmitter(EventEmitter):
         slot.head = b'data: {"type":"tool-input-delta","toolCallId":%b,"inputTextDelta":' % exact_json.encode(slot.id)
         slot.tail = b"}\n\n"
 
-    def _close_call(self, slot: Slot, call: ToolCallPart) -> None:
+    def close_call(self, slot: Slot, call: ToolCallPart) -> None:
         if not slot.head and type(call.tool_call_id) is str:
             slot.id = call.tool_call_id
         self._calls[slot.id] = call
@@ -323,7 +304,7 @@ class AiSdkUiEmitter(EventEmitter):
                 "tool-approval-response", approvalId=approval["id"], approved=approval["approved"], reason=reason
             )
 
-    def _result(self, part: Any) -> None:
+    def result(self, part: Any) -> None:
         call_id, call = self._answered(part)
         if self._refused.pop(call_id, None) is not None:  # said with the input
             return
@@ -356,11 +337,7 @@ class AiSdkUiEmitter(EventEmitter):
             if call is None and getattr(part, "provider_executed", UNSET) is not True:
                 call = ToolCallPart(tool_call_id=part.tool_call_id, tool_name=part.tool_name)
             return part.tool_call_id, call
-        for i, (call_id, call) in enumerate(self._nameless):
-            if call.tool_name == part.tool_name:
-                del self._nameless[i]
-                return call_id, call
-        return "", None
+        return self.take_nameless(part.tool_name)
 
 
 def _kind(part: Any) -> str:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from hansard.formats.arguments import read_arguments
 from hansard.model import exact_json
 from hansard.model.conversation import Usage
-from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import ReasoningPart, RefusalPart, RetryPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import (
     Delta,
     End,
@@ -260,3 +260,50 @@ class EventEmitter:
 
     def _on_end(self, delta: End) -> None:
         self._ends.append(delta.how)
+
+
+class PartEmitter(EventEmitter):
+    """An emitter to a client that is shown every kind of part: words, calls with their results, all else whole."""
+
+    def __init__(self, target: str | None = None, message_id: str | None = None) -> None:
+        super().__init__(target, message_id)
+        self._nameless: list[tuple[str, ToolCallPart]] = []  # calls without an id, and the one they were given
+
+    def open_words(self, slot: Slot) -> None:
+        """A text begins, with what it says already."""
+
+    def close_words(self, slot: Slot) -> None:
+        """A text is whole."""
+
+    def close_call(self, slot: Slot, call: ToolCallPart) -> None:
+        """A call is whole."""
+
+    def result(self, part: Any) -> None:
+        """What a call was answered."""
+
+    def part(self, part: Any) -> None:
+        """A part that comes whole."""
+
+    def first(self, slot: Slot, text: str) -> None:
+        if type(slot.part) in GROWING:
+            self.open_words(slot)
+            self.grow(slot, text)
+
+    def close(self, slot: Slot) -> None:
+        kind = type(slot.part)
+        if kind is ToolCallPart:
+            self.close_call(slot, slot.part)
+        elif kind is ToolResultPart or kind is RetryPart:
+            self.result(slot.part)
+        elif kind in GROWING:
+            self.close_words(slot)
+        else:
+            self.part(slot.part)
+
+    def take_nameless(self, name: Any) -> tuple[str, ToolCallPart | None]:
+        """The first call of this name that has no id and no answer yet, by the id it was given."""
+        for i, (call_id, call) in enumerate(self._nameless):
+            if call.tool_name == name:
+                del self._nameless[i]
+                return call_id, call
+        return "", None
