@@ -15,6 +15,7 @@ from pydantic_ai.messages import CustomEvent
 import hansard
 from hansard.agent import Agent, ScriptedModel
 from hansard.agent.scripted_model import ScriptedError
+from hansard.errors import TooLarge
 from hansard.model import Message, TextPart
 from hansard.store.following import said_after
 from hansard.streams.accumulator import fold
@@ -54,6 +55,11 @@ def test_every_delta_is_durable_before_it_is_given(ledger: hansard.Ledger, tmp_p
 
     asyncio.run(listen())
     assert said(ledger) == ["count", "One two three four five six"]
+
+
+def test_a_thread_that_cannot_be_made_says_why(ledger: hansard.Ledger) -> None:
+    with pytest.raises(TooLarge, match="longer than"):
+        asyncio.run(slow(ledger).run("x" * 2000, "count"))
 
 
 def test_what_is_streamed_folds_into_what_is_kept(ledger: hansard.Ledger) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from hansard import Ledger
-from hansard.errors import HansardError, StorageError
+from hansard.errors import Conflict, HansardError, StorageError
 from hansard.model import TextPart, ToolCallPart
-from hansard.streams.deltas import Delta, MessageEnd, PartStart
-from tests.store.said import said, transcript
+from hansard.store import following
+from hansard.store.chain import clock
+from hansard.streams.deltas import Delta, MessageEnd, MessageStart, PartStart
+from tests.store.said import said, transcript, words
 
 _SECONDS = 20
 
@@ -63,3 +66,49 @@ def test_a_run_that_is_stopped_keeps_every_message_it_had_said(ledger: Ledger) -
     run.flush()
     ledger.stop(thread.id, run.id)
     assert transcript(ledger, thread.id) == [str(i) for i in range(100)]
+
+
+def test_a_run_whose_message_has_the_id_of_another_can_be_stopped_and_found_dead(ledger: Ledger) -> None:
+    thread = ledger.create_thread()
+    ledger.append(thread.id, said("old", "assistant", id="m"))
+    stopped = ledger.begin_run(thread.id)
+    stopped.write([MessageStart(id="m"), *_words("stopped")]).result(_SECONDS)
+    ledger.stop(thread.id, stopped.id)
+    assert transcript(ledger, thread.id) == ["old", "stopped"]
+    dead = [ledger.begin_run(thread.id) for _ in range(2)]
+    for run, key in zip(dead, ("m", "n"), strict=True):
+        run.write([MessageStart(id=key), *_words(key)]).result(_SECONDS)
+        run.let_go()
+    found = following.recover(ledger._driver, clock() + 3_600_000)
+    assert [run_id for _, run_id in found] == [run.id for run in dead]
+    assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["n"]]
+
+
+def _stream(message_id: str, text: str) -> bytes:
+    events: list[dict[str, str]] = [
+        {"type": "start", "messageId": message_id},
+        {"type": "text-start", "id": "0"},
+        {"type": "text-delta", "id": "0", "delta": text},
+        {"type": "text-end", "id": "0"},
+        {"type": "finish"},
+    ]
+    return b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in events) + b"data: [DONE]\n\n"
+
+
+def test_a_stream_that_says_a_known_id_again_is_recorded_all_the_same(ledger: Ledger) -> None:
+    for text in ("one", "two"):
+        list(ledger.record([_stream("m", text)], format="ai-sdk-ui", thread="t"))
+    assert transcript(ledger, "t") == ["one", "two"]
+    assert ledger.transcript("t")[0].id == "m"
+
+
+def test_a_recording_that_comes_too_late_has_failed_and_keeps_its_words(ledger: Ledger) -> None:
+    pieces = iter(ledger.record([_stream("m", "late")], format="ai-sdk-ui", thread="t"))
+    next(pieces)
+    ledger.append("t", said("meanwhile"))
+    with pytest.raises(Conflict):
+        next(pieces)
+    (run,) = ledger.runs("t")
+    assert run.status == "failed"
+    assert words(ledger.run_messages("t", run.id)) == ["late"]
+    assert transcript(ledger, "t") == ["meanwhile"]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.errors import HansardError, NotFound
+from hansard.errors import Conflict, NotFound
 from hansard.model.conversation import Agent, Message, PendingCall, Run
 from hansard.store.ledger import Ledger
 from hansard.store.live_run import LiveRun
@@ -137,7 +137,7 @@ async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None
     except NotFound:
         try:
             await ledger.aio.create_thread(thread_id, agents=UNSET if agent is None else [agent])
-        except HansardError:  # somebody else made it meanwhile
+        except Conflict:  # somebody else made it meanwhile
             thread = await ledger.aio.thread(thread_id)
         else:
             return

@@ -16,9 +16,9 @@ from hansard.model.times import spelled
 from hansard.store import bodies, runs
 from hansard.store.chain import Prepared, authored
 from hansard.store.delta_lines import read_lines
-from hansard.store.driver import Driver, Tx, unsafe
+from hansard.store.driver import Driver, Tx, safe, unsafe
 from hansard.store.ids import NewIds
-from hansard.store.rows import RunRow, find_run, find_thread
+from hansard.store.rows import RunRow, ThreadRow, find_run, find_thread
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
@@ -70,7 +70,7 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) ->
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
         return
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    if items := last_words(row, partial_of(tx, thread.thread, row), now, new_ids):
+    if items := last_words(tx, thread, row, partial_of(tx, thread.thread, row), now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     runs.end(tx, thread_id, run_id, None, "interrupted", UNSET, now)
 
@@ -88,13 +88,21 @@ def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
     return [replace(message, state="interrupted") for message in accumulator.messages() if message.parts]
 
 
-def last_words(row: RunRow, messages: list[Message], now: int, new_ids: NewIds) -> list[Prepared]:
-    """What is to be staged of a run that died or was stopped: as its own words, said now."""
+def last_words(
+    tx: Tx, thread: ThreadRow, row: RunRow, messages: list[Message], now: int, new_ids: NewIds
+) -> list[Prepared]:
+    """What is to be staged of a run that died or was stopped: as its own words, said now.
+
+    A message whose id another has gets a new one: nobody is left who could choose it.
+    """
     items = []
     for i, message in enumerate(messages):
         agent = unsafe(row.agent) or UNSET if message.agent_id is UNSET else message.agent_id
         message = replace(message, run_id=unsafe(row.id) or "", agent_id=agent)
         key = message.id if isinstance(message.id, str) and message.id else new_ids[i]
+        if tx.one("place", thread=thread.thread, id=safe(key)) is not None:
+            key = new_ids[i]
+            message = replace(message, id=key)
         with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep a run alive
             items.append(Prepared(authored(message, key, spelled(now)), key))
     return items

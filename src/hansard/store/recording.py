@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard import streams
-from hansard.errors import HansardError, NotFound
+from hansard.errors import Conflict, HansardError, NotFound
 from hansard.model.binding import append, opaque
 from hansard.model.conversation import Conversation, Message
 from hansard.streams.deltas import Delta, End, MessageEnd
@@ -122,12 +122,15 @@ class Recording:
         return deltas
 
     def _finish(self) -> None:
-        how = self._settle()
         assert self.run is not None
-        if how == "done":
-            self.run.commit()
-        else:
-            self.run.fail({"type": "Cut", "message": "the stream ended before the answer did"})
+        try:
+            if self._settle() == "done":
+                self.run.commit()
+            else:
+                self.run.fail({"type": "Cut", "message": "the stream ended before the answer did"})
+        except Conflict as error:  # the conversation went on elsewhere: what was said stays beside it
+            self.run.fail({"type": type(error).__name__, "message": str(error)})
+            raise
 
     def _broke(self, error: BaseException) -> None:
         run = self.run
@@ -153,9 +156,18 @@ class Recording:
         assert self.run is not None
         self.run.write(left)
         if said:
-            said = [replace(message, agent_id=self._agent_id) for message in said]
+            said = [replace(message, agent_id=self._agent_id, id=self._free_id(message)) for message in said]
             self.messages = self.run.stage(self._bound(said))
         return how
+
+    def _free_id(self, message: Message) -> str | UnsetType:
+        """The id the provider gave, unless another message of the thread has it; the ledger then gives a new one."""
+        if isinstance(message.id, str):
+            try:
+                self._ledger.get(self._thread_id, message.id)
+            except NotFound:
+                return message.id
+        return UNSET
 
     def _bound(self, said: list[Message]) -> list[Message]:
         """Opaque reasoning is bound to the words before it."""

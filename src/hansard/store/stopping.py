@@ -30,7 +30,7 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
     said = partial_of(tx, thread.thread, row)
     said += unknown_results([*runs.messages(tx, thread_id, run_id), *said])
-    if items := last_words(row, said, now, new_ids):
+    if items := last_words(tx, thread, row, said, now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     if items or row.staged:
         try:
