@@ -209,3 +209,10 @@ def test_what_is_no_event_keeps_its_place_in_any_cut() -> None:
     whole = decode("anthropic", [raw])
     assert [type(delta) for delta in whole].index(Failure) == 17
     assert all(decode("anthropic", [raw[:at], raw[at:]]) == whole for at in range(len(raw)))
+
+
+def test_true_is_not_one() -> None:
+    path = ["langchain", "schema", "messages", "AIMessage"]
+    said = {"lc": 1, "type": "constructor", "id": path, "kwargs": {"content": "hi", "type": "ai"}}
+    raw = exact_json.encode([said, {**said, "lc": True}])
+    assert formats.write(formats.read(raw, "langchain"), "langchain").json == raw

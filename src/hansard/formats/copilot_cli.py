@@ -194,7 +194,7 @@ class Reader:
         session, created = take_maybe_str(rest, "sessionId"), read_time(rest.get("startTime"))
         if created is not UNSET or rest.get("startTime") == NO_TIME:
             del rest["startTime"]
-        if rest.get("version") == 1:
+        if exact_json.same(rest.get("version"), 1):
             del rest["version"]
         if rest.get("producer") == "hansard":
             del rest["producer"]

@@ -51,6 +51,7 @@ from hansard.formats.langchain_calls import (
 from hansard.formats.langchain_content import read_block, write_block
 from hansard.formats.langchain_files import NAME
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
 from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
@@ -81,7 +82,9 @@ def _opened(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str,
     if kind == "constructor":
         path, inner = record.get("id"), record.get("kwargs")
         name = path[-1] if type(path) is list and path else None
-        if type(name) is not str or name not in _OF_CLASS or type(inner) is not dict or record.get("lc") != 1:
+        if type(name) is not str or name not in _OF_CLASS or type(inner) is not dict:
+            return None
+        if not exact_json.same(record.get("lc"), 1):
             return None
         around = {key: value for key, value in record.items() if key not in ("lc", "type", "kwargs")}
         if path == [*_PATH, name]:
