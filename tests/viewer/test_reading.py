@@ -82,6 +82,7 @@ def test_every_kind_of_part_is_readable(page: Any, snap: Snap) -> None:
         "-water = 80",
         "+water = 96",
     ]
+    assert page.locator(".tool .diff .d").count() == 3  # and no empty line behind the last
     sides = page.locator(".tool:has-text('brew') .side").all()
     assert ("black" in sides[0].inner_text(), "cold" in sides[1].inner_text()) == (True, True)
     assert sides[0].bounding_box()["y"] == sides[1].bounding_box()["y"]
@@ -148,3 +149,28 @@ def test_what_changes_elsewhere_appears(page: Any, server: LiveServer) -> None:
     server.ask("POST", "/api/threads", {"id": "elsewhere", "title": "Made elsewhere"})
     assert server.ask("POST", "/api/threads/elsewhere/messages", said)[0] == 201
     page.wait_for_selector("#threads .row:has-text('Made elsewhere')")
+
+
+def test_names_that_every_object_of_a_browser_has_are_names_like_any_other(page: Any, server: LiveServer) -> None:
+    """What is looked up in a table by a word of the ledger is found only if the table lists it."""
+    parts = [
+        {"type": "tool-call", "toolCallId": "c", "toolName": "brew", "input": {"constructor": "a\nb"}},
+        {"type": "valueOf", "kept": "words of a part"},
+    ]
+    said = [
+        {"id": "o1", "role": "toString", "parts": [{"type": "text", "text": "of no role"}]},
+        {"id": "o2", "role": "assistant", "agentId": "constructor", "parts": parts},
+        {"id": "o3", "role": "tool", "parts": [{"type": "tool-result", "toolCallId": "c", "status": "toString"}]},
+    ]
+    server.ask("POST", "/api/threads", {"id": "objects"})
+    status, answer = server.ask("POST", "/api/threads/objects/messages", {"messages": said})
+    assert status == 201, answer
+    show(page, "objects")
+    assert page.locator(".message .who").all_inner_texts() == ["toString", "constructor"]
+    assert page.locator(".tool .badge").inner_text() == "toString"
+    assert page.locator(".tool .code figcaption").inner_text().startswith("text")
+    page.click("summary:has-text('valueOf')")
+    page.wait_for_selector(".data:has-text('words of a part')")
+    page.click("#show-tree")
+    page.wait_for_selector("#tree .knot")
+    assert page.locator("#tree .role").first.text_content() == "toString"

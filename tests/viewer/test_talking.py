@@ -189,4 +189,6 @@ def test_a_call_for_somebody_else_is_answered_here(page: Any) -> None:
 def test_the_composer_says_when_a_thread_is_gone(page: Any) -> None:
     page.evaluate("location.hash = '#/t/nowhere'")
     page.wait_for_selector("#nothing .wrong:has-text('nowhere')")
+    assert not page.is_visible("#show-export"), "there is nothing to export, undo or draw a tree of"
     show(page, "parts")
+    assert page.is_visible("#show-export")

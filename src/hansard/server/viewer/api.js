@@ -1,7 +1,7 @@
 // The API, asked as any client asks it. Who asks is in a cookie that no script can read; a browser without one is sent to
 // the page that gives it.
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, fault) {
     super([fault?.error ?? `the server answered ${status}`, fault?.wayOut].filter(Boolean).join("; "));
     this.status = status;

@@ -8,7 +8,7 @@ import { message } from "/viewer/message.js";
 const EVERY = 60; // milliseconds between two drawings of an answer that grows
 
 // The chunks of a stream folded into parts, as the ledger will have them.
-export class Growing {
+class Growing {
   constructor() {
     this.parts = [];
     this.answers = new Map();
@@ -52,7 +52,6 @@ export class Growing {
 }
 
 export class Chat {
-  // `page` is what the chat needs of the page: threadId, conversation, context(), changed(), agents.
   constructor(place, page) {
     this.place = place;
     this.page = page;
@@ -94,12 +93,12 @@ export class Chat {
   }
 
   again(prompt) {
-    return this.ask({ trigger: "regenerate-message", messageId: wireId(prompt), messages: [] }, [], prompt.id);
+    return this.ask({ trigger: "regenerate-message", messageId: wireId(prompt), messages: [] }, []);
   }
 
   edit(prompt, text) {
     const id = wireId(prompt);
-    const kept = (prompt.parts ?? []).filter((one) => one.type === "file" && (one.url || one.data)).map((one) => ({ type: "file", mediaType: one.mimeType ?? "application/octet-stream", filename: one.name, url: one.url ?? `data:${one.mimeType};base64,${one.data}` }));
+    const kept = (prompt.parts ?? []).filter((one) => one.type === "file" && (one.url || one.data)).map(sent);
     const said = { id, role: "user", parts: [...kept, { type: "text", text }] };
     return this.ask({ trigger: "submit-message", messageId: id, messages: [said] }, [said]);
   }
@@ -189,6 +188,10 @@ export class Chat {
     this.stop.hidden = !busy;
     this.place.classList.toggle("busy", busy);
   }
+}
+
+function sent({ mimeType = "application/octet-stream", name, url, data }) {
+  return { type: "file", mediaType: mimeType, filename: name, url: url ?? `data:${mimeType};base64,${data}` };
 }
 
 // The id that chat clients know a message by: one that was edited keeps its old one there.

@@ -1,7 +1,7 @@
 // Code, coloured by a reading that knows comments, words in quotes, numbers and the keywords many languages share; and
 // what an edit changed, line by line.
 
-import { button, el, long, plain } from "/viewer/elements.js";
+import { button, counted, el, long, plain } from "/viewer/elements.js";
 
 const KEYWORDS = new Set(
   ("abstract and as assert async await break case catch class const continue def default defer del do elif else end enum " +
@@ -86,7 +86,7 @@ function row(kind, words, number = null) {
 const CELLS = 400000;
 
 // What must go out of `before` and come into `after`: the longest common lines stay.
-export function changes(before, after) {
+function changes(before, after) {
   const old = before.split("\n");
   const now = after.split("\n");
   let start = 0;
@@ -124,7 +124,9 @@ const NEAR = 3;
 
 // What an edit changed; lines far from any change are counted, not shown.
 export function diff(before, after) {
-  const lines = changes(plain(before).slice(0, 200000), plain(after).slice(0, 200000));
+  const [old, now] = [before, after].map((one) => plain(one).slice(0, 200000));
+  const ended = old.endsWith("\n") && now.endsWith("\n");
+  const lines = ended ? changes(old.slice(0, -1), now.slice(0, -1)) : changes(old, now);
   const most = 600;
   const kinds = { "+": "d-in", "-": "d-out", " ": "" };
   const near = new Set();
@@ -134,7 +136,7 @@ export function diff(before, after) {
   const rows = [];
   let left = 0;
   const count = () => {
-    if (left) rows.push(row("d-place", `⋯ ${left} unchanged ${left === 1 ? "line" : "lines"}`));
+    if (left) rows.push(row("d-place", `⋯ ${counted(left, "unchanged line")}`));
     left = 0;
   };
   lines.forEach(([mark, words], i) => {

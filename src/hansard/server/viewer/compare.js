@@ -2,13 +2,12 @@
 
 import { button, el, tell } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
-import { gist } from "/viewer/tree.js";
-import { answered, message } from "/viewer/message.js";
+import { answered, gist, message } from "/viewer/message.js";
 
 const MOST = 30;
 
 // Where the ways to two messages part: the last message both have, and the next ones of each.
-export function parting(path, one, other) {
+function parting(path, one, other) {
   const [left, right] = [path.upTo(one), path.upTo(other)];
   let at = 0;
   while (at < left.length && left[at] === right[at]) at++;
@@ -42,13 +41,13 @@ export async function compareDialog(dialog, page, one, other) {
       return undefined;
     };
     fill(start);
-    return el("section", { class: "compare-side" }, choice, said);
+    return el("section", null, choice, said);
   }
 
   const words = parent === null ? "From the beginning" : "After";
   const where = el("p", { class: "dim compare-where" }, words);
   if (parent !== null) get(thread(threadId, `/messages/${encoded(parent)}`)).then((found) => where.append(": ", el("q", null, gist(found).slice(0, 120)))).catch(() => {});
-  dialog.replaceChildren(el("h2", { id: "export-title" }, "Two branches, side by side"), where, el("div", { class: "compare" }, sides.map(column)), el("footer", null, button("Close", () => dialog.close())));
+  dialog.replaceChildren(el("h2", { id: "dialog-title" }, "Two branches, side by side"), where, el("div", { class: "compare" }, sides.map(column)), el("footer", null, button("Close", () => dialog.close())));
   dialog.classList.add("wide");
   dialog.addEventListener("close", () => dialog.classList.remove("wide"), { once: true });
   dialog.showModal();

@@ -1,6 +1,6 @@
 // Threads out and in: what an export would lose is shown before it is saved; files are dropped onto the page.
 
-import { button, el, shown, tell } from "/viewer/elements.js";
+import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { get, getText, post, thread } from "/viewer/api.js";
 import { download } from "/viewer/parts.js";
 
@@ -38,7 +38,7 @@ export async function exportDialog(dialog, threadId) {
   }
 
   dialog.replaceChildren(
-    el("h2", { id: "export-title" }, "Export"),
+    el("h2", { id: "dialog-title" }, "Export"),
     el("div", { class: "choices" }, el("label", { for: "export-format" }, "Format"), choice, profile),
     report,
     el("footer", null, button("Close", () => dialog.close()), keep),
@@ -62,7 +62,7 @@ function losses(list) {
   const counts = [...kinds].map(([kind, count]) => el("span", { class: "badge" }, `${count.toLocaleString()} ${kind}`));
   const rows = list.slice(0, SHOWN).map((loss) => el("li", null, el("code", null, loss.path), el("span", null, loss.what), el("span", { class: "dim" }, loss.why)));
   const rest = list.length > SHOWN ? el("p", { class: "dim" }, `… and ${(list.length - SHOWN).toLocaleString()} more`) : null;
-  return [el("p", null, el("strong", null, `${list.length.toLocaleString()} ${list.length === 1 ? "thing" : "things"} this format cannot carry `), counts), el("ul", { class: "losses", tabindex: 0, "aria-label": "Losses" }, rows), rest].filter(Boolean);
+  return [el("p", null, el("strong", null, `${counted(list.length, "thing")} this format cannot carry `), counts), el("ul", { class: "losses", tabindex: 0, "aria-label": "Losses" }, rows), rest].filter(Boolean);
 }
 
 function ending({ format, text }) {
@@ -90,7 +90,7 @@ export async function importFiles(files, done) {
       const made = await imported(wire(new Uint8Array(await file.arrayBuffer())), file.name);
       if (!made) continue;
       const added = made.reduce((sum, one) => sum + one.added, 0);
-      tell(`${shown(file.name)}: ${made.length} ${made.length === 1 ? "thread" : "threads"}, ${added.toLocaleString()} new messages`);
+      tell(`${shown(file.name)}: ${counted(made.length, "thread")}, ${counted(added, "new message")}`);
       last = made[0]?.threadId ?? last;
     } catch (error) {
       tell(`${shown(file.name)}: ${error.message}`, true);
@@ -113,11 +113,11 @@ async function imported(body, name) {
 async function chosenFormat(name, why) {
   const readable = (await get("/api/formats")).filter((one) => one.read);
   readable.sort((a, b) => Number(why.includes(b.name)) - Number(why.includes(a.name)));
-  const dialog = document.getElementById("export");
+  const dialog = document.getElementById("dialog");
   const choice = el("select", { id: "import-format", "aria-label": "Format" }, readable.map((one) => el("option", { value: one.name }, `${one.name} — ${one.title}`)));
   const answer = new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
   dialog.replaceChildren(
-    el("h2", { id: "export-title" }, "Which format is ", name, "?"),
+    el("h2", { id: "dialog-title" }, "Which format is ", name, "?"),
     el("div", { class: "choices" }, choice),
     el("footer", null, button("Cancel", () => dialog.close("")), button("Import", () => dialog.close(choice.value), { class: "primary" })),
   );

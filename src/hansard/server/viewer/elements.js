@@ -23,7 +23,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-export function add(element, children) {
+function add(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
     element.append(child instanceof Node ? child : shown(child));
@@ -69,12 +69,22 @@ export function link(url, ...children) {
   return made;
 }
 
+// "1 message", "2 messages".
+export function counted(count, one, many = `${one}s`) {
+  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
+}
+
+// Base64 as this browser reads it, of whatever spelling.
+export function base64(words) {
+  return String(words ?? "").replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+}
+
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 // A picture that is in the ledger itself; whatever else says it is one is named, not loaded.
-export function picture(mediaType, base64, name) {
+export function picture(mediaType, words, name) {
   const kind = String(mediaType ?? "").toLowerCase();
-  const data = String(base64 ?? "").replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  const data = base64(words);
   if (!PICTURES.test(kind) || !/^[A-Za-z0-9+/]+=*$/.test(data)) return null;
   const made = el("img", { alt: shown(name ?? "image"), class: "picture", loading: "lazy" });
   made.src = `data:${kind};base64,${data}`;
@@ -94,7 +104,7 @@ export function tell(words, wrong = false) {
 }
 
 // Long words are shown in part until somebody asks: a page must not hang on what a tool happened to print.
-export const MUCH = 20000;
+const MUCH = 20000;
 export function long(words, render) {
   const text = plain(words);
   if (text.length <= MUCH) return render(text);

@@ -1,19 +1,19 @@
 // The files that a thread changed: what each message did, as diffs; undo and redo, whose plan is shown before anything is
 // touched. What is carried out is the plan that was shown: the server refuses if it would be another by then.
 
-import { button, el, shown, tell } from "/viewer/elements.js";
+import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { encoded, get, post, thread } from "/viewer/api.js";
 import { patch } from "/viewer/code.js";
-import { when } from "/viewer/message.js";
+import { gist, when } from "/viewer/message.js";
 import { todos } from "/viewer/parts.js";
-import { gist } from "/viewer/tree.js";
 
 const SCOPES = [
   ["both", "Files and conversation"],
   ["files", "Files only"],
   ["conversation", "Conversation only"],
 ];
-const DEEDS = { write: "put back", delete: "delete", merge: "merge", keep: "keep" };
+const DEEDS = { __proto__: null, write: "put back", delete: "delete", merge: "merge", keep: "keep" };
+const SOURCES = { __proto__: null, undo: "Undo", redo: "Redo", restore: "Restored" };
 const DOING = { undo: "Undo", redo: "Redo" };
 const UNDONE = "hansard-undone";
 const ALONE = "No files are recorded here: only the conversation moves, and the turn is kept as a branch.";
@@ -88,7 +88,7 @@ export class Files {
   badge(id) {
     const count = this.byMessage.get(id);
     if (!count) return null;
-    return button(`${count} ${count === 1 ? "file" : "files"}`, () => this.reveal(id), { class: "touched", title: "What this message did to files" });
+    return button(counted(count, "file"), () => this.reveal(id), { class: "touched", title: "What this message did to files" });
   }
 
   reveal(id) {
@@ -110,12 +110,12 @@ export class Files {
     const open = new Set([...this.list.querySelectorAll("details[open]")].map((one) => one.dataset.key));
     const note = current && !current.touchable ? el("p", { class: "note warn" }, current.why) : null;
     const none = current ? null : el("div", { class: "empty small" }, el("p", { class: "empty-title" }, "No files are recorded"), el("p", null, "Agents that record their work, and ", el("code", null, "hansard snapshot"), " in a folder, show here what each message did to files."));
-    this.list.replaceChildren(...[note, none].filter(Boolean), ...this.changes.map((one) => this.change(one, open)));
+    this.list.replaceChildren(...[note, none].filter(Boolean), ...this.changes.map((one) => this.change(one)));
     if (open.size) for (const each of this.list.querySelectorAll("details")) if (open.has(each.dataset.key)) each.open = true;
   }
 
   change(one) {
-    const words = el("span", { class: "change-words" }, { undo: "Undo", redo: "Redo", restore: "Restored" }[one.source] ?? this.gists.get(one.messageId) ?? "…");
+    const words = el("span", { class: "change-words" }, SOURCES[one.source] ?? this.gists.get(one.messageId) ?? "…");
     if (one.messageId && words.textContent === "…") this.learn(one.messageId, words);
     const go = one.messageId && this.page.path.byId.has(one.messageId) ? button("Show", () => this.page.guarded(() => this.page.lookAt(one.messageId)), { class: "quiet", "aria-label": "Show the message" }) : null;
     const files = one.files.map((file) => this.file(one, file));
@@ -184,14 +184,14 @@ export class Files {
     const where = plan.toHead === null ? "before the first message" : target;
     if (plan.toHead !== null) get(thread(this.page.threadId, `/messages/${encoded(plan.toHead)}`)).then((found) => (target.textContent = shown(gist(found)).slice(0, 90))).catch(() => {});
     const count = files.length;
-    const act = button(count ? `${DOING[kind]} ${count} ${count === 1 ? "file" : "files"}` : `${DOING[kind]} in the conversation`, () => this.carryOut(plan, order), { class: "primary", disabled: !count && !moves });
+    const act = button(count ? `${DOING[kind]} ${counted(count, "file")}` : `${DOING[kind]} in the conversation`, () => this.carryOut(plan, order), { class: "primary", disabled: !count && !moves });
     this.plan.replaceChildren(
       el("h3", null, `${DOING[kind]}: the plan`),
       note ? el("p", { class: "note warn" }, note) : "",
       el("p", null, moves ? ["The conversation goes ", kind === "undo" ? "back to " : "forward to ", where] : "The conversation stays as it is."),
       el("ul", { class: "plan-files" }, files.map((file) => planned(file))),
-      conflicts.length ? el("div", { class: "plan-conflicts" }, el("p", { class: "kept-name" }, `Kept: ${conflicts.length} ${conflicts.length === 1 ? "path" : "paths"} that somebody changed since`), el("ul", { class: "plan-files" }, conflicts.map((file) => planned(file)))) : "",
-      !count && !conflicts.length ? el("p", { class: "note" }, this.current ? "No file changes." : ALONE) : "",
+      conflicts.length ? el("div", { class: "plan-conflicts" }, el("p", { class: "kept-name" }, `Kept: ${counted(conflicts.length, "path")} that somebody changed since`), el("ul", { class: "plan-files" }, conflicts.map((file) => planned(file)))) : "",
+      this.current && !count && !conflicts.length ? el("p", { class: "note" }, "No file changes.") : "",
       plan.todos.length ? el("details", { class: "fold" }, el("summary", null, "The todo list would be"), todos(plan.todos)) : "",
       el("footer", null, button("Cancel", () => this.dismiss()), act),
     );
@@ -264,7 +264,7 @@ function outcome({ kind, files, conflicts }, withFiles) {
   const words = { undo: "Undone", redo: "Redone" }[kind];
   if (!withFiles) return `${words}: the conversation went ${kind === "undo" ? "back" : "forward"} by a turn.`;
   const kept = conflicts.length ? `, ${conflicts.length} kept as ${conflicts.length === 1 ? "it is" : "they are"}` : "";
-  return `${words}: ${files.length} ${files.length === 1 ? "file" : "files"} changed${kept}.`;
+  return `${words}: ${counted(files.length, "file")} changed${kept}.`;
 }
 
 function deed(what) {

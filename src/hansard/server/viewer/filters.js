@@ -60,7 +60,7 @@ export class Filters {
     const rows = KINDS.map(([kind, label]) => {
       const found = facts.filter((one) => one.kind === kind);
       if (this.only[kind] && !found.some((one) => one.value === this.only[kind])) found.unshift({ kind, value: this.only[kind] });
-      const choice = el("select", { id: `filter-${kind}`, disabled: !found.length, change: () => this.set({ [kind]: choice.value }) }, el("option", { value: "" }, found.length ? "All" : "—"), found.map((one) => el("option", { value: one.value, selected: one.value === this.only[kind], title: shown(one.value) }, label_of(kind, one))));
+      const choice = el("select", { id: `filter-${kind}`, disabled: !found.length, change: () => this.set({ [kind]: choice.value }) }, el("option", { value: "" }, found.length ? "All" : "—"), found.map((one) => el("option", { value: one.value, selected: one.value === this.only[kind], title: shown(one.value) }, labelOf(kind, one))));
       return [el("label", { for: `filter-${kind}` }, label), choice];
     });
     const between = this.only.until || (this.only.since && !TIMES.some(([value]) => value === this.only.since));
@@ -97,7 +97,7 @@ export class Filters {
 }
 
 // Of a folder the end says most.
-function label_of(kind, one) {
+function labelOf(kind, one) {
   const name = kind === "project" && one.value.length > 34 ? `…${one.value.slice(-32)}` : one.value.slice(0, 60);
   return one.threads === undefined ? name : `${shown(name)} (${one.threads.toLocaleString()})`;
 }

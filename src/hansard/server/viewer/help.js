@@ -25,7 +25,7 @@ const WORDS = [
 
 export function helpDialog(dialog) {
   dialog.replaceChildren(
-    el("h2", { id: "export-title" }, "Keys and words"),
+    el("h2", { id: "dialog-title", tabindex: -1, autofocus: true }, "Keys and words"),
     el("dl", { class: "help" }, KEYS.flatMap(([keys, does]) => [el("dt", null, keys.split("  ").map((key) => el("kbd", null, key))), el("dd", null, does)])),
     el("dl", { class: "help words" }, WORDS.flatMap(([name, means]) => [el("dt", null, name), el("dd", null, means)])),
     el("p", { class: "note" }, "Search takes words, \"phrases\", beginn*, -without, and role: tool: agent: thread: since: until:."),

@@ -22,9 +22,9 @@ const KEYS = {
   r: () => page.files.ask("redo"),
   t: () => page.toggle("tree"),
   f: () => page.toggle("files"),
-  e: () => page.threadId !== null && exportDialog(at("export"), page.threadId),
+  e: () => page.threadId !== null && exportDialog(at("dialog"), page.threadId),
   "/": () => at("search").focus(),
-  "?": () => helpDialog(at("export")),
+  "?": () => helpDialog(at("dialog")),
   Escape: () => page.panel(null),
 };
 
@@ -78,7 +78,10 @@ at("new-chat").addEventListener("click", () => {
   page.go(page.fresh);
   page.chat.box.focus();
 });
-const imported = (id) => page.list.start("").then(() => page.go(id));
+const imported = (id) => {
+  at("search").value = "";
+  return page.list.start("").then(() => page.go(id));
+};
 at("import").addEventListener("change", (event) => importFiles([...event.target.files], imported).finally(() => (event.target.value = "")));
 at("import-button").addEventListener("click", () => at("import").click());
 document.querySelector(".skip").addEventListener("click", (event) => (event.preventDefault(), at("main").focus()));
@@ -86,8 +89,8 @@ at("back").addEventListener("click", () => page.go(null));
 at("show-tree").addEventListener("click", () => page.toggle("tree"));
 at("undo").addEventListener("click", () => page.guarded(() => page.files.ask("undo")));
 at("show-files").addEventListener("click", () => page.toggle("files"));
-at("show-help").addEventListener("click", () => helpDialog(at("export")));
-at("show-export").addEventListener("click", () => page.guarded(() => exportDialog(at("export"), page.threadId)));
+at("show-help").addEventListener("click", () => helpDialog(at("dialog")));
+at("show-export").addEventListener("click", () => page.guarded(() => exportDialog(at("dialog"), page.threadId)));
 at("log-out").addEventListener("click", () => page.guarded(() => logOut().then(() => tell("This server asks nobody to log in."))));
 dropZone(at("drop"), imported);
 addEventListener("hashchange", () => page.route());

@@ -82,7 +82,7 @@ function list(lines, depth) {
 function item(own, depth) {
   const task = /^\[([ xX])\]\s+(.*)$/.exec(own[0]);
   const lead = task ? [task[2], ...own.slice(1)] : own;
-  const box = task ? el("span", { class: "task", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐ " : "☑ ") : null;
+  const box = task ? el("span", { role: "img", "aria-label": task[1] === " " ? "open" : "done" }, task[1] === " " ? "☐ " : "☑ ") : null;
   if (lead.length === 1) return [box, inline(lead[0])];
   return [box, blocks(lead, depth + 1)];
 }
@@ -111,7 +111,7 @@ const INLINE = new RegExp(
   "g",
 );
 
-export function inline(text, depth = 0) {
+function inline(text, depth = 0) {
   if (text.length > 20000 || depth > 4) return [text];
   const made = [];
   let at = 0;

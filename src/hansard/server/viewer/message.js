@@ -1,9 +1,9 @@
 // One message: who said it, with what, when and at what price; its parts; what can be done from here.
 
-import { button, el, plain, shown } from "/viewer/elements.js";
+import { button, counted, el, plain, shown } from "/viewer/elements.js";
 import { part, todos } from "/viewer/parts.js";
 
-const NAMES = { user: "You", assistant: "Assistant", tool: "Tool", system: "System", developer: "Developer", event: "Event" };
+const NAMES = { __proto__: null, user: "You", assistant: "Assistant", tool: "Tool", system: "System", developer: "Developer", event: "Event" };
 const COLOURS = 6;
 
 // Which result answers which call: the latest call before it with its id, or the first of its name that is open.
@@ -32,6 +32,12 @@ export function answered(messages) {
   return { answers, home, taken };
 }
 
+// Who says a message, or stands at a place of the tree.
+export function speaker(agents, { agentId, role }) {
+  const known = agents && typeof agentId === "string" && Object.hasOwn(agents, agentId) ? agents[agentId] : null;
+  return known?.name ?? agentId ?? NAMES[role] ?? role;
+}
+
 export function agentClass(agents, id) {
   const known = Object.keys(agents ?? {});
   const at = known.length ? known.indexOf(id) : 0; // the first to speak in a new thread is the first to be listed
@@ -56,7 +62,7 @@ export function tokens(usage) {
 }
 
 // What was paid, where somebody recorded it; nothing is worked out from prices. A sum is in dollars if its name says so.
-export function cost(one) {
+function cost(one) {
   const places = [one.usage, ...Object.values(one.usage?.extra ?? {}), one.metadata, ...Object.values(one.extra ?? {})];
   for (const place of places.filter((each) => each && typeof each === "object")) {
     for (const inside of [place, place.usage].filter((each) => each && typeof each === "object")) {
@@ -88,7 +94,7 @@ export function turnFacts(turn) {
   const calls = turn.flatMap((one) => one.parts ?? []).filter((each) => each?.type === "tool-call").length;
   const all = paid.length ? price({ sum: paid.reduce((total, each) => total + each.sum, 0), dollars: paid.every((each) => each.dollars) }) : "";
   const models = [...new Set(told.map((one) => one.model?.name).filter(Boolean))];
-  const facts = [`${told.length} answers`, calls ? `${calls} ${calls === 1 ? "call" : "calls"}` : "", models.join(", "), tokens(sum), all, lasted(turn)];
+  const facts = [`${told.length} answers`, calls ? counted(calls, "call") : "", models.join(", "), tokens(sum), all, lasted(turn)];
   return [el("p", { class: "turn" }, el("span", null, "This turn: ", facts.filter(Boolean).join(" · ")))];
 }
 
@@ -103,8 +109,8 @@ export function message(one, context, before) {
   const parts = (one.parts ?? []).filter((each) => !taken?.has(each));
   if (one.role === "event") return event(one, parts, context);
   const same = before && before.role === one.role && before.agentId === one.agentId && one.role === "assistant" && !context.siblings?.(one.id);
-  const kind = Object.hasOwn(NAMES, one.role) ? one.role : "event";
-  const name = agents?.[one.agentId]?.name ?? one.agentId ?? NAMES[one.role] ?? one.role;
+  const kind = one.role in NAMES ? one.role : "event";
+  const name = speaker(agents, one);
   const made = el(
     "article",
     { class: `message role-${kind} ${same ? "continued" : ""} ${one.sidechain ? "sidechain" : ""} ${gone(context.status?.(one.id)) ? "gone" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
@@ -113,13 +119,18 @@ export function message(one, context, before) {
   );
   const body = el("div", { class: "body" }, parts.map((each) => part(each, context)), one.todos?.length ? todos(one.todos) : null);
   const folds = one.role === "system" || one.role === "developer";
-  made.append(folds ? el("details", { class: "fold" }, el("summary", null, gist(parts)), body) : body);
+  made.append(folds ? el("details", { class: "fold" }, el("summary", null, gist({ parts }).slice(0, 140)), body) : body);
   return made;
 }
 
-function gist(parts) {
-  const words = parts.find((each) => each?.type === "text")?.text ?? "";
-  return words.slice(0, 140).replace(/\s+/g, " ") || "instructions";
+// The first words of a message, without the marks of Markdown.
+export function gist({ parts = [] }) {
+  for (const one of parts) {
+    if (typeof one?.text !== "string" || one.type !== "text" || !one.text.trim()) continue;
+    return one.text.slice(0, 600).replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\*\*|__|`+/g, "").trim().replace(/\s+/g, " ");
+  }
+  const tool = parts.find((one) => one?.toolName);
+  return tool ? `${tool.type === "tool-call" ? "calls" : "answer of"} ${tool.toolName}` : `(${parts[0]?.type ?? "nothing"})`;
 }
 
 export function gone(status) {

@@ -2,7 +2,7 @@
 // Looking is not moving: another version, a search hit or a place in the tree is shown without touching the thread's head.
 // Only checking out, forking, editing, regenerating and undoing move it, each by a button that says so.
 
-import { button, el, shown, tell } from "/viewer/elements.js";
+import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { decoded, encoded, get, thread } from "/viewer/api.js";
 import { actions, checkout, decide } from "/viewer/branching.js";
 import { Chat } from "/viewer/chat.js";
@@ -67,7 +67,8 @@ export class Page {
 
   failed(error) {
     at("nothing").hidden = false;
-    at("conversation").hidden = at("composer").hidden = true;
+    at("conversation").hidden = at("composer").hidden = at("elsewhere").hidden = at("thread-acts").hidden = true;
+    this.panel(null);
     at("title").textContent = "Not shown";
     at("nothing").replaceChildren(el("p", { class: "empty-title" }, "This thread cannot be shown"), el("p", { class: "wrong" }, error.message), el("p", null, button("Back to the threads", () => this.go(null))));
   }
@@ -79,7 +80,7 @@ export class Page {
     this.list.mark(id);
     document.body.classList.add("reading");
     at("nothing").hidden = true;
-    at("thread-bar").hidden = at("conversation").hidden = at("composer").hidden = false;
+    at("thread-bar").hidden = at("thread-acts").hidden = at("conversation").hidden = at("composer").hidden = false;
     if (other || !this.thread) {
       this.decisions.clear();
       this.conversation.wait(this.fresh === id ? 0 : 3);
@@ -166,7 +167,7 @@ export class Page {
     document.title = `${shown(title).slice(0, 80)} · Hansard`;
     const agents = Object.values(told.agents ?? {}).map((one) => one.name ?? one.id);
     const ends = this.path.ends();
-    at("facts").textContent = shown([`${told.messages.toLocaleString()} ${told.messages === 1 ? "message" : "messages"}`, ends > 1 ? `${ends} branches` : "", tokens(told.usage), agents.slice(0, 4).join(", ")].filter(Boolean).join(" · "));
+    at("facts").textContent = shown([counted(told.messages, "message"), ends > 1 ? counted(ends, "branch", "branches") : "", tokens(told.usage), agents.slice(0, 4).join(", ")].filter(Boolean).join(" · "));
   }
 
   context() {
@@ -185,7 +186,7 @@ export class Page {
   }
 
   compare(one, other) {
-    return this.guarded(() => compareDialog(at("export"), this, one, other));
+    return this.guarded(() => compareDialog(at("dialog"), this, one, other));
   }
 
   // At most one panel is open beside the conversation.

@@ -1,7 +1,7 @@
 // The parts of a message as elements. A part that is not known, or is not what it says, is shown as the data it is.
 
-import { button, el, link, long, picture, plain, shown } from "/viewer/elements.js";
-import { code, data, diff, looksLikePatch, patch, tinted } from "/viewer/code.js";
+import { base64, button, el, link, picture, plain, shown } from "/viewer/elements.js";
+import { code, data, diff, looksLikePatch, patch } from "/viewer/code.js";
 import { markdown } from "/viewer/markdown.js";
 
 export function part(one, context) {
@@ -47,12 +47,12 @@ function file(one) {
   );
 }
 
-function save(name, base64) {
+function save(name, words) {
   try {
-    const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(base64(words)), (one) => one.charCodeAt(0));
     download(name, new Blob([bytes], { type: "application/octet-stream" }));
   } catch {
-    download(`${name}.base64.txt`, new Blob([base64], { type: "application/octet-stream" }));
+    download(`${name}.base64.txt`, new Blob([words], { type: "application/octet-stream" }));
   }
 }
 
@@ -80,7 +80,7 @@ function retry(one) {
 // -- tools ----------------------------------------------------------------------------------------------------------
 
 const ELSEWHERE = "Approval was asked for where this was recorded; no run waits for it here.";
-const STATES = { success: "done", error: "failed", denied: "denied", interrupted: "interrupted", retried: "retried" };
+const STATES = { __proto__: null, success: "done", error: "failed", denied: "denied", interrupted: "interrupted", retried: "retried" };
 
 function state(result) {
   const said = typeof result.status === "string" ? result.status : result.isError ? "error" : "success";
@@ -110,7 +110,7 @@ function toolCall(one, context) {
       gist ? el("span", { class: "tool-gist" }, gist) : null,
       el("span", { class: `badge ${kind}` }, words),
     ),
-    el("div", { class: "sides" }, side("Input", given(one.toolName, input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
+    el("div", { class: "sides" }, side("Input", given(input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
     waits ? context.decide?.(one, waits) : null,
   );
 }
@@ -125,7 +125,7 @@ function summary(input) {
   return found ? input[found].split("\n")[0].slice(0, 160) : "";
 }
 
-function given(tool, input) {
+function given(input) {
   if (input === undefined || input === null) return el("p", { class: "note" }, "none");
   if (typeof input === "string") return looksLikePatch(input) ? patch(input) : data(input);
   if (typeof input !== "object" || Array.isArray(input)) return data(input);
@@ -153,7 +153,7 @@ function field(key, value) {
 }
 
 function language(key) {
-  return { content: "text", code: "code", sql: "sql", script: "script" }[key] ?? "text";
+  return ["code", "sql", "script"].includes(key) ? key : "text";
 }
 
 function output(result, context) {
@@ -175,7 +175,7 @@ function toolResult(one, context) {
 
 export function todos(list) {
   const done = list.filter((one) => one?.status === "completed").length;
-  const marks = { completed: "✓", in_progress: "▸" };
+  const marks = { __proto__: null, completed: "✓", in_progress: "▸" };
   return el(
     "div",
     { class: "todos" },
@@ -185,6 +185,7 @@ export function todos(list) {
 }
 
 const PARTS = {
+  __proto__: null,
   text: (one) => markdown(one.text ?? ""),
   reasoning,
   "tool-call": toolCall,
@@ -197,5 +198,3 @@ const PARTS = {
   compaction,
   raw: unknown,
 };
-
-export { data, long, tinted };

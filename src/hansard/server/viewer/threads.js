@@ -1,9 +1,8 @@
 // The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
 
-import { button, el, shown, tell } from "/viewer/elements.js";
+import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
-import { when } from "/viewer/message.js";
-import { gist } from "/viewer/tree.js";
+import { gist, when } from "/viewer/message.js";
 
 const PAGE = 50;
 const HITS = 30;
@@ -139,7 +138,7 @@ export class ThreadList {
     const title = one.title || this.titles.get(one.id);
     const made = this.anchor(one.id, null, [
       el("span", { class: "row-title" }, title || one.id),
-      el("span", { class: "row-facts" }, el("span", null, `${one.messages.toLocaleString()} ${one.messages === 1 ? "message" : "messages"}`), el("span", { class: "grow" }), when(one.updatedAt)),
+      el("span", { class: "row-facts" }, el("span", null, counted(one.messages, "message")), el("span", { class: "grow" }), when(one.updatedAt)),
     ]);
     if (!title) this.untitled.observe(made);
     return made;
@@ -155,8 +154,7 @@ export class ThreadList {
   }
 
   anchor(threadId, messageId, children) {
-    const made = el("a", { class: "row", role: "link", tabindex: 0, "data-thread": threadId, "data-message": messageId, "aria-current": threadId === this.current ? "true" : null, click: (event) => (event.preventDefault(), this.openThread(threadId, messageId)), keydown: (event) => event.key === "Enter" && this.openThread(threadId, messageId) }, children);
-    return made;
+    return el("a", { class: "row", role: "link", tabindex: 0, "data-thread": threadId, "data-message": messageId, "aria-current": threadId === this.current ? "true" : null, click: (event) => (event.preventDefault(), this.openThread(threadId, messageId)), keydown: (event) => event.key === "Enter" && this.openThread(threadId, messageId) }, children);
   }
 
   mark(threadId) {
@@ -208,6 +206,6 @@ function sight(page) {
   return JSON.stringify(page.items.map((one) => [one.id, one.version]));
 }
 
-export function skeletons(count) {
+function skeletons(count) {
   return Array.from({ length: count }, () => el("div", { class: "skeleton", "aria-hidden": "true" }, el("span"), el("span")));
 }

@@ -2,21 +2,20 @@
 // on the left; what was superseded is dashed, sidechains are dotted. Drag to move, ctrl and wheel or the buttons to zoom.
 // A click shows a branch; checking it out is a button of its own.
 
-import { button, el, shown, svg } from "/viewer/elements.js";
+import { button, counted, el, shown, svg } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
 import { checkout, fork } from "/viewer/branching.js";
-import { agentClass, gone, when } from "/viewer/message.js";
+import { agentClass, gist, gone, speaker, when } from "/viewer/message.js";
 
 const ROW = 44;
 const COLUMN = 24;
 const LEFT = 20;
 const WORDS = 260;
 const MOST = 600;
-const NAMES = { user: "You", assistant: "Assistant", tool: "Tool", system: "System", developer: "Developer", event: "Event", beginning: "Beginning" };
 const OPENED = 60; // messages of a run that are drawn when it is opened
 
 // The nodes worth drawing: ends, forks, what comes right behind a fork, and opened runs. `run` are those in between.
-export function collapsed(path, opened = new Set()) {
+function collapsed(path, opened = new Set()) {
   const made = new Map();
   const roots = path.children.get(null) ?? [];
   // Several first messages are versions of one another: they hang on the beginning itself.
@@ -128,7 +127,7 @@ export class Tree {
     this.picture.append(...this.knots);
     this.zoom(1);
     const ends = path.ends();
-    this.count.textContent = path.nodes.length ? `${ends} ${ends === 1 ? "branch" : "branches"}` : "";
+    this.count.textContent = path.nodes.length ? counted(ends, "branch", "branches") : "";
     this.box.replaceChildren(rows ? this.picture : el("p", { class: "empty small" }, "Nothing was said yet."));
     this.describe();
     this.soon();
@@ -170,11 +169,11 @@ export class Tree {
     const kinds = ["knot", node.active ? "active" : "", gone(node.status) ? "gone" : "", node.id === head ? "head" : "", seen?.has(node.id) ? "seen" : "", node.id === this.selected ? "picked" : "", agentClass(this.page.thread?.agents, node.agentId).replace("agent ", "")];
     const label = `${node.active ? "on the active path" : "on another branch"}${one.run.length ? `, ${one.run.length} more before it` : ""}`;
     const act = () => node.id !== null && !this.box.classList.contains("dragged") && this.pick(node.id);
-    const name = this.page.thread?.agents?.[node.agentId]?.name ?? node.agentId ?? NAMES[node.role] ?? node.role;
+    const name = node.id === null ? "Beginning" : speaker(this.page.thread?.agents, node);
     const tags = [node.id === head ? "head" : "", gone(node.status) ? node.status : ""].filter(Boolean).join(" · ");
     const made = svg(
       "g",
-      { class: "knot-row" },
+      null,
       svg(
         "g",
         { class: kinds.join(" "), tabindex: node.id === null ? null : 0, role: node.id === null ? null : "button", "aria-description": node.id === null ? null : shown(label), "data-id": node.id, click: act, keydown: (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), act()) },
@@ -251,16 +250,6 @@ export class Tree {
     const tip = page.path.tip(selected);
     const acts = [button("Fork from here", () => fork(page, { id: selected }))];
     if (page.thread.head !== null && !page.path.byId.get(tip)?.active) acts.unshift(button("Check out", () => checkout(page, selected, selected), { class: "primary" }), button("Compare with active", () => page.compare(tip, page.thread.head)));
-    this.card.replaceChildren(el("p", { class: "card-words" }, message ? gist(message).slice(0, 160) : "…"), el("p", { class: "dim" }, [node.agentId ?? node.role, node.active ? "on the active path" : "on another branch", facts].filter(Boolean).join(" · ")), el("div", { class: "card-acts" }, acts));
+    this.card.replaceChildren(el("p", { class: "card-words" }, message ? gist(message).slice(0, 160) : "…"), el("p", { class: "dim" }, [speaker(page.thread.agents, node), node.active ? "on the active path" : "on another branch", facts].filter(Boolean).join(" · ")), el("div", { class: "card-acts" }, acts));
   }
-}
-
-// The first words of a message, without the marks of Markdown.
-export function gist(message) {
-  for (const one of message.parts ?? []) {
-    if (typeof one?.text !== "string" || one.type !== "text" || !one.text.trim()) continue;
-    return one.text.slice(0, 600).replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\*\*|__|`+/g, "").trim().replace(/\s+/g, " ");
-  }
-  const tool = (message.parts ?? []).find((one) => one?.toolName);
-  return tool ? `${tool.type === "tool-call" ? "calls" : "answer of"} ${tool.toolName}` : `(${message.parts?.[0]?.type ?? "nothing"})`;
 }
