@@ -472,6 +472,20 @@ def test_an_error_on_many_lines_is_one_failure() -> None:
         assert [delta.text for delta in deltas if isinstance(delta, Failure)] == ["bad key"]
 
 
+def test_a_usage_that_names_a_key_twice_costs_only_the_first_of_the_two() -> None:
+    often = exact_json.encode({**chunk({"text": "a"}), "usageMetadata": {"promptTokenCount": 1}})
+    twice = often.replace(b'{"promptTokenCount":1}', b'{"promptTokenCount":1,"promptTokenCount":2}')
+    assert twice != often
+    last = exact_json.encode(chunk({"text": "z"}, finish="STOP"))
+    decoder = GeminiDecoder()
+    deltas = [delta for line in (often, often, twice, last) for delta in decoder.feed(line + b"\n")]
+    (message,) = fold([*deltas, *decoder.finish()])
+    assert (words(message), message.finish_reason) == (["aaaz"], "stop")
+    assert message.usage is not UNSET
+    assert message.usage.input_tokens == 2
+    assert message.parts[-1] == DataPart(name="error", data="the last usage names a key twice")
+
+
 def test_chunks_of_strange_shapes_never_raise() -> None:
     shapes: list[Any] = []
     for odd in (None, 1, "x", [], {}, [1], {"a": 1}):

@@ -356,6 +356,8 @@ class GeminiDecoder(AnswersDecoder[Response]):
             body, slots = answer.native(), answer.first.slots if answer.first is not None else []
             if not any(key in body for key in _RESPONSE):
                 continue
+            if answer.usage and not exact_json.is_json(answer.usage):
+                self.fail("the last usage names a key twice", answer.usage.decode("utf-8", "replace"))
             (message,) = read_whole(NAME, body)
             parts: list[Any] = list(message.parts)
             for i, slot in enumerate(slots):

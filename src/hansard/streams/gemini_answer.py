@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hansard.formats.gemini_keys import is_snake
+from hansard.formats.session_scanner import decode_record
 from hansard.model import exact_json
 from hansard.streams.gemini_arguments import Arguments
 from hansard.streams.pieces import joined
@@ -126,7 +127,7 @@ class Response:
         """The provider's answer as if it had come whole."""
         body = dict(self.body)
         if self.usage:
-            body["usageMetadata"] = exact_json.decode(self.usage)
+            body["usageMetadata"] = decode_record(self.usage)  # of a key given twice the last one counts
         if self.candidates:
             body["candidates"] = [self.candidates[index].native() for index in sorted(self.candidates)]
         return body
