@@ -194,6 +194,7 @@ def test_what_cannot_be_played_is_refused_with_a_way_out() -> None:
         for path, body, words in (
             ("/v1/messages", b"{}", "ask for a stream"),
             ("/v1/messages", b"not json", "no JSON"),
+            ("/v1/messages", b"[1]", "no object"),
             ("/v1/elsewhere", b"{}", "nothing is played at '/v1/elsewhere'"),
             ("/v1/responses", b'{"stream": true}', "no recording of openai-responses"),
         ):

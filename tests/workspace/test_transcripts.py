@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hansard
 from hansard import Ledger, formats
@@ -208,6 +211,19 @@ def test_codex_patches_and_gemini_results_are_edits() -> None:
         ("/p/c", b"z", None),
         ("/p/a", None, b"x"),
     ]
+
+
+_LINES = st.lists(st.text(alphabet="ab+-@ \r\x0c\x1c\u2028\\", max_size=4).map(lambda text: text + "\n"), max_size=6)
+
+
+@given(before=_LINES, after=_LINES, context=st.integers(0, 3))
+def test_a_diff_is_put_in_and_taken_out_whatever_stands_in_its_lines(
+    before: list[str], after: list[str], context: int
+) -> None:
+    diff = "".join(list(difflib.unified_diff(before, after, n=context))[2:])
+    old, new = "".join(before).encode(), "".join(after).encode()
+    assert transcript.patched(old, diff) == new
+    assert transcript.patched(new, transcript.turned(diff)) == old
 
 
 def test_a_patch_is_taken_out_of_the_file_there_is(ledger: Ledger, root: Path) -> None:

@@ -132,6 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.loads(raw)
         except ValueError as error:
             return self._refuse(400, f"the body is no JSON: {error}")
+        if not isinstance(body, dict):
+            return self._refuse(400, "the body is no object")
         whole = path.endswith(":generateContent") if format == "gemini" else not body.get("stream")
         if whole:
             return self._refuse(400, "only streams are played here; ask for a stream")

@@ -231,6 +231,7 @@ def _codex_edits(key: str, part: ToolResultPart) -> Iterator[Edit]:
                 )
 
 
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")  # as diffs know them: nothing else ends one, whatever stands in it
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 
 
@@ -242,10 +243,10 @@ def patched(text: Content, diff: str) -> Content:
     """
     if text is None or isinstance(text, Unknown):
         return UNKNOWN
-    lines = text.splitlines(keepends=True)
+    lines = _LINE.findall(text)
     out: list[bytes] = []
     at = 0
-    hunks = diff.encode("utf-8", "surrogatepass").splitlines(keepends=True)
+    hunks = _LINE.findall(diff.encode("utf-8", "surrogatepass"))
     number = 0
     while number < len(hunks):
         head = _HUNK.match(hunks[number].decode("utf-8", "replace"))
@@ -284,13 +285,13 @@ def turned(diff: str) -> str:
     '@@ -1 +1,2 @@\\n a\\n+b\\n'
     """
     out: list[str] = []
-    for line in diff.splitlines(keepends=True):
+    for line in diff.split("\n"):
         if line.startswith("@@"):
             line = re.sub(r"^@@ -(\S+) \+(\S+) @@", r"@@ -\2 +\1 @@", line)
         elif line[:1] in ("+", "-"):
             line = ("-" if line[0] == "+" else "+") + line[1:]
         out.append(line)
-    return "".join(out)
+    return "\n".join(out)
 
 
 # -- gemini cli ------------------------------------------------------------------------------------------------------
