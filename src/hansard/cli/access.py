@@ -6,7 +6,7 @@ Files with tokens are read only if nobody else can read them; the one that is ma
 from __future__ import annotations
 
 import os
-import tempfile
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -16,6 +16,7 @@ from hansard.cli.ledgers import default_path
 from hansard.errors import HansardError
 from hansard.server.door import is_loopback
 from hansard.server.tokens import OPEN, Grant, new_token
+from hansard.whole_file import make_folders, write_whole
 
 _SHORTEST = 16  # characters of a token that strangers may try
 
@@ -72,17 +73,9 @@ def _tokens_of(path: str) -> dict[str, Grant]:
 def _own_token(path: str) -> str:
     """The token of this user, made at the first start: logins and scripts outlive the server."""
     if not os.path.exists(path):
-        folder = os.path.dirname(path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        number, draft = tempfile.mkstemp(dir=folder, prefix=".token-")
-        try:
-            with os.fdopen(number, "w") as file:
-                file.write(new_token())
-            os.link(draft, path)  # whole or not at all, and never in the place of another server's
-        except FileExistsError:
-            pass
-        finally:
-            os.unlink(draft)
+        make_folders(os.path.dirname(path), 0o700)
+        with suppress(FileExistsError):  # another server was quicker: its token counts
+            write_whole(path, new_token().encode(), mode=0o600, replace=False)
     token = _private(path).decode("utf-8", "replace").strip()
     if len(token) < _SHORTEST or not token.isascii():
         raise HansardError(f"{path}: no token; delete the file, and the next start makes one")
