@@ -114,16 +114,19 @@ def change(
     if agents is not UNSET:
         known = value.agents if isinstance(value.agents, dict) else {}
         changes["agents"] = {**known, **{agent.id: agent for agent in agents}}
-    value = replace(value, **changes)
+    _tell(tx, row, replace(value, **changes), max(seconds(now), row.updated_at))
+    return shown(tx, find_thread(tx, thread_id))
+
+
+def _tell(tx: Tx, row: ThreadRow, value: Conversation, now: int) -> None:
     tx.run(
         "change_thread",
         thread=row.thread,
         title=safe(value.title) if isinstance(value.title, str) else None,
         resource=_resource(value),
         body=bodies.sealed(limits.encoded(value, "what a thread says of itself")),
-        now=max(seconds(now), row.updated_at),
+        now=now,
     )
-    return shown(tx, find_thread(tx, thread_id))
 
 
 def _resource(value: Conversation) -> str | None:
@@ -139,15 +142,7 @@ def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
         if getattr(value, name) is not UNSET and getattr(value, name) != getattr(old, name)
     }
     if changes:
-        new = replace(old, **changes)
-        tx.run(
-            "change_thread",
-            thread=row.thread,
-            title=safe(new.title) if isinstance(new.title, str) else None,
-            resource=_resource(new),
-            body=bodies.sealed(limits.encoded(new, "what a thread says of itself")),
-            now=row.updated_at,
-        )
+        _tell(tx, row, replace(old, **changes), row.updated_at)
 
 
 def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:

@@ -30,7 +30,6 @@ from hansard.workspace.ignore import SLOTS
 from hansard.workspace.plan import Plan
 from hansard.workspace.records import OUTSIDE, By, Deed, Done, Filing, Item
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MADE = 0o700  # a folder until all is in it; its own mode comes last
 Step = Callable[[str], None]
 Settle = Callable[[Tx, int, Deed], None]  # what belongs into the transaction that says done
@@ -116,7 +115,7 @@ class Apply:
             return deed
         self._step("slots")
         os.mkdir(deed.slots, 0o700, dir_fd=self._root.fd)
-        slots = os.open(deed.slots, _FOLDER, dir_fd=self._root.fd)
+        slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd)
         try:
             for i, item in enumerate(deed.items):
                 if item.wrote is not None and item.wrote.held:
@@ -163,7 +162,7 @@ class Apply:
         deed = done.deed
         kept: list[tuple[bytes, str]] = []
         try:
-            slots = os.open(deed.slots, _FOLDER, dir_fd=self._root.fd) if deed.slots else -1
+            slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd) if deed.slots else -1
         except FileNotFoundError:  # it never came to that
             slots = -1
         if slots >= 0:
@@ -233,7 +232,7 @@ class Apply:
         if not deed.slots:
             return
         try:
-            slots = os.open(deed.slots, _FOLDER, dir_fd=self._root.fd)
+            slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd)
         except FileNotFoundError:
             return
         try:
@@ -358,7 +357,7 @@ class _Turn:
 
     def _chmod(self, path: bytes, mode: int) -> None:
         with self._root.folder(path) as (fd, name):
-            folder = os.open(name, _FOLDER, dir_fd=fd)
+            folder = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
             try:
                 if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
                     os.fchmod(folder, mode)
@@ -371,7 +370,7 @@ class _Turn:
                 os.fsync(self._root.fd)
                 return
             with self._root.folder(path) as (fd, name):
-                folder = os.open(name, _FOLDER, dir_fd=fd)
+                folder = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
                 try:
                     os.fsync(folder)
                 finally:

@@ -19,7 +19,7 @@ from typing import Any
 from hansard.errors import Conflict, HansardError
 from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Entry, Refused, checked, content_hash
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # never through a link
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _NOREPLACE, _EXCHANGE = 1, 2
@@ -70,7 +70,7 @@ class Root:
         fd = os.dup(self.fd)
         try:
             for part in folders:
-                below = os.open(part, _FOLDER, dir_fd=fd)
+                below = os.open(part, OPEN_FOLDER, dir_fd=fd)
                 os.close(fd)
                 fd = below
             yield fd, name

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from hansard.workspace.beneath import Root
+from hansard.workspace.beneath import OPEN_FOLDER, Root
 from hansard.workspace.entries import FILE, FOLDER, OTHER, UNTOLD, Entry, Refused, checked, file_entry, parents, same
 from hansard.workspace.merge import merge
 
@@ -190,7 +190,7 @@ def _folders_kept(root: Root, items: dict[bytes, Planned]) -> None:
         if not going or item.action not in ("write", "delete") or (item.wanted and item.wanted.kind == FOLDER):
             continue
         with root.folder(path) as (fd, name):
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+            below = os.open(name, OPEN_FOLDER, dir_fd=fd)
             try:
                 names = [os.fsencode(one) for one in os.listdir(below)]
             finally:

@@ -19,7 +19,6 @@ from hansard.store import bodies
 from hansard.workspace import beneath, ignore
 from hansard.workspace.entries import FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _COARSE = 50_000_000  # a file changed twice within a tick of the clock may look unchanged: it is read again
 Keep = Callable[[bytes, bytes], None]  # takes the hash and the bytes of what has to be held
 
@@ -224,7 +223,7 @@ class Scan:
         kept = was is not None and was.kind == FOLDER and was.mode == mode
         one = was if was is not None and kept else Known(FOLDER, mode, b"", 0, 0, 0, 0)
         try:
-            below = os.open(name, _FOLDER, dir_fd=fd)
+            below = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
         except OSError as error:
             self._stop(f"{prefix}{name}: {error.strerror}")
             if was is not None:
