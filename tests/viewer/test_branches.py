@@ -152,3 +152,16 @@ def test_what_can_be_reached_by_tab_shows_where_the_focus_is(page: Any) -> None:
     for _ in range(60):
         page.keyboard.press("Tab")
         assert page.evaluate(marked) == ""
+
+
+def test_words_that_are_cut_say_so(page: Any, server: LiveServer) -> None:
+    said = {"id": "w", "role": "user", "parts": [{"type": "text", "text": "**Tea** " + "🫖 and more tea " * 30}]}
+    server.ask("POST", "/api/threads", {"id": "wordy"})
+    assert server.ask("POST", "/api/threads/wordy/messages", {"messages": [said]})[0] == 201
+    show(page, "wordy")
+    page.click("#show-tree")
+    page.click("#tree .knot[data-id=w]")
+    page.wait_for_selector("#tree .words:has-text('Tea 🫖 and more tea')")
+    until(page, "document.querySelector('#tree .card-words').textContent.length > 100")
+    for words in (page.text_content("#tree .words"), page.text_content("#tree .card-words"), page.inner_text("#title")):
+        assert (words[:5], words[-1], "\ufffd" in words) == ("Tea 🫖", "…", False)

@@ -46,7 +46,7 @@ export async function compareDialog(dialog, page, one, other) {
 
   const words = parent === null ? "From the beginning" : "After";
   const where = el("p", { class: "dim compare-where" }, words);
-  if (parent !== null) get(thread(threadId, `/messages/${encoded(parent)}`)).then((found) => where.append(": ", el("q", null, gist(found).slice(0, 120)))).catch(() => {});
+  if (parent !== null) get(thread(threadId, `/messages/${encoded(parent)}`)).then((found) => where.append(": ", el("q", null, gist(found, 120)))).catch(() => {});
   dialog.replaceChildren(el("h2", { id: "dialog-title" }, "Two branches, side by side"), where, el("div", { class: "compare" }, sides.map(column)), el("footer", null, button("Close", () => dialog.close())));
   dialog.classList.add("wide");
   dialog.addEventListener("close", () => dialog.classList.remove("wide"), { once: true });

@@ -145,8 +145,8 @@ export class Files {
 
   async learn(id, words) {
     try {
-      this.gists.set(id, gist(await get(thread(this.threadId, `/messages/${encoded(id)}`))).slice(0, 120));
-      words.textContent = shown(this.gists.get(id));
+      this.gists.set(id, gist(await get(thread(this.threadId, `/messages/${encoded(id)}`)), 120));
+      words.textContent = this.gists.get(id);
     } catch {
       words.textContent = "a message that is gone";
     }
@@ -182,7 +182,7 @@ export class Files {
     const moves = plan.fromHead !== plan.toHead;
     const target = el("q", null, "…");
     const where = plan.toHead === null ? "before the first message" : target;
-    if (plan.toHead !== null) get(thread(this.page.threadId, `/messages/${encoded(plan.toHead)}`)).then((found) => (target.textContent = shown(gist(found)).slice(0, 90))).catch(() => {});
+    if (plan.toHead !== null) get(thread(this.page.threadId, `/messages/${encoded(plan.toHead)}`)).then((found) => (target.textContent = gist(found, 90))).catch(() => {});
     const count = files.length;
     const act = button(count ? `${DOING[kind]} ${counted(count, "file")}` : `${DOING[kind]} in the conversation`, () => this.carryOut(plan, order), { class: "primary", disabled: !count && !moves });
     this.plan.replaceChildren(

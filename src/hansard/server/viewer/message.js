@@ -119,12 +119,17 @@ export function message(one, context, before) {
   );
   const body = el("div", { class: "body" }, parts.map((each) => part(each, context)), one.todos?.length ? todos(one.todos) : null);
   const folds = one.role === "system" || one.role === "developer";
-  made.append(folds ? el("details", { class: "fold" }, el("summary", null, gist({ parts }).slice(0, 140)), body) : body);
+  made.append(folds ? el("details", { class: "fold" }, el("summary", null, gist({ parts }, 140)), body) : body);
   return made;
 }
 
-// The first words of a message, without the marks of Markdown.
-export function gist({ parts = [] }) {
+// The first words of a message, at most so many signs, without the marks of Markdown.
+export function gist({ parts = [] }, most) {
+  const signs = [...shown(firstWords(parts))];
+  return signs.length > most ? `${signs.slice(0, most - 1).join("").trimEnd()}…` : signs.join("");
+}
+
+function firstWords(parts) {
   for (const one of parts) {
     if (typeof one?.text !== "string" || one.type !== "text" || !one.text.trim()) continue;
     return one.text.slice(0, 600).replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\*\*|__|`+/g, "").trim().replace(/\s+/g, " ");

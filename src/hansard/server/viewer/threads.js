@@ -175,7 +175,7 @@ export class ThreadList {
     if (!this.titles.has(id)) {
       const { items } = await get(thread(id, "/messages"), { newest: false, limit: 4 });
       const said = items.find((one) => one.role === "user") ?? items[0];
-      if (said) this.titles.set(id, gist(said).slice(0, 120));
+      if (said) this.titles.set(id, gist(said, 120));
     }
     return this.titles.get(id) ?? id;
   }

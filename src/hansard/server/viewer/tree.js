@@ -227,7 +227,7 @@ export class Tree {
   tell(id, knot) {
     const message = this.told.get(id);
     if (!message) return;
-    knot.querySelector(".words").textContent = shown(gist(message)).slice(0, 42);
+    knot.querySelector(".words").textContent = gist(message, 42);
     if (!message.sidechain) return;
     knot.firstChild.classList.add("chain");
     this.picture.querySelector(`path[data-to="${CSS.escape(id)}"]`)?.classList.add("chain");
@@ -250,6 +250,6 @@ export class Tree {
     const tip = page.path.tip(selected);
     const acts = [button("Fork from here", () => fork(page, { id: selected }))];
     if (page.thread.head !== null && !page.path.byId.get(tip)?.active) acts.unshift(button("Check out", () => checkout(page, selected, selected), { class: "primary" }), button("Compare with active", () => page.compare(tip, page.thread.head)));
-    this.card.replaceChildren(el("p", { class: "card-words" }, message ? gist(message).slice(0, 160) : "…"), el("p", { class: "dim" }, [speaker(page.thread.agents, node), node.active ? "on the active path" : "on another branch", facts].filter(Boolean).join(" · ")), el("div", { class: "card-acts" }, acts));
+    this.card.replaceChildren(el("p", { class: "card-words" }, message ? gist(message, 160) : "…"), el("p", { class: "dim" }, [speaker(page.thread.agents, node), node.active ? "on the active path" : "on another branch", facts].filter(Boolean).join(" · ")), el("div", { class: "card-acts" }, acts));
   }
 }
