@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,11 @@ def test_a_document_of_many_is_cut_into_documents_of_one(name: str, said: list[C
     assert chosen.split is not None
     assert chosen.join is not None
     document = formats.write_all(said, name).data
-    pieces = chosen.split(exact_json.copied(document))
+    pieces = chosen.split(deepcopy(document))
     assert len(pieces) == len(said)
     assert chosen.join(pieces) == document
     for piece in pieces:
-        assert len(chosen.split(exact_json.copied(piece))) == 1
+        assert len(chosen.split(deepcopy(piece))) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
