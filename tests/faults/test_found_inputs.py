@@ -216,3 +216,9 @@ def test_true_is_not_one() -> None:
     said = {"lc": 1, "type": "constructor", "id": path, "kwargs": {"content": "hi", "type": "ai"}}
     raw = exact_json.encode([said, {**said, "lc": True}])
     assert formats.write(formats.read(raw, "langchain"), "langchain").json == raw
+    answer = {"role": "assistant", "content": "hi", "refusal": None}
+    raw = exact_json.encode(
+        {"choices": [{"index": False, "logprobs": None, "message": answer, "finish_reason": "stop"}]}
+    )
+    written = formats.write(formats.read(raw, "openai-chat"), "openai-chat").json
+    assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))

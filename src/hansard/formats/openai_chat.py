@@ -29,6 +29,7 @@ from hansard.formats.openai_chat_law import LAW
 from hansard.formats.openai_chat_messages import ROLES, read_assistant, read_message, write_assistant, write_message
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.formats.usual import Record, check, plain
+from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
@@ -59,7 +60,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     reason = _FINISH.get(finish, finish) if type(finish) is str else UNSET
     if type(reason) is str and _STOP.get(reason, reason) != finish:
         said["finish_reason"] = finish
-    if choice != _CHOICE:
+    if not exact_json.same(choice, _CHOICE):
         said["choice"] = choice
     name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
     model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
