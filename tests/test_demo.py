@@ -153,5 +153,28 @@ def test_ended_while_it_begins_it_leaves_nothing(homes: dict[str, str], how: sig
     with started(homes) as process:
         time.sleep(seconds)
         os.killpg(process.pid, how) if how == signal.SIGINT else process.send_signal(how)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+    nothing_is_left(homes)
+
+
+def test_a_signal_that_python_forgets_is_said_again(homes: dict[str, str]) -> None:
+    script = """
+import os, signal, sys, time
+from hansard import demo
+class Gone:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+def show(place, *, serve):
+    Gone()
+    print("it went on", flush=True)
+    time.sleep(60)
+demo._show, demo._PATIENCE = show, 0.2
+sys.exit(demo.main([]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=homes, capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout) == (0, "it went on\n")
     nothing_is_left(homes)

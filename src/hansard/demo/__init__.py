@@ -24,16 +24,22 @@ SAMPLES = {
     "claude_session.jsonl": "claude-code",
     "forked.json": "hansard",
 }
+_PATIENCE = 5.0
 
 
 def main(arguments: list[str]) -> int:
     """Show the demo until Ctrl-C."""
+    signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
-    if hasattr(signal, "SIGHUP"):  # the terminal was closed
-        signal.signal(signal.SIGHUP, lambda number, frame: os.kill(os.getpid(), signal.SIGTERM))
+    for name in ("SIGHUP", "SIGALRM"):  # the terminal was closed; nobody heard the signal before
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda number, frame: os.kill(os.getpid(), signal.SIGTERM))
     try:
         with tempfile.TemporaryDirectory(prefix="hansard-demo-", ignore_cleanup_errors=True) as place:
-            _show(Path(os.path.realpath(place)), serve="--once" not in arguments)
+            try:
+                _show(Path(os.path.realpath(place)), serve="--once" not in arguments)
+            finally:
+                _again(0)
     except KeyboardInterrupt:
         print()
     return 0
@@ -41,7 +47,16 @@ def main(arguments: list[str]) -> int:
 
 def _leave(number: int, frame: Any) -> None:
     """Leave as if it was over, so that the folder goes."""
+    _again(_PATIENCE)  # what is raised while an object is being let go, Python only prints
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     sys.exit(0)
+
+
+def _again(seconds: float) -> None:
+    """Be told to end once more after so many seconds; 0 is never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _show(place: Path, *, serve: bool) -> None:
