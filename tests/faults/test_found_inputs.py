@@ -19,6 +19,7 @@ from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
 from hansard.streams.deltas import Failure
 from hansard.streams.json_array import ArrayReader
+from hansard.streams.json_lines import LineReader
 from hansard.streams.sse import SSEReader
 from hansard.workspace import transcript
 from tests.faults.fuzz_http import asking
@@ -222,3 +223,10 @@ def test_true_is_not_one() -> None:
     )
     written = formats.write(formats.read(raw, "openai-chat"), "openai-chat").json
     assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))
+
+
+def test_a_string_that_does_not_end_is_looked_at_once() -> None:
+    reader = LineReader()
+    broken = b'{"a":"}' + b'\\"}' * 30_000 + b"x"
+    assert reader.feed(broken + b"\n") == []  # what is in the string opens and closes nothing
+    assert [event.data for event in reader.feed(b'{"b":1}\n')] == [broken, b'{"b":1}']
