@@ -119,6 +119,7 @@ NO_MATCHES = [
     ("claude-code", "Read", {"file_path": "/a"}, "codex"),  # it reads by its shell
     ("claude-code", "Edit", {"file_path": "/a", "old_string": "x", "new_string": "y"}, "codex"),
     ("claude-code", "Write", {"file_path": "/a", "content": "no end of line"}, "codex"),
+    ("pi", "write", {"content": "", "path": "/a"}, "codex"),  # a patch would give it back in another order
     ("claude-code", "Edit", {"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": True}, "pi"),
     ("claude-code", "Bash", {"command": "ls", "timeout": 5}, "pi"),  # five milliseconds are no seconds
     ("claude-code", "Bash", {"command": "ls", "run_in_background": True}, "codex"),

@@ -295,8 +295,9 @@ _BEGIN, _ADD, _END = "*** Begin Patch\n", "*** Add File: ", "*** End Patch\n"
 
 
 def _write_patch(call: Call) -> str:
+    """A patch has the path first: what was given in another order would not come back as it was."""
     path, content = call.given.get("path"), call.given.get("content")
-    if type(path) is not str or type(content) is not str or call.along or len(call.given) != 2:
+    if type(path) is not str or type(content) is not str or call.along or [*call.given] != ["path", "content"]:
         raise Unmatched
     if not path or path != path.strip() or "\n" in path or "\r" in content or (content and not content.endswith("\n")):
         raise Unmatched
