@@ -147,6 +147,27 @@ def test_it_serves_beside_a_taken_port_until_it_is_told_to_end(homes: dict[str, 
     nothing_is_left(homes)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--prot", "1", "unrecognized arguments: --prot 1"),
+        ("--port", "x", "invalid int value: 'x'"),
+        ("--port", "65536", "65536 is not in the range"),
+        ("--port", "", " is taken on 127.0.0.1"),
+    ],
+)
+def test_what_it_cannot_do_is_said_in_a_line(homes: dict[str, str], option: str, value: str, said: str) -> None:
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "hansard.demo", option, value or str(taken.getsockname()[1])]
+        done = subprocess.run(command, env=homes, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    nothing_is_left(homes)
+
+
 @pytest.mark.parametrize("seconds", [0.8, 1.6, 3.0])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_ended_while_it_begins_it_leaves_nothing(homes: dict[str, str], how: signal.Signals, seconds: float) -> None:
@@ -168,7 +189,7 @@ class Gone:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.1)
-def show(place, *, serve):
+def show(place, wanted):
     Gone()
     print("it went on", flush=True)
     time.sleep(60)

@@ -1,17 +1,22 @@
 """The demo: a ledger of conversations in many formats, an agent that works on real files, and the viewer.
 
 Everything lies in one temporary folder, which goes when the demo ends, however it ends. Nothing needs a key or a
-network. `--once` shows it without serving it.
+network. `--once` shows it without serving it, `--port` names where it is served.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import click
+
+from hansard.errors import HansardError
 
 # The small samples that the documentation of the commands is run on.
 SAMPLES = {
@@ -29,6 +34,7 @@ _PATIENCE = 5.0
 
 def main(arguments: list[str]) -> int:
     """Show the demo until Ctrl-C."""
+    wanted = _options().parse_args(arguments)
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
     for name in ("SIGHUP", "SIGALRM"):  # the terminal was closed; nobody heard the signal before
@@ -37,12 +43,22 @@ def main(arguments: list[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="hansard-demo-", ignore_cleanup_errors=True) as place:
             try:
-                _show(Path(os.path.realpath(place)), serve="--once" not in arguments)
+                _show(Path(os.path.realpath(place)), wanted)
             finally:
                 _again(0)
     except KeyboardInterrupt:
         print()
+    except (HansardError, click.ClickException) as error:
+        print(f"hansard: {error}", file=sys.stderr)
+        return 2
     return 0
+
+
+def _options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser("hansard.demo", description="See it work; Ctrl-C ends it and leaves nothing.")
+    options.add_argument("--once", action="store_true", help="show it without serving it")
+    options.add_argument("--port", type=int, help="where it is served; else the first free one from 8484 on")
+    return options
 
 
 def _leave(number: int, frame: Any) -> None:
@@ -59,7 +75,7 @@ def _again(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _show(place: Path, *, serve: bool) -> None:
+def _show(place: Path, wanted: argparse.Namespace) -> None:
     from hansard.demo import shelf, teahouse, telling
     from hansard.store import open as open_ledger
 
@@ -67,14 +83,14 @@ def _show(place: Path, *, serve: bool) -> None:
     with open_ledger(url) as ledger:
         with teahouse.at_work(url, project) as working:  # a process of its own, while this one reads and imports
             telling.shelf(shelf.fill(ledger))
-            if serve:
+            if not wanted.once:
                 teahouse.get_ready()
             worked = working()
         telling.work(worked, project)
         telling.count(ledger)
-    if serve and worked:
+    if worked and not wanted.once:
         telling.suggestions(url, project)
-        teahouse.serve(url, project)
+        teahouse.serve(url, project, wanted.port)
 
 
 __all__ = ["SAMPLES", "main"]

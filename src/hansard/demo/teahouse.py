@@ -256,13 +256,14 @@ def agents(ledger: Ledger) -> list[Agent]:
     return [_counter(ledger, FileTools(ledger, _project[-1]), delay=0.02)]
 
 
-def serve(url: str, project: Path) -> None:
+def serve(url: str, project: Path, port: int | None = None) -> None:
     """The viewer and the agent, until Ctrl-C."""
     from hansard.cli import serve as server
 
     _project.append(project)
     token = secrets.token_urlsafe(24)  # of this demo alone: none is left in the user's folder
     given = ["--db", url, "--agent", "hansard.demo.teahouse:agents", "--token", token]
+    given += [] if port is None else ["--port", str(port)]
     server.command.main(given, standalone_mode=False)
 
 
