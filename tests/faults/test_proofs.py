@@ -12,6 +12,7 @@ PROOFS = proofs()
 CONTROLS = [pytest.param(proof, defect, id=f"{proof.name}: {defect}") for proof in PROOFS for defect in proof.defects]
 
 
+@pytest.mark.filterwarnings("ignore:(?s).*told to fail:pytest.PytestUnraisableExceptionWarning")  # on purpose
 @pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
 def test_a_sample_of_every_proof_holds(proof: Proof, tmp_path: Path, postgres: str) -> None:
     outcome = proof.run(proof.sample, Place(tmp_path, lambda: postgres), None)
