@@ -79,8 +79,10 @@ def _title(ledger: Ledger, thread: Thread) -> str:
     """The title, or the first words of a person."""
     if thread.title:
         return shown(thread.title)
-    from hansard.cli.transcript import gist
+    from hansard.cli.transcript import gist, shortened
+    from hansard.model.opening import LOOKED_AT, opening_words
 
-    first = ledger.messages(thread.id, limit=4, newest=False).items if thread.head is not None else []
-    spoken = [message for message in first if message.role == "user"] or first
-    return gist(spoken[0]) if spoken else ""
+    first = ledger.messages(thread.id, limit=LOOKED_AT, newest=False).items if thread.head is not None else []
+    if words := opening_words(first):
+        return shortened(shown(words, lines=True))
+    return gist(first[0]) if first else ""

@@ -46,7 +46,12 @@ def page(message: Message, *, full: bool, colour: bool) -> list[str]:
 
 def gist(message: Message, width: int = 60) -> str:
     """The first words of a message on one line."""
-    text = " ".join(" ".join(said(part) for part in message.parts).split())
+    return shortened(" ".join(said(part) for part in message.parts), width)
+
+
+def shortened(words: str, width: int = 60) -> str:
+    """Words on one line, as many as there is room for."""
+    text = " ".join(words.split())
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 

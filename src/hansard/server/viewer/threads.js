@@ -3,6 +3,7 @@
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
 import { gist, when } from "/viewer/message.js";
+import { LOOKED_AT, openingWords } from "/viewer/opening.js";
 
 const PAGE = 50;
 const HITS = 30;
@@ -173,8 +174,9 @@ export class ThreadList {
   // A thread without a title goes by its first words.
   async nameOf(id) {
     if (!this.titles.has(id)) {
-      const { items } = await get(thread(id, "/messages"), { newest: false, limit: 4 });
-      const said = items.find((one) => one.role === "user") ?? items[0];
+      const { items } = await get(thread(id, "/messages"), { newest: false, limit: LOOKED_AT });
+      const words = openingWords(items);
+      const said = words === null ? items[0] : { parts: [{ type: "text", text: words }] };
       if (said) this.titles.set(id, gist(said, 120));
     }
     return this.titles.get(id) ?? id;
