@@ -230,3 +230,12 @@ def test_a_string_that_does_not_end_is_looked_at_once() -> None:
     broken = b'{"a":"}' + b'\\"}' * 30_000 + b"x"
     assert reader.feed(broken + b"\n") == []  # what is in the string opens and closes nothing
     assert [event.data for event in reader.feed(b'{"b":1}\n')] == [broken, b'{"b":1}']
+
+
+@pytest.mark.parametrize("without", [{}, {"timestamp": None}])
+def test_an_answer_of_gemini_cli_without_a_time_is_read(without: dict[str, Any]) -> None:
+    said = {"thoughts": [{"subject": "Tea", "description": "Which?"}], "toolCalls": [{"name": "brew", "args": {}}]}
+    answer = {"id": "g", "type": "gemini", "content": "", **said, **without}
+    raw = exact_json.encode({"sessionId": "s", "messages": [answer]})
+    assert [part.type for part in formats.read(raw, "gemini-cli").messages[0].parts] == ["reasoning", "tool-call"]
+    assert formats.write(formats.read(raw, "gemini-cli"), "gemini-cli").json == raw

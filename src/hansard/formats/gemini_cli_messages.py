@@ -82,7 +82,7 @@ def _read_thought(thought: Any, time: Any) -> Any:
         del rest["subject"]
     elif type(subject) is str:
         words = f"{subject}\n{words}"
-    if rest.get("timestamp") == time:
+    if type(time) is str and rest.get("timestamp") == time:
         del rest["timestamp"]
     return ReasoningPart(text=words, extra=pack(NAME, rest))
 
@@ -109,7 +109,7 @@ def _read_call(call: Any, time: Any) -> list[Any]:
     rest = {key: value for key, value in call.items() if key not in _OF_RESULT}
     name, id = rest.pop("name"), rest.pop("id", None)
     given = rest.pop("args", UNSET)
-    if rest.get("timestamp") == time:
+    if type(time) is str and rest.get("timestamp") == time:
         del rest["timestamp"]
     named: Fields = {"tool_name": name, "tool_call_id": id if type(id) is str else UNSET}
     asked = ToolCallPart(input=given, extra=pack(NAME, rest), **named)
