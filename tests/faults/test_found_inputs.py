@@ -239,3 +239,13 @@ def test_an_answer_of_gemini_cli_without_a_time_is_read(without: dict[str, Any])
     raw = exact_json.encode({"sessionId": "s", "messages": [answer]})
     assert [type(part) for part in formats.read(raw, "gemini-cli").messages[0].parts] == [ReasoningPart, ToolCallPart]
     assert formats.write(formats.read(raw, "gemini-cli"), "gemini-cli").json == raw
+
+
+@pytest.mark.parametrize(
+    "counts", [{"request_tokens": 3, "output_tokens": 4}, {"input_tokens": 3, "response_tokens": 4}]
+)
+def test_old_and_new_names_of_counts_may_stand_together(counts: dict[str, int]) -> None:
+    answer = {"kind": "response", "parts": [{"part_kind": "text", "content": "x"}], "usage": {"requests": 1, **counts}}
+    raw = exact_json.encode([answer])
+    written = formats.write(formats.read(raw, "pydantic-ai"), "pydantic-ai").json
+    assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))

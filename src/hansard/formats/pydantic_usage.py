@@ -46,8 +46,8 @@ def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
     rest = dict(value)
     marks: dict[str, Any] = {}
     fields: dict[str, Any] = {}
-    for name, old in _OLD_COUNTS.items():
-        if name not in rest and type(rest.get(old)) is int:
+    for name, old in () if rest.keys() & _OLD_COUNTS else _OLD_COUNTS.items():  # old names and new ones are not mixed
+        if type(rest.get(old)) is int:
             rest[name] = rest.pop(old)
             marks["names"] = "old"
     settle(_USAGE, rest, marks)
