@@ -85,7 +85,7 @@ def test_agents_that_were_started_are_side_chains_of_their_own() -> None:
 def test_events_of_newer_releases_are_read() -> None:
     conversation = golden("newer_events")
     messages = conversation.messages
-    roles = "developer event user assistant assistant tool assistant event assistant tool event event event assistant"
+    roles = "developer event user assistant assistant tool assistant event assistant tool event event user assistant"
     assert " ".join(message.role for message in messages) == roles
     files = [part for part in messages[2].parts if isinstance(part, FilePart)]
     assert [(part.data, part.media_type) for part in files] == [("aGk=", "image/png")]

@@ -10,7 +10,8 @@
     tool                              tool.execution_complete
     side chain, agent                 agentId of the event, or the call that started it: events stand in the order of
                                       time, and each agent goes on where it was
-    event with compaction, data       session.compaction_complete; errors, notes and sub-agents as they come
+    user with compaction              session.compaction_complete
+    event with data                   errors, notes and sub-agents as they come
     event with raw(copilot-cli)       any other event
 
 Hooks, permissions, starts of tools, and the beginnings and ends of turns are in the text of the file only.

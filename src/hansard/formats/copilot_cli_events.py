@@ -227,6 +227,8 @@ def write_other(message: Message, data: Data, marks: Data) -> Data | None:
     part = message.parts[0] if len(message.parts) == 1 else None
     if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
         return {"type": THOUGHT, "data": {"content": part.text, **data}}
+    if marks.get(_KIND) == COMPACTED and type(part) is CompactionPart and type(part.text) is str:
+        return {"type": COMPACTED, "data": {"success": True, "summaryContent": part.text, **data}}
     if marks.get(_KIND) == ASKED and type(part) is ToolCallPart:
         return {"type": ASKED, "data": {**_write_request(part, "toolName"), **data}}
     return None
@@ -283,7 +285,7 @@ def _read_compacted(data: Data, fields: Data, session: Session) -> Message:
     part = CompactionPart(text=take_str(data, "summaryContent"))
     if data.get("success") is True:
         del data["success"]
-    return Message(role="event", parts=[part], **fields, extra=pack(NAME, data))
+    return Message(role="user", parts=[part], **fields, extra=pack(NAME, data, {_KIND: COMPACTED}))
 
 
 def _read_asset(data: Data, fields: Data, session: Session) -> Message:
@@ -302,8 +304,6 @@ def _read_told(kind: str) -> Any:
 def write_event(message: Message, data: Data) -> Data | None:
     """The event of a message in which nobody speaks; None for one that only another agent understands."""
     part = message.parts[0] if len(message.parts) == 1 else None
-    if type(part) is CompactionPart and type(part.text) is str:
-        return {"type": COMPACTED, "data": {"success": True, "summaryContent": part.text, **data}}
     if type(part) is FilePart and _is_whole(part) and type(data.get("assetId")) is str:
         return {"type": _ASSET, "data": {"data": part.data, "mimeType": part.media_type, **data}}
     if type(part) is DataPart and part.name in _TOLD and type(part.data) is dict:
