@@ -253,6 +253,24 @@ def test_a_damaged_file_is_read_and_given_back(path: Path, at: float, junk: byte
         assert formats.write(conversation, NAME).json == damaged
 
 
+def test_what_the_user_says_while_an_answer_is_under_way_is_the_users_word() -> None:
+    conversation = golden("said_while_working")
+    assert forks(conversation) == []
+    words = [said(message) for message in conversation.messages if message.role == "user"]
+    assert words == ["Say hello in every file.", "No: hi.", "As here."]
+    again = formats.read(formats.write(without_evidence(conversation, NAME), NAME).json, NAME)
+    assert [(one.role, one.parts) for one in again.messages] == [(one.role, one.parts) for one in conversation.messages]
+
+
+def test_lines_that_say_little_are_read_one_after_the_other() -> None:
+    raw = (GOLDEN / NAME / "bare_lines.jsonl").read_bytes()
+    assert formats.detect(raw) == NAME
+    conversation = golden("bare_lines")
+    assert [message.role for message in conversation.messages] == ["user", "assistant", "user", "assistant", "tool"]
+    assert [said(message) for message in conversation.messages][:3] == ["Say hello.", "Hello.", "Now list."]
+    assert len(active_path(conversation)) == 5
+
+
 def test_tokens_are_those_of_the_last_line_of_every_answer(corpus: Path) -> None:
     for raw in corpus_documents(corpus, NAME):
         last = {
