@@ -151,10 +151,12 @@ def _sure(record: Any) -> int:
     if kind == SNAPSHOT:
         return 3 if type(record.get("snapshot")) is dict else 0
     if kind in _LINES and type(record.get("uuid")) is str and "parentUuid" in record and "sessionId" in record:
-        return 3 if "userType" in record or "cwd" in record else 1 if "context" not in record else 0
-    body = record.get("message")  # of tools that write less: not certain
+        if "userType" in record or "cwd" in record:
+            return 3
+    body = record.get("message")  # of tools that write less: certain where it is a message of the API
     if kind in ("user", "assistant") and type(body) is dict and body.get("role") == kind and "context" not in record:
-        return 1 if type(record.get("sessionId")) is str else 0
+        sure = 3 if body.get("type") == "message" and type(body.get("content")) is list else 1
+        return sure if type(record.get("sessionId")) is str else 0
     return 2 if kind in _NOTES and "sessionId" in record else 0
 
 

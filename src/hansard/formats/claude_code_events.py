@@ -22,6 +22,11 @@ _SUBTYPES |= {"local_command", "away_summary", "bridge_status", "scheduled_task_
 def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
     """A record of any other kind: what the system noted, an attachment, or one that is not known."""
     kind = rest.get("type")
+    if kind == "system" and "subtype" not in rest:  # an older release
+        del rest["type"]
+        return Message(
+            role="event", parts=[DataPart(name=kind, data=rest)], **fields, extra=pack(NAME, {}, {"type": _BARE})
+        )
     if kind == "system" and type(rest.get("subtype")) is str:
         event = rest.get("event")
         if rest["subtype"] == "informational" and type(event) is dict and event.get("name") == rest.get("content"):
@@ -71,6 +76,7 @@ def write_queued(message: Message, place: Place, parent: str | None) -> dict[str
 
 
 _QUEUED = "queued_command"
+_BARE = "bare system"
 
 
 def write_event(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
@@ -81,6 +87,8 @@ def write_event(message: Message, place: Place, parent: str | None) -> list[dict
     raw = part.value if type(part) is RawPart and part.format == NAME else None
     if type(raw) is dict and type(raw.get("type")) is str:
         said = raw
+    elif type(part) is DataPart and type(part.data) is dict and marks.get("type") == _BARE:
+        said = {"type": "system", **part.data}
     elif type(part) is DataPart and marks.get("type") == "attachment":
         said = {"type": "attachment", "attachment": part.data, **rest}
     elif (
