@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hansard import formats
-from hansard.model import Conversation, FilePart, Message, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model import (
+    Conversation,
+    FilePart,
+    Message,
+    RawPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from hansard.model.epoch import epoch_seconds, epoch_time
 from hansard.model.tree import active_path
 from tests.conftest import GOLDEN
@@ -32,6 +41,21 @@ def test_branches_reach_other_formats_with_trees() -> None:
     again = formats.convert(formats.write(golden("branches"), "hansard").json, "chatgpt-export", "hansard")
     assert again.losses == []
     assert sorted(again.data[0]["mapping"]["u1"]["children"]) == ["a1", "a2"]
+
+
+def test_words_are_read_whatever_the_content_calls_them() -> None:
+    parts = [part for message in golden("kinds_of_content").messages for part in message.parts]
+    assert [part.text for part in parts if isinstance(part, TextPart)] == [
+        "",
+        "I am Ada.",
+        "Be brief.",
+        "What is two and two?",
+        "print(2 + 2)",
+        "Ada counts.",
+        "Four.",
+    ]
+    assert [part.output for part in parts if isinstance(part, ToolResultPart)] == ["# Four\nSome say so.", "4"]
+    assert not [part for part in parts if isinstance(part, RawPart)]
 
 
 def test_calls_thoughts_and_results_are_what_they_are() -> None:

@@ -10,15 +10,17 @@ import zstandard
 from msgspec import UNSET
 
 from hansard import formats
-from hansard.formats.session_file import Report
+from hansard.formats.session_file import Report, without_evidence
 from hansard.model import (
     Binding,
     CompactionPart,
     Context,
     Conversation,
+    DataPart,
     FilePart,
     Message,
     ModelRef,
+    RawPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
@@ -190,3 +192,32 @@ def test_what_stands_in_for_the_past_is_written_as_that() -> None:
     conversation = Conversation(messages=[Message(role="user", parts=[summary])])
     assert records(conversation)[-1]["payload"] == {"message": "All went well."}
     assert formats.read(formats.write(conversation, "codex").json, "codex").messages[0].parts == [summary]
+
+
+def test_records_of_newer_releases_are_read() -> None:
+    conversation = golden("newer_records.jsonl")
+    assert conversation.id == "0199f7fa-3cff-7962-956f-917245c8d037"
+    parts = [part for message in conversation.messages for part in message.parts]
+    assert [part.value["type"] for part in parts if isinstance(part, RawPart)] == ["configuration_update"]
+    calls = [part for part in parts if isinstance(part, ToolCallPart)]
+    assert [part.tool_name for part in calls] == ["web_search", "tool_search", "image_generation", "exec_command"]
+    assert calls[0].input == {"type": "search", "query": "zstd news"}
+    assert len({part.tool_call_id for part in calls}) == 4
+    results = [part for part in parts if isinstance(part, ToolResultPart)]
+    assert [(part.output, part.is_error) for part in results[1:]] == [("zstd: not found", True)]
+    assert [part.text for part in parts if isinstance(part, ReasoningPart)] == ["I had better look it up."]
+    assert [part.text for part in parts if isinstance(part, CompactionPart)] == ["So far: it is 1.6."]
+    said = [part.data for part in parts if isinstance(part, DataPart)]
+    assert [data["content"][0]["text"] for data in said] == ["Pack it yourself."]
+    branch = [conversation.messages[i] for i in active_path(conversation)]
+    assert texts(branch)[1:] == ["What is new in zstd?", "Version 1.6.", "And now?", "Thanks."]
+
+
+def test_records_of_tokens_are_counted_and_what_repeats_them_is_not() -> None:
+    usages = [message.usage for message in golden("newer_records.jsonl").messages if message.usage is not UNSET]
+    assert [(usage.input_tokens, usage.output_tokens) for usage in usages] == [(100, 30), (150, 5)]
+
+
+def test_what_agents_say_to_each_other_is_written_again() -> None:
+    items = [one["payload"] for one in records(without_evidence(golden("newer_records.jsonl"), "codex"))]
+    assert [item["author"] for item in items if item.get("type") == "agent_message" and "author" in item] == ["/root"]

@@ -11,7 +11,17 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.session_file import without_evidence
-from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, native
+from hansard.model import (
+    CompactionPart,
+    Conversation,
+    FilePart,
+    Message,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    native,
+)
 from hansard.model.tree import active_path
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -32,7 +42,7 @@ def said(message: Message) -> str:
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem != "broken"], ids=lambda path: path.stem)
 def test_every_message_is_on_the_path(path: Path) -> None:
     conversation = formats.read(path.read_bytes(), NAME)
-    assert len(active_path(conversation)) == len(conversation.messages)
+    assert len(active_path(conversation)) == len([one for one in conversation.messages if one.sidechain is not True])
 
 
 def test_hooks_and_turns_are_no_messages() -> None:
@@ -53,6 +63,44 @@ def test_calls_and_results_are_read_with_their_failures() -> None:
     assert [(part.tool_name, part.output, part.is_error) for part in results] == [
         ("bash", "a\nb", False),
         ("view", "no such file", True),
+    ]
+
+
+def test_agents_that_were_started_are_side_chains_of_their_own() -> None:
+    conversation = golden("sub_agents")
+    path = [conversation.messages[i] for i in active_path(conversation)]
+    assert [message.role for message in path] == ["user", "assistant", "tool", "tool", "assistant"]
+    by_id = {message.id: message for message in conversation.messages}
+    for agent, words in (
+        ("agent-1", ["", "Count a.", "", "", "Three in a.", ""]),
+        ("agent-2", ["", "Count b.", "Four in b."]),
+    ):
+        chain = [message for message in conversation.messages if message.agent_id == agent]
+        assert [said(message) for message in chain] == words
+        assert [by_id[message.parent_message_id].id for message in chain[1:]] == [message.id for message in chain[:-1]]
+        assert by_id[chain[0].parent_message_id] == path[1]
+    assert conversation.messages[-1].sidechain is True
+
+
+def test_events_of_newer_releases_are_read() -> None:
+    conversation = golden("newer_events")
+    messages = conversation.messages
+    roles = "developer event user assistant assistant tool assistant event assistant tool event event user assistant"
+    assert " ".join(message.role for message in messages) == roles
+    files = [part for part in messages[2].parts if isinstance(part, FilePart)]
+    assert [(part.data, part.media_type) for part in files] == [("aGk=", "image/png")]
+    thoughts = [part.text for one in messages for part in one.parts if isinstance(part, ReasoningPart)]
+    assert thoughts == ["Two pictures.", "Nobody says this again."]
+    counts = [one.usage.output_tokens for one in messages if one.usage is not UNSET]
+    assert counts == [40, 4]
+    models = [one.model.name for one in messages if one.model is not UNSET]
+    assert models == ["gpt-5.4", "gpt-5.4", "claude-sonnet-5"]
+    results = [part for one in messages for part in one.parts if isinstance(part, ToolResultPart)]
+    assert [(part.tool_name, part.output) for part in results] == [("view", UNSET), ("bash", "b.png")]
+    assert results[0].content is not UNSET
+    assert [type(part) for part in results[0].content] == [TextPart, FilePart]
+    assert [part.text for one in messages for part in one.parts if isinstance(part, CompactionPart)] == [
+        "Two pictures were shown."
     ]
 
 

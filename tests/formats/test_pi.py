@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.session_file import without_evidence
-from hansard.model import Conversation, Message, TextPart, native
+from hansard.model import CompactionPart, Conversation, Message, TextPart, native
 from hansard.model.tree import active_path
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -31,7 +32,7 @@ def said(message: Message) -> str:
 def test_branches_are_kept_and_the_last_one_is_followed() -> None:
     conversation = golden("branches")
     path = [said(conversation.messages[i]) for i in active_path(conversation)]
-    assert path == ["First.", "One.", "", "Second, again?", "Two, again.", ""]
+    assert path == ["First.", "One.", "We counted to two.", "Second, again?", "Two, again.", ""]
     assert len(conversation.messages) == 8
 
 
@@ -53,8 +54,34 @@ def test_signatures_are_bound_to_who_made_them() -> None:
 def test_the_name_of_a_session_is_its_title_and_no_message() -> None:
     conversation = golden("entries")
     assert conversation.title == "A name"
-    assert [message.role for message in conversation.messages].count("user") == 1
+    roles = ["event", "user", "user", "user", "event", "user", "event"]
+    assert [message.role for message in conversation.messages] == roles
     assert len(active_path(conversation)) == len(conversation.messages) == 7
+
+
+def test_what_the_model_is_told_of_entries_is_said_by_the_user() -> None:
+    words = [said(message) for message in golden("told_to_the_model").messages if message.role == "user"]
+    assert words == [
+        "go",
+        "Ran `ls`\n```\nx\ny\n```",
+        "Ran `false`\n(no output)\n\nCommand exited with code 1",
+        "A hint. And a picture:",
+        "An older hint.",
+        "It went astray.",
+        "",
+    ]
+    events = [message for message in golden("told_to_the_model").messages if message.role == "event"]
+    assert [said(message) for message in events] == ["Ran `pwd`\n```\n/\n```\n\n(command cancelled)"]
+    summaries = [part.text for one in golden("entries").messages for part in one.parts if type(part) is CompactionPart]
+    assert summaries == ["All so far."]
+
+
+def test_a_command_whose_words_were_changed_is_an_ordinary_message() -> None:
+    conversation = without_evidence(golden("told_to_the_model"), NAME)
+    changed = replace(conversation.messages[1], parts=[TextPart(text="Ran nothing.")])
+    written = formats.write(replace(conversation, messages=[changed], head=UNSET), NAME).json
+    assert [said(message) for message in formats.read(written, NAME).messages] == ["Ran nothing."]
+    assert b"bashExecution" not in written
 
 
 def test_broken_entries_are_reported_and_the_rest_is_read() -> None:

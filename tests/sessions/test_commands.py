@@ -14,6 +14,7 @@ import pytest
 
 import hansard
 from hansard.formats import get
+from hansard.sessions import places
 from tests.store.said import said, words
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -56,6 +57,24 @@ def test_import_without_a_path_finds_the_sessions_of_every_agent(home: Path) -> 
         assert name in first
     assert all(row["added"] == 0 for row in json.loads(hansard_(home, "import", "--json")))
     assert "11" in hansard_(home, "stats") or "12" in hansard_(home, "stats")
+
+
+def test_sub_agents_of_gemini_and_older_files_of_copilot_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gemini, copilot = tmp_path / "g/.gemini/tmp", tmp_path / "c/session-state"
+    wanted = ["abc/chats/session-1.jsonl", "abc/chats/7f3c/9d1e.jsonl"]
+    for name in [*wanted, "abc/logs.json", "abc/chats/notes.json"]:
+        (gemini / name).parent.mkdir(parents=True, exist_ok=True)
+        (gemini / name).write_text("{}")
+    for name in ("1.jsonl", "2/events.jsonl", "2/files/other.jsonl"):
+        (copilot / name).parent.mkdir(parents=True, exist_ok=True)
+        (copilot / name).write_text("{}")
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
+    monkeypatch.setenv("COPILOT_HOME", str(tmp_path / "c"))
+    found = {agent.format: {one.path for one in sessions} for agent, sessions in places.found()}
+    assert found["gemini-cli"] == {gemini / name for name in wanted}
+    assert found["copilot-cli"] == {copilot / "1.jsonl", copilot / "2/events.jsonl"}
 
 
 def test_export_gives_the_file_back_and_a_folder_can_be_imported(home: Path) -> None:

@@ -48,6 +48,25 @@ def test_a_golden_session_comes_back_byte_for_byte(path: Path) -> None:
         assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("name", ["aaaa0000-0000-4000-8000-00000000000b", "a copy"])
+def test_a_file_that_tells_late_whose_it_is_comes_back_whole(name: str, tmp_path: Path, ledger: Ledger) -> None:
+    lines = (GOLDEN / "claude-code" / "prompt_and_answer.jsonl").read_bytes()
+    first = b'{"type":"summary","summary":"An older one","leafUuid":"x"}\n'
+    path = tmp_path / f"{name}.jsonl"
+    path.write_bytes(first)
+    early = imported(ledger, path)
+    path.write_bytes(first + lines.replace(msgspec.json.decode(lines.splitlines()[0])["sessionId"].encode(), _SESSION))
+    late = imported(ledger, path)
+    assert (early.added, late.thread_id) == (0, _SESSION.decode())
+    assert (early.thread_id == late.thread_id) is (name != "a copy")
+    files = session_files(ledger, late.thread_id, "claude-code")
+    assert files == {path.name: path.read_bytes()}
+    assert imported(ledger, path).changed is False
+
+
+_SESSION = b"aaaa0000-0000-4000-8000-00000000000b"
+
+
 def test_every_recorded_session_comes_back_byte_for_byte(corpus: Path, ledger: Ledger) -> None:
     folder = corpus / "sessions"
     count = 0

@@ -4,7 +4,7 @@
     messages, parents                 `mapping`: nodes with parent and children; a node without a message is residue
     head                              `current_node`; unset where it is the last message anyway
     system, user, assistant, tool     `author.role`; others are events
-    text, file                        content text, multimodal_text (`asset_pointer`)
+    text, file                        content text, multimodal_text (`asset_pointer`), words that other kinds hold
     reasoning                         content thoughts, reasoning_recap
     tool-call                         an assistant's content with a `recipient` other than all
     tool-result                       what `author` tool says; its name is the tool's

@@ -40,6 +40,9 @@ def _read_piece(piece: Any) -> Any:
     if type(piece) is dict and type(piece.get("asset_pointer")) is str:
         rest = dict(piece)
         return FilePart(url=rest.pop("asset_pointer"), extra=pack(NAME, rest))
+    if type(piece) is dict and type(piece.get("text")) is str and type(piece.get("content_type")) is str:
+        rest = dict(piece)  # what was spoken, as it was understood
+        return TextPart(text=rest.pop("text"), extra=pack(NAME, rest))
     return RawPart(format=NAME, value=piece)
 
 
@@ -52,6 +55,9 @@ def _write_piece(part: Any) -> Any:
         return {"asset_pointer": part.url, **rest}
     if type(part) is RawPart:
         return part.value if part.format == NAME and part.value is not None else None
+    rest = unpack(NAME, part.extra)[0] if type(part) is TextPart else {}
+    if "content_type" in rest:
+        return {"text": part.text, **rest}
     return part.text if isinstance(part, _SAID) and type(part.text) is str else None
 
 
@@ -145,33 +151,72 @@ def _write_result(part: ToolResultPart, marks: dict[str, Any]) -> dict[str, Any]
     return {"content_type": "execution_output", "text": text}
 
 
+# -- words under a name of their own ----------------------------------------------------------------------------------
+
+_NAMES = ("text", "result", "output_str", "content", "model_set_context", "user_profile", "user_instructions")
+
+
+def _named(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
+    """The words of any other kind of content, with a mark of the kind and their names."""
+    names = [name for name in _NAMES if type(content.get(name)) is str and content[name]]
+    if not names or "parts" in content:
+        raise Unfit("parts")
+    marks["named"] = [content["content_type"], *names]
+    return [content[name] for name in names]
+
+
+def _read_named(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+    return [TextPart(text=words) for words in _named(content, marks)]
+
+
+def _named_result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
+    def read_result(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+        words = _named(content, marks)
+        del marks["named"][2:]
+        return [ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=words[0])]
+
+    return read_result
+
+
+def _write_named(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any] | None:
+    """The same again; None when the parts are others by now."""
+    named = marks.get("named")
+    if type(named) is not list or len(named) != len(parts) + 1 or not all(type(name) is str for name in named):
+        return None
+    words = [part.output if type(part) is ToolResultPart else getattr(part, "text", None) for part in parts]
+    if not all(type(one) is str for one in words):
+        return None
+    return {"content_type": named[0], **dict(zip(named[1:], words, strict=True))}
+
+
 # -- a content -----------------------------------------------------------------------------------------------------
 
 
 def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> list[Any]:
     """The parts of a content; a call if it is addressed to a `tool`, a result if a tool says it."""
     kind = content.get("content_type") if type(content) is dict else None
+    readers: list[Callable[[dict[str, Any], dict[str, Any]], list[Any]]] = [_read_parts, _read_named]
     if role == "tool":
-        reader = _result_reader(tool)
+        readers = [_result_reader(tool), _named_result_reader(tool)]
     elif role == "assistant" and type(tool) is str and tool != ALL:
-        reader = _call_reader(tool)
-    else:
-        reader = _read_thoughts if kind in ("thoughts", "reasoning_recap") and role == "assistant" else _read_parts
-    try:
-        said: dict[str, Any] = {}
-        if type(kind) is not str:
-            raise Unfit("content_type")
-        parts = reader(content, said)
-        usual = write_content(parts, said)
-        rest = {key: value for key, value in content.items() if key not in usual or usual[key] != value}
-        if not exact_json.same({**usual, **rest}, content):
-            raise Unfit("content")
-        marks |= said
-        if rest:
-            marks["content"] = rest
-        return parts
-    except Unfit:
-        return [RawPart(format=NAME, value=content, extra={NAME: {MARKS: {"at": "content"}}})]
+        readers = [_call_reader(tool)]
+    elif kind in ("thoughts", "reasoning_recap") and role == "assistant":
+        readers = [_read_thoughts]
+    for reader in readers if type(kind) is str else ():
+        try:
+            said: dict[str, Any] = {}
+            parts = reader(content, said)
+            usual = write_content(parts, said)
+            rest = {key: value for key, value in content.items() if key not in usual or usual[key] != value}
+            if not exact_json.same({**usual, **rest}, content):
+                raise Unfit("content")
+            marks |= said
+            if rest:
+                marks["content"] = rest
+            return parts
+        except Unfit:
+            continue
+    return [RawPart(format=NAME, value=content, extra={NAME: {MARKS: {"at": "content"}}})]
 
 
 def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
@@ -179,7 +224,9 @@ def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
     first = parts[0] if parts else None
     if type(first) is RawPart and unpack(NAME, first.extra)[1].get("at") == "content":
         return first.value
-    if type(first) is ReasoningPart:
+    if (named := _write_named(parts, marks)) is not None:
+        out = named
+    elif type(first) is ReasoningPart:
         out = _write_thoughts(parts, marks)
     elif type(first) is ToolCallPart:
         out = _write_call(first, marks)

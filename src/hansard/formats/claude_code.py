@@ -29,9 +29,10 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.claude_code_events import write_event, write_queued
 from hansard.formats.claude_code_parts import NAME, PROVIDER, SNAPSHOT, legal_uuid, write_snapshot
 from hansard.formats.claude_code_reader import Reader
-from hansard.formats.claude_code_records import Place, write_answer, write_event, write_user
+from hansard.formats.claude_code_records import Place, write_answer, write_user
 from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import unpack
 from hansard.formats.session_file import SessionFile
@@ -66,7 +67,7 @@ class _Writing:
         elif message.role == "event":
             records = write_event(message, place, line)
         else:
-            records = [write_user(message, place, line)]
+            records = [write_queued(message, place, line) or write_user(message, place, line)]
         if not records:
             if message.id is not UNSET and line is not None:
                 self.lines[message.id] = line
@@ -130,7 +131,7 @@ def _join(held: dict[str, Any], more: dict[str, Any], writing: _Writing, message
 
 def whole(value: Any) -> bool:
     """Is this object a record, not a part of one?"""
-    return _sure(value) > 1
+    return _sure(value) > 0
 
 
 def fits(document: Any) -> int:
@@ -150,7 +151,12 @@ def _sure(record: Any) -> int:
     if kind == SNAPSHOT:
         return 3 if type(record.get("snapshot")) is dict else 0
     if kind in _LINES and type(record.get("uuid")) is str and "parentUuid" in record and "sessionId" in record:
-        return 3 if "userType" in record or "cwd" in record else 0
+        if "userType" in record or "cwd" in record:
+            return 3
+    body = record.get("message")  # of tools that write less: certain where it is a message of the API
+    if kind in ("user", "assistant") and type(body) is dict and body.get("role") == kind and "context" not in record:
+        sure = 3 if body.get("type") == "message" and type(body.get("content")) is list else 1
+        return sure if type(record.get("sessionId")) is str else 0
     return 2 if kind in _NOTES and "sessionId" in record else 0
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.claude_code_events import read_event
 from hansard.formats.claude_code_parts import SNAPSHOT, read_snapshot
 from hansard.formats.claude_code_records import (
     Answer,
     Place,
     read_envelope,
-    read_event,
     read_user,
     usage_is_made,
 )
@@ -114,6 +114,8 @@ class Reader:
             return
         if self._session is UNSET and type(value.get("sessionId")) is str:
             self._session = value["sessionId"]
+        if type(value.get("uuid")) is not str and kind in ("user", "assistant") and "message" in value:
+            value["uuid"] = made_uuid(kind, record.byte)
         if type(value.get("uuid")) is str:
             self._add_line(value, kind, record)
         elif kind == SNAPSHOT:
@@ -157,7 +159,7 @@ class Reader:
         if kind == "progress":
             turn = self._tree.root(None, side) if turn is None else turn
             self._tree.turns[uuid] = self._last[side] = turn
-        elif kind == "assistant" and said and type(body["content"]) is list:
+        elif kind == "assistant" and said:
             self._add_answer(value, body, record, turn, side)
         elif kind == "user" and said:
             self._add_user(value, body["content"], record, turn, side)
@@ -200,7 +202,7 @@ class Reader:
         answer = self._open.get(message_id) if type(message_id) is str else None
         if answer is not None and turn is not None and answer.turn < self._prompts.get(side, -1) <= turn:
             answer = None  # asked anew since: an id that is used for every answer
-        for block in body["content"]:
+        for block in body["content"]:  # or the letters of a string
             if type(block) is dict and block.get("type") == "tool_use":
                 self._note_call(block, uuid if answer is None else answer.uuid)
         if answer is None:

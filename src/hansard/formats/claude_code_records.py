@@ -28,14 +28,12 @@ from hansard.formats.claude_code_parts import (
 from hansard.formats.made_ids import is_made, made_uuid
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef
-from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
+from hansard.model.parts import TextPart, ToolResultPart
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use"}
 _FINISH = {stop: finish for finish, stop in _STOP.items()}
 _MADE = {f"0.0.{n}": n for n in range(64)}
 _GIVEN_CONTEXT, _GIVEN_SIDECHAIN, _GIVEN_PARENT, _MADE_USER, _MADE_CWD, _MADE_USAGE = 1, 2, 4, 8, 16, 32
-_SUBTYPES = frozenset({"stop_hook_summary", "turn_duration", "compact_boundary", "microcompact_boundary", "api_error"})
-_SUBTYPES |= {"local_command", "away_summary", "bridge_status", "scheduled_task_fire", "informational"}
 
 
 class Place(NamedTuple):
@@ -115,7 +113,7 @@ class Answer:
 
     def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int, start: int) -> None:
         self.uuid, self.fields, self.rest, self.turn, self.start = uuid, fields, rest, turn, start
-        self.no_usage = False
+        self.no_usage = self.plain = False
         self.body: dict[str, Any] = {}
         self.blocks: list[Any] = []
         self.lines: list[list[Any]] = []
@@ -124,6 +122,8 @@ class Answer:
     def add(self, body: dict[str, Any], uuid: str, time: Any, end: int) -> None:
         """One more record of the same answer."""
         content = body.pop("content")
+        if type(content) is str:
+            content, self.plain = [{"type": "text", "text": content}], True
         before = len(self.blocks)
         self.blocks = _joined(self.blocks, content)
         self.lines.append([uuid, time, len(self.blocks) - before])
@@ -150,6 +150,8 @@ class Answer:
             marks["lines"] = cuts
         if stop in _STOP:
             marks["stop"] = True  # a name of ours in Claude's place
+        if self.plain and len(self.blocks) == 1:
+            marks["content"] = "string"
         if body:
             self.rest["message"] = body
         model = ModelRef(provider=PROVIDER, name=name, response_id=response)
@@ -232,10 +234,11 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
         body["usage"] = _NO_USAGE
     body |= put({}, usage=write_usage(message.usage))
     cuts = _known_cuts(marks.get("lines"), blocks)
+    plain = marks.get("content") == "string" and len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
     records: list[dict[str, Any]] = []
     at = 0
     for i, (uuid, time, count) in enumerate(cuts):
-        record = {**first, "message": {**body, "content": blocks[at : at + count]}}
+        record = {**first, "message": {**body, "content": blocks[0]["text"] if plain else blocks[at : at + count]}}
         at += count
         if i:
             record["parentUuid"] = records[-1]["uuid"]
@@ -330,62 +333,3 @@ def write_user(message: Message, place: Place, parent: str | None) -> dict[str, 
     if message.role in ("system", "developer"):
         out["isMeta"] = True
     return {**out, **rest, **_details(message)}
-
-
-# -- events ----------------------------------------------------------------------------------------------------------
-
-
-def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
-    """A record of any other kind: what the system noted, an attachment, or one that is not known."""
-    kind = rest.get("type")
-    if kind == "system" and type(rest.get("subtype")) is str:
-        event = rest.get("event")
-        if rest["subtype"] == "informational" and type(event) is dict and event.get("name") == rest.get("content"):
-            data = event.get("data", UNSET)  # one of another format's, as `write_event` has it
-            return Message(role="event", parts=[DataPart(name=event["name"], data=data)], **fields)
-        del rest["type"]
-        name = rest.pop("subtype")
-        marks: Any = UNSET if name in _SUBTYPES else {NAME: {"$": {"type": "system"}}}
-        return Message(role="event", parts=[DataPart(name=name, data=rest)], **fields, extra=marks)
-    if kind == "attachment" and len(rest.keys() - _ENVELOPE) == 2 and type(rest.get("attachment")) is dict:
-        del rest["type"]
-        data = rest.pop("attachment")
-        return Message(
-            role="event",
-            parts=[DataPart(name="attachment", data=data)],
-            **fields,
-            extra=pack(NAME, rest, {"type": "attachment"}),
-        )
-    return Message(role="event", parts=[RawPart(format=NAME, value=rest)], **fields)
-
-
-_ENVELOPE = frozenset({"slug", "version", "entrypoint", "requestId", "sessionKind", "teamName"})
-
-
-def write_event(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
-    """The record of an event; none for one that only another agent understands."""
-    rest, marks = unpack(NAME, message.extra)
-    part = message.parts[0] if len(message.parts) == 1 else None
-    said: dict[str, Any]
-    raw = part.value if type(part) is RawPart and part.format == NAME else None
-    if type(raw) is dict and type(raw.get("type")) is str:
-        said = raw
-    elif type(part) is DataPart and marks.get("type") == "attachment":
-        said = {"type": "attachment", "attachment": part.data, **rest}
-    elif (
-        type(part) is DataPart and type(part.data) is dict and (part.name in _SUBTYPES or marks.get("type") == "system")
-    ):
-        said = {"type": "system", "subtype": part.name, **part.data}
-    elif type(part) is DataPart:
-        event = put({"name": part.name}, data=part.data)
-        said = {"type": "system", "subtype": "informational", "content": part.name, "level": "info", "event": event}
-    else:
-        words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
-        if not words:
-            return []
-        said = {"type": "system", "subtype": "informational", "content": words, "level": "info"}
-    said = dict(said)
-    out = write_envelope(message, said, place, parent)
-    if said.get("subtype") == "compact_boundary" and said.get("type") == "system":
-        out["parentUuid"], out["logicalParentUuid"] = None, parent
-    return [{**out, **{key: value for key, value in said.items() if key not in out}}]

@@ -6,6 +6,7 @@
     reasoning                         reasoning with encrypted_content; without one the event `agent_reasoning`
     tool-call, tool-result            function_call, custom_tool_call, local_shell_call ... and their outputs
     compaction, encrypted             compaction
+    data agent_message (an event)     agent_message
     raw(openai-responses)             any other item, word for word
 
 What only OpenAI understands (encrypted thoughts) is bound to it, and not written when it came from another provider.
@@ -21,11 +22,12 @@ from msgspec.structs import replace
 from hansard.formats.openai_responses_content import NAME as RESPONSES
 from hansard.formats.openai_responses_content import PROVIDER, read_block, write_block
 from hansard.formats.openai_responses_items import is_item, read_item, write_items
-from hansard.formats.openai_responses_tools import Calls, Fields, read_answer, read_function
+from hansard.formats.openai_responses_tools import Calls, Fields, id_key, read_answer, read_function
 from hansard.formats.residue import pack, unpack
 from hansard.model.parts import (
     Binding,
     CompactionPart,
+    DataPart,
     FilePart,
     Part,
     RawPart,
@@ -40,6 +42,8 @@ NAME = "codex"
 SPOKEN = ("user", "developer", "system")
 _OWN = "internal_chat_message_metadata_passthrough"  # for Codex's own server, nothing the API takes
 _COMPACTIONS = ("compaction_summary", "context_compaction")  # the names it had
+_KEPT = ("ghost_snapshot", "configuration_update")  # nobody says them
+AGENT_MESSAGE = "agent_message"  # what one agent says to another
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -115,7 +119,11 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     elif kind == "function_call_output" and (parts := read_answer(item, calls)) is not None:
         calls.pop(item["call_id"], None)
         return "tool", parts
-    elif kind == "ghost_snapshot":
+    elif kind == "function_call_output" and type(item.get("output")) is dict:
+        return "tool", _read_odd_output(item, item["output"], calls)
+    elif kind == AGENT_MESSAGE:
+        return "event", [DataPart(name=kind, data={key: item[key] for key in item if key != "type"})]
+    elif kind in _KEPT:
         return "event", [RawPart(format=RESPONSES, value=item)]
     elif kind in _COMPACTIONS and type(item.get("encrypted_content")) is str:
         item = {**item, "type": "compaction"}
@@ -123,6 +131,14 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     if role == "tool" and type(item.get("call_id")) is str:
         calls.pop(item["call_id"], None)
     return role, [_bound(part, model) for part in parts]
+
+
+def identified(item: Fields, number: int) -> Fields:
+    """The item itself; a call whose id Codex did not write (it keeps none of searches) with one made of its number."""
+    key = id_key(item.get("type")) if type(item.get("type")) is str else None
+    if key is None or type(item.get(key)) is str:
+        return item
+    return {**item, key: f"{item['type']}_{number}"}
 
 
 def _read_odd_call(item: Fields, calls: Calls) -> list[Part]:
@@ -133,6 +149,15 @@ def _read_odd_call(item: Fields, calls: Calls) -> list[Part]:
     calls[call_id] = ("function_call", name, False)
     rest = {key: item[key] for key in item if key not in ("type", "call_id", "name", "arguments")}
     return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(RESPONSES, rest))]
+
+
+def _read_odd_output(item: Fields, output: Fields, calls: Calls) -> list[Part]:
+    """What older releases wrote of a call: the words, and whether it succeeded."""
+    plain = {**item, "output": output.get("content")}
+    parts = read_item(plain, calls)[1]
+    if type(parts[0]) is not ToolResultPart:
+        return [RawPart(format=RESPONSES, value=item)]
+    return [replace(parts[0], is_error=output.get("success") is False)]
 
 
 def _bound(part: Part, model: Any) -> Part:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.codex_items import NAME, SPOKEN, answered, read_response_item
+from hansard.formats.codex_items import NAME, SPOKEN, answered, identified, read_response_item
+from hansard.formats.codex_told import TELLING
 from hansard.formats.codex_turns import Totals, is_turn
 from hansard.formats.openai_responses_tools import Calls
 from hansard.formats.residue import pack
@@ -111,7 +112,7 @@ class CodexReader:
             rest = {}
         return Conversation(
             messages=messages,
-            id=_text(meta.get("id")),
+            id=_thread(meta),
             title=self._title,
             head=self._tip if self._tip != self._last else UNSET,
             parent_thread_id=_parent_thread(meta),
@@ -142,7 +143,7 @@ class CodexReader:
             return
         if (handler := self._EVENTS.get(kind)) is not None:
             handler(self, event, record.value)
-        if not self._items and kind in _TELLING:
+        if not self._items and kind in TELLING:
             self._told.append((self._count, kind, record.value))
 
     def _session(self, meta: dict[str, Any], value: dict[str, Any]) -> None:
@@ -178,10 +179,14 @@ class CodexReader:
 
     def _compacted(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
         words, sealed = _text(payload.get("message")), UNSET
+        last: str | UnsetType = UNSET
         history = payload.get("replacement_history")
         for item in history if type(history) is list else ():
             if type(item) is dict and type(item.get("encrypted_content")) is str and item.get("type") != "reasoning":
                 sealed = item["encrypted_content"]
+            read = read_response_item(item, {}, UNSET)
+            last = next((part.text for part in read[1] if isinstance(part, TextPart)), last) if read else last
+        words = last if words is UNSET and sealed is UNSET else words  # the summary stands behind what was kept
         binding = UNSET if sealed is UNSET else Binding(provider="openai", model=self._name)
         self._show()
         self._settle()
@@ -197,7 +202,7 @@ class CodexReader:
     # -- items -----------------------------------------------------------------------------------------------------
 
     def _item(self, item: dict[str, Any], value: dict[str, Any]) -> None:
-        read = read_response_item(item, self._calls, self._name)
+        read = read_response_item(identified(item, self._count), self._calls, self._name)
         if read is None:
             return
         role, parts = read
@@ -236,8 +241,7 @@ class CodexReader:
         return self._begin(role, value)
 
     def _begin(self, role: str, value: dict[str, Any]) -> _Draft:
-        thread = (self._meta or {}).get("id")
-        id = f"{thread if type(thread) is str else NAME}:{self._count}"
+        id = f"{_thread(self._meta or {}) or NAME}:{self._count}"
         while id == self._last:  # one record, two messages
             id += "+"
         parent = UNSET if self._tip == self._last else self._tip
@@ -264,8 +268,14 @@ class CodexReader:
     # -- events ----------------------------------------------------------------------------------------------------
 
     def _token_count(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+        self._counted(self._totals.count(event.get("info")))
+
+    def _token_usage(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
+        self._counted(self._totals.record(payload))
+
+    def _counted(self, new: bool) -> None:
         draft = next((draft for draft in reversed(self._held) if draft.role == "assistant"), None)
-        if self._totals.count(event.get("info")):
+        if new:
             self._over = True
             if draft is not None:
                 draft.usage = self._totals.waiting(draft.usage)
@@ -308,7 +318,7 @@ class CodexReader:
         self._shown.clear()
         count = self._count
         for self._count, kind, value in told:
-            for item in _TELLING[kind](value["payload"]):
+            for item in TELLING[kind](value["payload"]):
                 if item.get("content") not in said:
                     self._item(item, value)
         self._count = count
@@ -318,6 +328,7 @@ class CodexReader:
         "turn_context": _turn,
         "compacted": _compacted,
         "inter_agent_communication": _between_agents,
+        "token_usage_record": _token_usage,
     }
     _EVENTS: ClassVar[dict[str, Callable[..., None]]] = {
         "token_count": _token_count,
@@ -327,6 +338,7 @@ class CodexReader:
         "patch_apply_end": _ended,
         "mcp_tool_call_end": _ended,
         "agent_reasoning": _thought,
+        "agent_reasoning_raw_content": _thought,
         "task_started": _started,
         "turn_started": _started,
     }
@@ -334,6 +346,11 @@ class CodexReader:
 
 def _text(value: Any) -> str | UnsetType:
     return value if type(value) is str and value else UNSET
+
+
+def _thread(meta: dict[str, Any]) -> str | UnsetType:
+    """The thread's own id; one that a session begins with has the session's."""
+    return _text(meta.get("id")) or _text(meta.get("session_id"))
 
 
 def _parent_thread(meta: dict[str, Any]) -> str | UnsetType:
@@ -348,39 +365,3 @@ def _parent_thread(meta: dict[str, Any]) -> str | UnsetType:
             found = found.get(key) if type(found) is dict else None
         return _text(found.get("parent_thread_id")) if type(found) is dict else UNSET
     return _text(found.get("thread_id"))
-
-
-def _told_message(role: str, kind: str, key: str) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    def tell(event: dict[str, Any]) -> list[dict[str, Any]]:
-        words = event.get(key)
-        if type(words) is not str:
-            return []
-        if kind == "reasoning":
-            return [{"type": kind, "summary": [{"type": "summary_text", "text": words}]}]
-        return [{"type": "message", "role": role, "content": words}]
-
-    return tell
-
-
-def _told_item(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the paginated mode says of an item that is complete."""
-    item = event.get("item")
-    if type(item) is not dict or type(item.get("type")) is not str:
-        return []
-    kind, content = item["type"], item.get("content")
-    blocks = content if type(content) is list else []
-    words = [block["text"] for block in blocks if type(block) is dict and type(block.get("text")) is str]
-    if kind in ("UserMessage", "AgentMessage"):
-        return [{"type": "message", "role": "user" if kind[0] == "U" else "assistant", "content": "\n".join(words)}]
-    thoughts = item.get("summary_text")
-    if kind == "Reasoning" and type(thoughts) is list and all(type(one) is str for one in thoughts):
-        return [{"type": "reasoning", "summary": [{"type": "summary_text", "text": one} for one in thoughts]}]
-    return []
-
-
-_TELLING: dict[Any, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
-    "user_message": _told_message("user", "message", "message"),
-    "agent_message": _told_message("assistant", "message", "message"),
-    "agent_reasoning": _told_message("assistant", "reasoning", "text"),
-    "item_completed": _told_item,
-}

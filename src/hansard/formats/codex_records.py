@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.formats.codex_items import NAME, SPOKEN, is_foreign, write_answer, write_said
+from hansard.formats.codex_items import AGENT_MESSAGE, NAME, SPOKEN, is_foreign, write_answer, write_said
 from hansard.formats.codex_turns import compacts, is_turn, steps, write_usage
 from hansard.formats.openai_responses_tools import Calls
 from hansard.formats.residue import put, unpack
@@ -120,8 +120,11 @@ class _Writing:
             yield from self._answer(message, time)
         elif message.role == "event":
             for part in message.parts:
-                if type(part) is DataPart and part.name == _BETWEEN and type(part.data) is dict:
-                    yield {"timestamp": time, "type": _BETWEEN, "payload": part.data}
+                if type(part) is DataPart and type(part.data) is dict:
+                    if part.name == _BETWEEN:
+                        yield {"timestamp": time, "type": _BETWEEN, "payload": part.data}
+                    elif part.name == AGENT_MESSAGE:
+                        yield _response(time, {"type": AGENT_MESSAGE, **part.data})
 
     def _turn(self, messages: list[Message], i: int, time: str) -> Iterator[dict[str, Any]]:
         """The context of a turn, where it is not what it was."""

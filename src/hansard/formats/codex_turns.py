@@ -21,6 +21,10 @@ _CONTEXT = (
     "<turn_aborted>",
     "<subagent_notification>",
     "<hook_prompt",
+    "<recommended_plugins>",
+    "<goal_context>",
+    "<codex_internal_context ",
+    "<external_",
 )
 
 
@@ -47,16 +51,27 @@ class Totals:
     def __init__(self) -> None:
         self._total: Any = None
         self._waiting: dict[str, Any] = {}
+        self._records = False
+
+    def record(self, record: dict[str, Any]) -> bool:
+        """A record of one response's tokens; from the first of them on, token counts only repeat them."""
+        self._records = True
+        return self._add(record.get("usage"))
 
     def count(self, info: Any) -> bool:
         """Take note of what a token count says; true when it says something new."""
-        if type(info) is not dict:
+        if type(info) is not dict or self._records:
             return False
         total, last = info.get("total_token_usage"), info.get("last_token_usage")
         seen = total if type(total) is dict else last
-        if type(last) is not dict or seen == self._total:
+        if seen == self._total or not self._add(last):
             return False
         self._total = seen
+        return True
+
+    def _add(self, last: Any) -> bool:
+        if type(last) is not dict:
+            return False
         for key, name in (*_COUNTS.items(), (_CACHE_WRITE, "cache_write_tokens")):
             if type(last.get(key)) is int:
                 self._waiting[name] = self._waiting.get(name, 0) + last[key]

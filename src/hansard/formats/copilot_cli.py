@@ -4,13 +4,18 @@
     conversation id, created          session.start: sessionId, startTime; its other data are residue
     message, parent                   an event {type, id, parentId, timestamp, data} in which somebody speaks; over
                                       events of hooks, permissions and turns the parent is the last one who spoke
-    system, user                      system.message, user.message
-    assistant                         assistant.message: reasoningText with reasoningOpaque, content, toolRequests
+    system, developer, user           system.message, user.message with files that are there by value
+    assistant                         assistant.message: reasoningText with reasoningOpaque, content, toolRequests;
+                                      assistant.reasoning where no message says it; tool.user_requested
     tool                              tool.execution_complete
+    side chain, agent                 agentId of the event, or the call that started it: events stand in the order of
+                                      time, and each agent goes on where it was
+    user with compaction              session.compaction_complete
+    event with data                   errors, notes and sub-agents as they come
     event with raw(copilot-cli)       any other event
 
 Hooks, permissions, starts of tools, and the beginnings and ends of turns are in the text of the file only.
-Lost, and reported: titles, agents, runs, contexts, todos, side chains, files, the order of parts in an answer.
+Lost, and reported: titles, runs, contexts, todos, files that are not the user's, the order of parts in an answer.
 """
 
 from __future__ import annotations
@@ -19,20 +24,30 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
+from msgspec.structs import replace
 
+from hansard.formats.copilot_cli_events import (
+    NAME,
+    READERS,
+    THOUGHT,
+    Session,
+    write_answer,
+    write_event,
+    write_other,
+    write_result,
+    write_words,
+)
 from hansard.formats.made_ids import is_made, made_uuid
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
 from hansard.formats.session_file import Report, SessionFile
 from hansard.formats.session_identity import NO_TIME, read_time
 from hansard.formats.session_numbers import Numbers, Uuids
 from hansard.formats.session_scanner import Record, Scanner
 from hansard.model import exact_json
-from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import Binding, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import RawPart, ToolResultPart
 
-NAME = "copilot-cli"
-PROVIDER = "github-copilot"
 _SILENT = (
     "hook.",
     "permission.",
@@ -42,130 +57,6 @@ _SILENT = (
     "tool.execution_par",
 )
 _NO_SESSION = "00000000-0000-8000-8000-000000000000"
-
-
-# -- what was said ---------------------------------------------------------------------------------------------------
-
-
-def _read_words(role: str) -> Any:
-    def read(data: dict[str, Any], fields: dict[str, Any], names: dict[str, str]) -> Message:
-        text = take_str(data, "content")
-        if data.get("role") == role:
-            del data["role"]
-        return Message(role=role, parts=[TextPart(text=text)], **fields, extra=pack(NAME, data))
-
-    return read
-
-
-def _write_words(message: Message, data: dict[str, Any]) -> dict[str, Any]:
-    words = "\n\n".join(part.text for part in message.parts if type(part) is TextPart)
-    kind = "user" if message.role == "user" else "system"
-    said = {"content": words} if kind == "user" else {"role": "system", "content": words}
-    return {"type": f"{kind}.message", "data": {**said, **data}}
-
-
-def _read_answer(data: dict[str, Any], fields: dict[str, Any], names: dict[str, str]) -> Message:
-    text, requests = take_str(data, "content"), data.pop("toolRequests", [])
-    thought, opaque = take_maybe_str(data, "reasoningText"), take_maybe_str(data, "reasoningOpaque")
-    model, response = take_maybe_str(data, "model"), take_maybe_str(data, "messageId")
-    parts: list[Any] = []
-    if thought is not UNSET or opaque is not UNSET:
-        bound = UNSET if opaque is UNSET else Binding(provider=PROVIDER, model=model)
-        parts.append(ReasoningPart(text="" if thought is UNSET else thought, signature=opaque, binding=bound))
-    if text:
-        parts.append(TextPart(text=text))
-    if type(requests) is not list:
-        raise Unfit("toolRequests")
-    for request in requests:
-        parts.append(_read_request(request, names))
-    usage: Usage | UnsetType = UNSET
-    if type(data.get("outputTokens")) is int:
-        usage = Usage(output_tokens=data.pop("outputTokens"))
-    named = model is not UNSET or response is not UNSET
-    return Message(
-        role="assistant",
-        parts=parts,
-        **fields,
-        model=ModelRef(provider=PROVIDER, name=model, response_id=response) if named else UNSET,
-        usage=usage,
-        extra=pack(NAME, data),
-    )
-
-
-def _read_request(request: Any, names: dict[str, str]) -> ToolCallPart:
-    if type(request) is not dict:
-        raise Unfit("toolRequests")
-    rest = dict(request)
-    call, name = take_str(rest, "toolCallId"), take_str(rest, "name")
-    names[call] = name
-    given = rest.pop("arguments", UNSET)
-    return ToolCallPart(tool_call_id=call, tool_name=name, input=given, extra=pack(NAME, rest))
-
-
-def _write_answer(message: Message, data: dict[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    if message.model is not UNSET:
-        put(out, messageId=message.model.response_id, model=message.model.name)
-    texts = [part.text for part in message.parts if type(part) is TextPart]
-    calls = [part for part in message.parts if type(part) is ToolCallPart]
-    out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
-    for part in message.parts:
-        if type(part) is ReasoningPart:
-            put(out, reasoningText=part.text or UNSET)
-            if part.binding is not UNSET and part.binding.provider == PROVIDER:
-                put(out, reasoningOpaque=part.signature)
-    if message.usage is not UNSET:
-        put(out, outputTokens=message.usage.output_tokens)
-    return {"type": "assistant.message", "data": {**out, **data}}
-
-
-def _write_request(part: ToolCallPart) -> dict[str, Any]:
-    call = "" if part.tool_call_id is UNSET else part.tool_call_id
-    out = {"toolCallId": call, "name": "tool" if part.tool_name is UNSET else part.tool_name}
-    given = part.input
-    if given is UNSET and type(part.input_text) is str:
-        given = part.input_text
-    return {**put(out, arguments=given), **unpack(NAME, part.extra)[0]}
-
-
-def _read_result(data: dict[str, Any], fields: dict[str, Any], names: dict[str, str]) -> Message:
-    call, success = take_str(data, "toolCallId"), data.pop("success", None)
-    if type(success) is not bool:
-        raise Unfit("success")
-    key, inner = ("result", "content") if success or "error" not in data else ("error", "message")
-    held = data.get(key)
-    output: Any = UNSET
-    if type(held) is dict and type(held.get(inner)) is str:
-        held = dict(held)
-        output = held.pop(inner)
-        data.pop(key)
-        if held:
-            data[key] = held
-    part = ToolResultPart(tool_call_id=call, tool_name=names.get(call, UNSET), output=output, is_error=not success)
-    return Message(role="tool", parts=[part], **fields, extra=pack(NAME, data))
-
-
-def _write_result(part: ToolResultPart, data: dict[str, Any]) -> dict[str, Any]:
-    failed = part.is_error is True
-    output = part.output
-    if part.content is not UNSET:
-        output = "\n".join(inner.text for inner in part.content if type(inner) is TextPart)
-    elif type(output) is not str and output is not UNSET:
-        output = exact_json.encode(output).decode()
-    out: dict[str, Any] = {"toolCallId": "" if part.tool_call_id is UNSET else part.tool_call_id, "success": not failed}
-    key, inner_key = ("error", "message") if failed and "result" not in data else ("result", "content")
-    held = data.pop(key, {})
-    if output is not UNSET or held:
-        out[key] = {**put({}, **{inner_key: output}), **(held if type(held) is dict else {})}
-    return {"type": "tool.execution_complete", "data": {**out, **data}}
-
-
-_READERS: dict[str, Any] = {
-    "system.message": _read_words("system"),
-    "user.message": _read_words("user"),
-    "assistant.message": _read_answer,
-    "tool.execution_complete": _read_result,
-}
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -180,14 +71,18 @@ class Reader:
         self._start: dict[str, Any] = {}
         self._numbers = Numbers()  # of the message each event stands for
         self._ids = Uuids()
-        self._names: dict[str, str] = {}
+        self._session = Session()
+        self._agents: dict[str, int] = {}  # the last message of each agent that another one started
+        self._thought: tuple[dict[str, Any], str, int] | None = None  # which the next message may say again
         self._first_seen = False
 
     def feed(self, records: Iterable[Record]) -> list[Message]:
-        return [message for record in records if (message := self._read(record)) is not None]
+        return [message for record in records for message in self._read(record)]
 
     def finish(self) -> list[Message]:
-        return []
+        found = self._settled(None, None)
+        self.unsettled = {str(message.id) for message in found}
+        return found
 
     def conversation(self, messages: list[Message]) -> Conversation:
         rest = dict(self._start)
@@ -201,43 +96,72 @@ class Reader:
         own = UNSET if session == _NO_SESSION else session
         return Conversation(messages=messages, id=own, created_at=created, extra=pack(NAME, rest))
 
-    def _read(self, record: Record) -> Message | None:
+    def _read(self, record: Record) -> list[Message]:
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if type(kind) is not str:
             self._report(record, "not an event: an object with a type was expected", "bad")
-            return None
+            return []
         data = value.get("data")
+        found = self._settled(kind, data)
         parent = self._parent(value, record)
         own = value.get("id")
         if type(own) is not str or self._numbers.get(own) is not None:
             if type(own) is str:
                 self._report(record, f"the id {own!r} is given twice; this event has another one here")
             own = made_uuid(NAME, record.byte)
+        if type(data) is dict and kind in ("session.start", "session.resume", "session.model_change"):
+            self._session.chose(data.get("newModel" if kind == "session.model_change" else "selectedModel"))
         if kind == "session.start" and type(data) is dict and not self._first_seen:
             self._first_seen, self._start = True, data
             self._numbers[own] = parent
-            return None
-        if kind.startswith(_SILENT):
+        elif kind.startswith(_SILENT):
             self._numbers[own] = parent
-            return None
-        return self._message(kind, value, data, own, parent)
+        elif kind == THOUGHT:
+            self._thought = (value, own, parent)
+            self._numbers[own] = parent
+        else:
+            found.append(self._message(value, own, parent))
+        return found
 
-    def _message(self, kind: str, value: dict[str, Any], data: Any, own: str, parent: int) -> Message:
+    def _settled(self, kind: str | None, data: Any) -> list[Message]:
+        """The thought that waited, unless the event behind it is the answer that says it too."""
+        waiting, self._thought = self._thought, None
+        if waiting is None:
+            return []
+        value, own, parent = waiting
+        said = data.get("reasoningText") if kind == "assistant.message" and type(data) is dict else None
+        words = value["data"].get("content") if type(value.get("data")) is dict else None
+        if type(said) is str and type(words) is str and words in said:
+            return []
+        return [self._message(value, own, parent)]
+
+    def _message(self, value: dict[str, Any], own: str, parent: int) -> Message:
+        kind, data = value["type"], value.get("data")
         created = read_time(value.get("timestamp"))
-        above = self._ids[parent] if parent >= 0 else None
+        rest = {key: one for key, one in value.items() if key not in _ENVELOPE}
+        agent = rest.get("agentId")
+        side = agent if type(agent) is str else data.get("parentToolCallId") if type(data) is dict else None
+        before = self._agents.get(side, parent) if type(side) is str else parent
+        above = self._ids[before] if before >= 0 else None
         fields: dict[str, Any] = {"id": own, "parent_message_id": above, "created_at": created}
-        if is_made(own, len(self._ids)) and parent == len(self._ids) - 1:
+        if is_made(own, len(self._ids)) and before == len(self._ids) - 1:
             fields = {"created_at": created}
         self._numbers[own] = len(self._ids)
+        if type(side) is str:
+            self._agents[side], self._numbers[own] = len(self._ids), parent
+            fields["sidechain"] = True
+            if type(agent) is str:
+                fields["agent_id"] = rest.pop("agentId")
         self._ids.append(own)
-        rest = {key: one for key, one in value.items() if key not in ("type", "id", "parentId", "timestamp", "data")}
-        reader = _READERS.get(kind)
-        if reader is not None and type(data) is dict and not rest:
+        reader = READERS.get(kind)
+        if reader is not None and type(data) is dict:
             try:
-                return reader(dict(data), fields, self._names)  # type: ignore[no-any-return]
+                message = reader(dict(data), fields, self._session)
             except Unfit:
                 pass
+            else:
+                return _with_mark(message, rest) if rest else message
         raw = {"type": kind, **put({}, data=value.get("data", UNSET)), **rest}
         return Message(role="event", parts=[RawPart(format=NAME, value=raw)], **fields)
 
@@ -254,6 +178,15 @@ class Reader:
 
     def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
         self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
+
+
+_ENVELOPE = frozenset({"type", "id", "parentId", "timestamp", "data"})
+
+
+def _with_mark(message: Message, more: dict[str, Any]) -> Message:
+    """A message with what its event says beside its data."""
+    rest, marks = unpack(NAME, message.extra)
+    return replace(message, extra=pack(NAME, rest, {**marks, "envelope": more}))
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -291,21 +224,33 @@ def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> di
 
 
 def _events(message: Message) -> list[dict[str, Any]]:
+    _, marks = unpack(NAME, message.extra)
+    more = marks.get("envelope")
+    beside = dict(more) if type(more) is dict else {}
+    if message.sidechain is True:
+        put(beside, agentId=message.agent_id)
+    return [{**event, **beside} for event in _told(message, marks)]
+
+
+def _told(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
     data, _ = unpack(NAME, message.extra)
     part = message.parts[0] if len(message.parts) == 1 else None
-    if message.role == "event" and type(part) is RawPart and part.format == NAME and type(part.value) is dict:
-        if type(part.value.get("type")) is str:
-            return [dict(part.value)]
     if message.role == "event":
-        return []
+        if type(part) is RawPart and part.format == NAME and type(part.value) is dict:
+            if type(part.value.get("type")) is str:
+                return [dict(part.value)]
+        event = write_event(message, data)
+        return [event] if event is not None else []
+    if (other := write_other(message, data, marks)) is not None:
+        return [other]
     results = [part for part in message.parts if type(part) is ToolResultPart]
     spoken = len(results) < len(message.parts) or not results
     events: list[dict[str, Any]] = []
     if message.role == "assistant":
-        events.append(_write_answer(message, data))
+        events.append(write_answer(message, data))
     elif spoken:
-        events.append(_write_words(message, data))
-    return events + [_write_result(part, dict(data)) for part in results]
+        events.append(write_words(message, dict(data), marks))
+    return events + [write_result(part, dict(data), marks) for part in results]
 
 
 # -- telling it from others ------------------------------------------------------------------------------------------

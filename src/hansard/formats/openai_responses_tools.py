@@ -64,6 +64,11 @@ _ASKED = {answer: kind for kind, answer in _ANSWERS.items()}
 # -- calls ---------------------------------------------------------------------------------------------------------
 
 
+def id_key(kind: Any) -> str | None:
+    """Where an item that is a call of one of the API's own tools has its id; None for other items."""
+    return _TOOLS[kind].id if kind in _TOOLS else None
+
+
 def read_function(item: Fields, calls: Calls) -> list[Part] | None:
     """The call of a function, as nearly all calls are; None when it is not as its type promises."""
     call_id, name, words = item.get("call_id"), item.get("name"), item.get("arguments")

@@ -7,9 +7,10 @@
                                       a line: there they are made of the session's id and the number of the entry
     user, assistant, tool             role user, assistant, toolResult (one result an entry)
     text, reasoning, tool-call, file  text, thinking, toolCall, image; signatures bound to provider, api and model
-    event with compaction             compaction
+    user with compaction              compaction
+    user, what the model is told      branch_summary, custom_message, bashExecution (an event if it is kept from it)
     event with data                   custom
-    event with raw(pi)                any other entry or role: model_change, label, branch_summary, bashExecution ...
+    event with raw(pi)                any other entry or role: model_change, label ...
     system, developer                 custom_message under a name of ours
     head                              the last entry
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.formats.residue import Unfit, left, pack, put, take_maybe_int, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
@@ -200,7 +201,56 @@ def _read_result(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, A
     return Message(role="tool", parts=[part], **fields, extra=_residue(rest, body, {}))
 
 
-_ROLES: dict[Any, Any] = {"user": _read_user, "assistant": _read_assistant, "toolResult": _read_result}
+def _read_ran(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    """A command that the user ran: in the words in which pi tells the model, or an event if it does not."""
+    del body["role"]
+    command, output = take_str(body, "command"), take_str(body, "output")
+    role = "event" if body.get("excludeFromContext") is True else "user"
+    marks = {"ran": [len(command), len(output)]}
+    part = TextPart(text=_ran(command, output, body))
+    return Message(role=role, parts=[part], **fields, extra=_residue(rest, body, marks))
+
+
+def _ran(command: str, output: str, body: dict[str, Any]) -> str:
+    words = f"{_RAN}{command}{_GAVE}{output}\n```" if output else f"{_RAN}{command}`\n(no output)"
+    if body.get("cancelled") is True:
+        return f"{words}\n\n(command cancelled)"
+    code = body.get("exitCode")
+    return f"{words}\n\nCommand exited with code {code}" if type(code) is int and code else words
+
+
+_RAN, _GAVE = "Ran `", "`\n```\n"
+
+
+def _write_ran(message: Message, cuts: Any, body: dict[str, Any]) -> dict[str, Any] | None:
+    """The command as it was run, while the words still say it."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is not TextPart or type(cuts) is not list or [type(cut) for cut in cuts] != [int, int]:
+        return None
+    end = len(_RAN) + cuts[0]
+    command = part.text[len(_RAN) : end]
+    output = part.text[end + len(_GAVE) : end + len(_GAVE) + cuts[1]] if cuts[1] else ""
+    if _ran(command, output, body) != part.text:
+        return None
+    return {"role": "bashExecution", "command": command, "output": output}
+
+
+def _read_custom(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    """What an extension says to the model."""
+    role = body["role"]
+    message = _read_user(body, fields, rest)
+    kept, marks = unpack(NAME, message.extra)
+    return replace(message, extra=pack(NAME, kept, {**marks, "role": role}))
+
+
+_ROLES: dict[Any, Any] = {
+    "user": _read_user,
+    "assistant": _read_assistant,
+    "toolResult": _read_result,
+    "bashExecution": _read_ran,
+    "custom": _read_custom,
+    "hookMessage": _read_custom,
+}
 
 
 def _residue(rest: dict[str, Any], body: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | UnsetType:
@@ -212,8 +262,12 @@ def write_said(message: Message, time: int) -> list[dict[str, Any]]:
     rest, marks = unpack(NAME, message.extra)
     held = rest.pop("message", {})
     inner = held if type(held) is dict else {}
+    if (ran := _write_ran(message, marks.get("ran"), inner)) is not None:
+        return [_entry({**ran, **inner, **({} if "timestamp" in inner else {"timestamp": time})}, rest)]
     if message.role == "event":
         return _write_event(message, rest)
+    if (entry := _write_kept(message, rest, marks)) is not None:
+        return [entry]
     results = [part for part in message.parts if type(part) is ToolResultPart]
     others = [part for part in message.parts if type(part) is not ToolResultPart]
     entries: list[dict[str, Any]] = []
@@ -248,7 +302,8 @@ def _write_spoken(
     content: Any = blocks
     if marks.get("content") == "string" and len(blocks) == 1 and type(blocks[0]) is dict:
         content = blocks[0].get("text", blocks)
-    return {"role": "user", "content": content, "timestamp": time, **inner}
+    role = marks["role"] if marks.get("role") in ("custom", "hookMessage") else "user"
+    return {"role": role, "content": content, "timestamp": time, **inner}
 
 
 def _write_result(part: ToolResultPart) -> dict[str, Any]:
@@ -268,19 +323,47 @@ def _write_result(part: ToolResultPart) -> dict[str, Any]:
 
 
 def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Message:
-    """An entry in which nobody speaks; our own entries for system prompts are those."""
+    """An entry that is no message; what the model is told of it is said by the user, as pi has it."""
     if kind == "compaction" and type(rest.get("summary")) is str:
         text = rest.pop("summary")
-        return Message(role="event", parts=[CompactionPart(text=text)], **fields, extra=pack(NAME, rest))
+        return Message(role="user", parts=[CompactionPart(text=text)], **fields, extra=_kept(kind, rest))
+    if kind == "branch_summary" and type(rest.get("summary")) is str:
+        text = rest.pop("summary")
+        return Message(role="user", parts=[TextPart(text=text)], **fields, extra=_kept(kind, rest))
     if kind == "custom" and type(rest.get("customType")) is str:
         name = rest.pop("customType")
         part = DataPart(name=name, data=rest.pop("data", UNSET))
         return Message(role="event", parts=[part], **fields, extra=pack(NAME, rest))
-    if kind == "custom_message" and type(rest.get("content")) is list:
+    content: Any = rest.get("content")
+    if kind == "custom_message" and type(content) is list:
         owner, _, role = str(rest.get("customType")).rpartition(".")
         if owner == SYSTEM and role in ("system", "developer") and rest.keys() == {"customType", "content", "display"}:
-            return Message(role=role, parts=[read_block(block) for block in rest["content"]], **fields)
+            return Message(role=role, parts=[read_block(block) for block in content], **fields)
+    if kind == "custom_message" and type(content) in (str, list):
+        del rest["content"]
+        parts = [TextPart(text=content)] if type(content) is str else [read_block(block) for block in content]
+        marks = {"content": "string"} if type(content) is str else {}
+        return Message(role="user", parts=parts, **fields, extra=_kept(kind, rest, marks))
     return Message(role="event", parts=[RawPart(format=NAME, value={"type": kind, **rest})], **fields)
+
+
+def _kept(kind: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) -> dict[str, Any] | UnsetType:
+    return pack(NAME, rest, {**(marks or {}), "entry": kind})
+
+
+def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | None:
+    """The entry that a message of the user's was, while it still says the same kind of thing."""
+    kind, part = marks.get("entry"), message.parts[0] if len(message.parts) == 1 else None
+    if kind == "compaction" and type(part) is CompactionPart and type(part.text) is str:
+        return {"type": kind, "summary": part.text, **rest}
+    if kind == "branch_summary" and type(part) is TextPart:
+        return {"type": kind, "summary": part.text, **rest}
+    if kind != "custom_message":
+        return None
+    if marks.get("content") == "string" and type(part) is TextPart:
+        return {"type": kind, "content": part.text, **rest}
+    blocks = [block for part in message.parts if (block := write_block(part, "user")) is not None]
+    return {"type": kind, "content": blocks, **rest}
 
 
 def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]:

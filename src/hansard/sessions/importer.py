@@ -22,6 +22,7 @@ from hansard.errors import NotFound, Unreadable
 from hansard.formats.claude_code_project import Calls, started
 from hansard.formats.collector import quiet_collector
 from hansard.formats.session_file import Reading
+from hansard.formats.session_identity import is_uuid
 from hansard.model.conversation import Message, Snapshot
 from hansard.sessions.places import Session
 from hansard.store import sources, threads
@@ -173,6 +174,8 @@ class _Import:
                 if not filing.thread_id:
                     if main:
                         self._thread = self._identity(reading, path)
+                    if before is not None and before.thread_id != self._thread:
+                        before, number, kept = None, -1, 0  # it tells only now whose it is
                     fresh, untouched = self._begin(reading, before)
                     filing = sources.Filing(self._thread)
                 if number < 0:
@@ -220,8 +223,11 @@ class _Import:
         return self._ledger._write(job)
 
     def _identity(self, reading: Reading, path: Path) -> str:
+        """What the session says it is; before it says so, what its file is called, as far as that names one."""
         told = reading.conversation([]).id
-        return told if isinstance(told, str) and told else _key(path, 0)
+        if isinstance(told, str) and told:
+            return told
+        return path.stem if is_uuid(path.stem) else _key(path, 0)
 
     def _begin(self, reading: Reading, before: Source | None) -> tuple[bool, bool]:
         """Make the thread if it is not there; was it empty, and has nobody touched it since the last import?"""

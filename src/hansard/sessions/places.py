@@ -27,12 +27,12 @@ class Agent(NamedTuple):
     find: Callable[[Path], Iterator[Session]]
 
 
-def _home(variable: str, *parts: str) -> Callable[[], Path]:
-    """A folder below the home, or where a variable of the agent's says."""
+def _home(variable: str, *parts: str, below: int = 1) -> Callable[[], Path]:
+    """A folder below the home; where a variable of the agent's says, with so many of its last parts below that."""
 
     def folder() -> Path:
         told = os.environ.get(variable) if variable else None
-        return Path(told).expanduser() / parts[-1] if told else Path.home().joinpath(*parts)
+        return Path(told).expanduser().joinpath(*parts[-below:]) if told else Path.home().joinpath(*parts)
 
     return folder
 
@@ -96,6 +96,20 @@ def _files(format_: str, *endings: str, named: str = "") -> Callable[[Path], Ite
     return find
 
 
+def _gemini(folder: Path) -> Iterator[Session]:
+    """Sessions are named so; those of sub-agents have any name, in a folder of their session's."""
+    for path in walk(folder, ".json", ".jsonl"):
+        if path.name.startswith("session-") or path.parent.parent.name == "chats":
+            yield Session(path, "gemini-cli")
+
+
+def _copilot(folder: Path) -> Iterator[Session]:
+    """A folder for each session; older releases wrote a file for each."""
+    for path in walk(folder, ".jsonl"):
+        if path.name == "events.jsonl" or path.parent == folder:
+            yield Session(path, "copilot-cli")
+
+
 def _sage(folder: Path) -> Iterator[Session]:
     for path in walk(folder, "messages.jsonl"):
         snapshots = path.parent / "snapshots.jsonl"
@@ -119,12 +133,12 @@ AGENTS = (
     Agent(
         "Gemini CLI",
         "gemini-cli",
-        _home("", ".gemini", "tmp"),
-        _files("gemini-cli", ".json", ".jsonl", named="session-"),
+        _home("GEMINI_CLI_HOME", ".gemini", "tmp", below=2),
+        _gemini,
     ),
     Agent("Sage", "sage", _home("", ".sage", "sessions"), _sage),
     Agent("pi", "pi", _home("PI_CODING_AGENT_DIR", ".pi", "agent", "sessions"), _files("pi", ".jsonl")),
-    Agent("Copilot CLI", "copilot-cli", _home("", ".copilot", "session-state"), _files("copilot-cli", "events.jsonl")),
+    Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),
 )
 
 

@@ -1,0 +1,328 @@
+"""The events of Copilot CLI, each kind read and written by neighbours; `copilot_cli` has the map.
+
+A reader is given the event's data, a copy, and takes out what it understands: the rest is residue of the message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Message, ModelRef, Usage
+from hansard.model.parts import (
+    Binding,
+    CompactionPart,
+    DataPart,
+    FilePart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "copilot-cli"
+PROVIDER = "github-copilot"
+COMPACTED = "session.compaction_complete"
+THOUGHT = "assistant.reasoning"
+ASKED = "tool.user_requested"
+_KIND = "event"  # the mark of an event that is not the usual one of its role
+Data = dict[str, Any]
+
+
+class Session:
+    """What the events so far have said that later ones need: the names of tools, the model, what was counted."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.model: Any = UNSET
+        self.counted: Any = None
+
+    def chose(self, model: Any) -> None:
+        """The model from here on; `auto` is none."""
+        if type(model) is str and model and model != "auto":
+            self.model = model
+
+
+# -- files inside ----------------------------------------------------------------------------------------------------
+
+
+def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> list[FilePart]:
+    """The files in a list that are there by value; the other entries stay, and a mark says where the files stood."""
+    entries = held.get(key)
+    if type(entries) is not list:
+        return []
+    places = [i for i, entry in enumerate(entries) if _is_file(entry, kinds)]
+    files: list[FilePart] = []
+    for i in places:
+        rest = dict(entries[i])
+        data, media = rest.pop("data"), rest.pop("mimeType")
+        kind = rest.pop("type")
+        files.append(
+            FilePart(data=data, media_type=media, extra=pack(NAME, rest, {} if kind in _USUAL else {"type": kind}))
+        )
+    if files:
+        others = [entry for i, entry in enumerate(entries) if i not in places]
+        held[key] = others
+        if not others:
+            del held[key]
+        elif places != list(range(len(others), len(entries))):
+            marks["files"] = places
+    return files
+
+
+_USUAL = ("blob", "image")
+
+
+def _is_file(entry: Any, kinds: tuple[str, ...]) -> bool:
+    if type(entry) is not dict or entry.get("type") not in kinds:
+        return False
+    return type(entry.get("data")) is str and type(entry.get("mimeType")) is str
+
+
+def _put_files(held: Data, key: str, kind: str, parts: list[Any], marks: Data) -> None:
+    """The files of a message, back in their list."""
+    files = [_write_file(part, kind) for part in parts if type(part) is FilePart and _is_whole(part)]
+    if not files:
+        return
+    known = held.get(key)
+    entries: list[Any] = list(known) if type(known) is list else []
+    places = marks.get("files")
+    if type(places) is not list or len(places) != len(files) or not all(type(at) is int for at in places):
+        places = range(len(entries), len(entries) + len(files))
+    for at, entry in zip(places, files, strict=True):
+        entries.insert(at, entry)
+    held[key] = entries
+
+
+def _is_whole(part: FilePart) -> bool:
+    return part.data is not UNSET and part.media_type is not UNSET
+
+
+def _write_file(part: FilePart, kind: str) -> Data:
+    rest, marks = unpack(NAME, part.extra)
+    return {"type": marks.get("type", kind), "data": part.data, "mimeType": part.media_type, **rest}
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def _read_system(data: Data, fields: Data, session: Session) -> Message:
+    text, role = take_str(data, "content"), "system"
+    if data.get("role") in ("system", "developer"):
+        role = data.pop("role")
+    return Message(role=role, parts=[TextPart(text=text)], **fields, extra=pack(NAME, data))
+
+
+def _read_user(data: Data, fields: Data, session: Session) -> Message:
+    parts: list[Any] = [TextPart(text=take_str(data, "content"))]
+    marks: Data = {}
+    parts += _take_files(data, "attachments", ("blob",), marks)
+    return Message(role="user", parts=parts, **fields, extra=pack(NAME, data, marks))
+
+
+def write_words(message: Message, data: Data, marks: Data) -> Data:
+    words = "\n\n".join(part.text for part in message.parts if type(part) is TextPart)
+    if message.role == "user":
+        _put_files(data, "attachments", "blob", message.parts, marks)
+        return {"type": "user.message", "data": {"content": words, **data}}
+    role = "developer" if message.role == "developer" else "system"
+    return {"type": "system.message", "data": {"role": role, "content": words, **data}}
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+def _read_answer(data: Data, fields: Data, session: Session) -> Message:
+    text, requests = take_str(data, "content"), data.pop("toolRequests", [])
+    thought, opaque = take_maybe_str(data, "reasoningText"), take_maybe_str(data, "reasoningOpaque")
+    model, response = take_maybe_str(data, "model"), take_maybe_str(data, "messageId")
+    model = session.model if model is UNSET else model
+    parts: list[Any] = []
+    if thought is not UNSET or opaque is not UNSET:
+        bound = UNSET if opaque is UNSET else Binding(provider=PROVIDER, model=model)
+        parts.append(ReasoningPart(text="" if thought is UNSET else thought, signature=opaque, binding=bound))
+    if text:
+        parts.append(TextPart(text=text))
+    if type(requests) is not list:
+        raise Unfit("toolRequests")
+    for request in requests:
+        parts.append(_read_request(request, session.names))
+    named = model is not UNSET or response is not UNSET
+    return Message(
+        role="assistant",
+        parts=parts,
+        **fields,
+        model=ModelRef(provider=PROVIDER, name=model, response_id=response) if named else UNSET,
+        usage=_read_usage(data, session),
+        extra=pack(NAME, data),
+    )
+
+
+def _read_usage(data: Data, session: Session) -> Usage | UnsetType:
+    """The tokens of a response; those that it came in several messages all say its sum, which counts once."""
+    if type(data.get("outputTokens")) is not int:
+        return UNSET
+    call = data.get("apiCallId")
+    told = (call, data["outputTokens"])
+    if type(call) is str and told == session.counted:
+        return UNSET
+    session.counted = told
+    return Usage(output_tokens=data.pop("outputTokens"))
+
+
+def _read_request(request: Any, names: dict[str, str]) -> ToolCallPart:
+    if type(request) is not dict:
+        raise Unfit("toolRequests")
+    rest = dict(request)
+    call, name = take_str(rest, "toolCallId"), take_str(rest, "name")
+    names[call] = name
+    given = rest.pop("arguments", UNSET)
+    return ToolCallPart(tool_call_id=call, tool_name=name, input=given, extra=pack(NAME, rest))
+
+
+def write_answer(message: Message, data: Data) -> Data:
+    out: Data = {}
+    if message.model is not UNSET:
+        put(out, messageId=message.model.response_id, model=message.model.name)
+    texts = [part.text for part in message.parts if type(part) is TextPart]
+    calls = [part for part in message.parts if type(part) is ToolCallPart]
+    out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
+    for part in message.parts:
+        if type(part) is ReasoningPart:
+            put(out, reasoningText=part.text or UNSET)
+            if part.binding is not UNSET and part.binding.provider == PROVIDER:
+                put(out, reasoningOpaque=part.signature)
+    if message.usage is not UNSET:
+        put(out, outputTokens=message.usage.output_tokens)
+    return {"type": "assistant.message", "data": {**out, **data}}
+
+
+def _write_request(part: ToolCallPart, key: str = "name") -> Data:
+    call = "" if part.tool_call_id is UNSET else part.tool_call_id
+    out = {"toolCallId": call, key: "tool" if part.tool_name is UNSET else part.tool_name}
+    given = part.input
+    if given is UNSET and type(part.input_text) is str:
+        given = part.input_text
+    return {**put(out, arguments=given), **unpack(NAME, part.extra)[0]}
+
+
+def _read_thought(data: Data, fields: Data, session: Session) -> Message:
+    part = ReasoningPart(text=take_str(data, "content"))
+    return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: THOUGHT}))
+
+
+def _read_asked(data: Data, fields: Data, session: Session) -> Message:
+    """A tool that the user called, and no model."""
+    call, name = take_str(data, "toolCallId"), take_str(data, "toolName")
+    session.names[call] = name
+    part = ToolCallPart(tool_call_id=call, tool_name=name, input=data.pop("arguments", UNSET))
+    return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: ASKED}))
+
+
+def write_other(message: Message, data: Data, marks: Data) -> Data | None:
+    """The event of a message that is not the usual one of its role, while it still says the same."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
+        return {"type": THOUGHT, "data": {"content": part.text, **data}}
+    if marks.get(_KIND) == COMPACTED and type(part) is CompactionPart and type(part.text) is str:
+        return {"type": COMPACTED, "data": {"success": True, "summaryContent": part.text, **data}}
+    if marks.get(_KIND) == ASKED and type(part) is ToolCallPart:
+        return {"type": ASKED, "data": {**_write_request(part, "toolName"), **data}}
+    return None
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def _read_result(data: Data, fields: Data, session: Session) -> Message:
+    call, success = take_str(data, "toolCallId"), data.pop("success", None)
+    if type(success) is not bool:
+        raise Unfit("success")
+    session.chose(data.get("model"))
+    key, inner = ("result", "content") if success or "error" not in data else ("error", "message")
+    held = data.get(key)
+    said: Data = {}
+    marks: Data = {}
+    if type(held) is dict and type(held.get(inner)) is str:
+        held = dict(held)
+        said = {"output": held.pop(inner)}
+        files = _take_files(held, "contents", ("image", "audio"), marks)
+        if files:
+            said = {"content": [TextPart(text=said["output"]), *files]}
+        data.pop(key)
+        if held:
+            data[key] = held
+    name = session.names.get(call, UNSET)
+    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=not success, **said)
+    return Message(role="tool", parts=[part], **fields, extra=pack(NAME, data, marks))
+
+
+def write_result(part: ToolResultPart, data: Data, marks: Data) -> Data:
+    failed = part.is_error is True
+    output = part.output
+    if part.content is not UNSET:
+        output = "\n".join(inner.text for inner in part.content if type(inner) is TextPart)
+    elif type(output) is not str and output is not UNSET:
+        output = exact_json.encode(output).decode()
+    out: Data = {"toolCallId": "" if part.tool_call_id is UNSET else part.tool_call_id, "success": not failed}
+    key, inner_key = ("error", "message") if failed and "result" not in data else ("result", "content")
+    held = data.pop(key, {})
+    more = dict(held) if type(held) is dict else {}
+    if key == "result" and part.content is not UNSET:
+        _put_files(more, "contents", "image", part.content, marks)
+    if output is not UNSET or more:
+        out[key] = {**put({}, **{inner_key: output}), **more}
+    return {"type": "tool.execution_complete", "data": {**out, **data}}
+
+
+# -- events ----------------------------------------------------------------------------------------------------------
+
+
+def _read_compacted(data: Data, fields: Data, session: Session) -> Message:
+    part = CompactionPart(text=take_str(data, "summaryContent"))
+    if data.get("success") is True:
+        del data["success"]
+    return Message(role="user", parts=[part], **fields, extra=pack(NAME, data, {_KIND: COMPACTED}))
+
+
+def _read_asset(data: Data, fields: Data, session: Session) -> Message:
+    """The bytes of something attached, to which a later event points."""
+    part = FilePart(data=take_str(data, "data"), media_type=take_str(data, "mimeType"))
+    return Message(role="event", parts=[part], **fields, extra=pack(NAME, data))
+
+
+def _read_told(kind: str) -> Any:
+    def read(data: Data, fields: Data, session: Session) -> Message:
+        return Message(role="event", parts=[DataPart(name=kind, data=data)], **fields)
+
+    return read
+
+
+def write_event(message: Message, data: Data) -> Data | None:
+    """The event of a message in which nobody speaks; None for one that only another agent understands."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is FilePart and _is_whole(part) and type(data.get("assetId")) is str:
+        return {"type": _ASSET, "data": {"data": part.data, "mimeType": part.media_type, **data}}
+    if type(part) is DataPart and part.name in _TOLD and type(part.data) is dict:
+        return {"type": part.name, "data": part.data}
+    return None
+
+
+_ASSET = "session.binary_asset"
+_TOLD = frozenset({"session.error", "session.info", "session.warning", "session.task_complete", "session.handoff"})
+_TOLD |= {"system.notification", "skill.invoked", "subagent.started", "subagent.completed", "subagent.failed"}
+
+READERS: dict[str, Any] = {
+    "system.message": _read_system,
+    "user.message": _read_user,
+    "assistant.message": _read_answer,
+    THOUGHT: _read_thought,
+    ASKED: _read_asked,
+    "tool.execution_complete": _read_result,
+    COMPACTED: _read_compacted,
+    _ASSET: _read_asset,
+    **{kind: _read_told(kind) for kind in sorted(_TOLD)},
+}
