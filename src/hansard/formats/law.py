@@ -45,6 +45,7 @@ class Law(Struct, frozen=True, kw_only=True):
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
     the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
     `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
+    `base64`: the provider refuses a whole request for data that is none.
     `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
     `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
     `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
@@ -66,6 +67,7 @@ class Law(Struct, frozen=True, kw_only=True):
     empty_text: bool = False
     media: frozenset[str] | None = None
     linked: frozenset[str] | None = None
+    base64: bool = False
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
     first_user: bool = False
