@@ -31,6 +31,7 @@ from hansard.model import (
     Usage,
     exact_json,
 )
+from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.official_types import problems
 from tests.strategies import conversations, json_values, with_extra
@@ -521,3 +522,10 @@ def test_arguments_spelled_in_another_way_are_data_and_words(text: str) -> None:
     value, words = read_arguments(text)
     assert words == text
     assert exact_json.same(value, exact_json.decode(text))
+
+
+def test_an_answer_that_a_filter_took_ends_without_words() -> None:
+    raw = (GOLDEN / "openai-chat" / "answer_taken_by_a_filter.json").read_bytes()
+    (message,) = formats.read(raw).messages
+    assert (message.role, message.parts, message.finish_reason) == ("assistant", [], "content_filter")
+    assert message.usage.output_tokens == 9

@@ -77,7 +77,8 @@ _KEYS: dict[str, frozenset[str]] = {
 }
 # The same of a list by its first object, and of these formats none is a file of lines.
 _ITEM_KEYS: dict[str, frozenset[str]] = {
-    **{name: _KEYS[name] for name in ("otel-genai", "chatgpt-export", "markdown", "html")},
+    **{name: _KEYS[name] for name in ("chatgpt-export", "markdown", "html")},
+    "otel-genai": _KEYS["otel-genai"] | {"parts"},
     "atif": frozenset(),
 }
 

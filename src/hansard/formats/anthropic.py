@@ -334,7 +334,8 @@ def write(conversation: Conversation, target: Target) -> Any:
 def fits(document: Any) -> int:
     """Anthropic has block types nobody else has; plain `messages` could be others' too."""
     if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
-        return 3
+        blocks = [block.get("type") for block in document["content"] if type(block) is dict]
+        return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3
     records = document.get("messages") if type(document) is dict else document
     if type(records) is not list or not records or not all(type(record) is dict for record in records):
         return 0
@@ -350,7 +351,7 @@ def fits(document: Any) -> int:
         for block in record["content"] if type(record.get("content")) is list else ():
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is not str:
-                continue
+                return 0
             if kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
                 sure = 3
             elif kind in _NOT_BLOCKS:

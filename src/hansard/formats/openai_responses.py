@@ -309,7 +309,9 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 _SETTINGS = {"instructions", "previous_response_id", "max_output_tokens", "store", "include", "reasoning", "tools"}
+_OTHERS = {"messages", "contents", "generation_config", "encoding_format", "dimensions"}
 _FOREIGN = {"parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
+_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call")  # others' content
 
 
 def fits(document: Any) -> int:
@@ -318,7 +320,7 @@ def fits(document: Any) -> int:
     if type(document) is dict:
         if document.get("object") == "response" and type(document.get("output")) is list:
             return 3
-        if "messages" in document or "contents" in document:
+        if _OTHERS & document.keys():
             return 0
         items = document.get("input")
         if type(items) is str:
@@ -328,7 +330,7 @@ def fits(document: Any) -> int:
     sure, odd = (2, False) if type(document) is dict else (1, False)
     for item in items:
         kind, content = item.get("type", "message"), item.get("content")
-        if _FOREIGN & item.keys() or type(kind) is not str:
+        if _FOREIGN & item.keys() or type(kind) is not str or kind in _BLOCKS:
             return 0
         if kind in KINDS:
             sure = 3
@@ -338,8 +340,9 @@ def fits(document: Any) -> int:
             sort = block.get("type") if type(block) is dict else None
             if sort in ("input_text", "output_text", "input_image", "input_file"):
                 sure = 3
-            elif sort in ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call"):
+            elif sort in _BLOCKS:
                 return 0
+            odd = odd or type(sort) is not str
     return 0 if odd and sure == 1 else sure
 
 
