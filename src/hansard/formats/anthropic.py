@@ -137,20 +137,18 @@ def _write_message(message: Message) -> dict[str, Any]:
     return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
 
 
-def _sent_back(block: Any) -> Any:
+def _sent_back(value: Any) -> Any:
     """A block of an answer as a request may hold it: answers say more than requests may."""
-    if type(block) is not dict:
-        return block
-    if type(block.get("citations")) is list:
-        kept = [_without(cited, "file_id") for cited in block["citations"]]
-        block = {**block, "citations": kept}
-    if block.get("caller", UNSET) is None:
-        block = _without(block, "caller")
-    return block
-
-
-def _without(value: Any, name: str) -> Any:
-    return {key: item for key, item in value.items() if key != name} if type(value) is dict else value
+    if type(value) is list:
+        return list(map(_sent_back, value))
+    if type(value) is not dict:
+        return value
+    cited = str(value.get("type", "")).endswith("_location")
+    return {
+        key: item if key == "input" else _sent_back(item)
+        for key, item in value.items()
+        if not (cited and key == "file_id") and not (item is None and key in ("caller", "abort_reason"))
+    }
 
 
 def _write_messages(messages: list[Message]) -> list[Any]:

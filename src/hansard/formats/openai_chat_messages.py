@@ -149,7 +149,8 @@ def _write_spoken(part: Any) -> dict[str, Any]:
 
 def _sent_back(record: dict[str, Any]) -> dict[str, Any]:
     """An answer as a request may hold it: answers say more than requests may."""
-    record.pop("annotations", None)
+    for key in ("annotations", "executed_tools"):  # the second: tools that ran at the provider's
+        record.pop(key, None)
     calls = record.get("tool_calls", UNSET)
     if calls is None:
         del record["tool_calls"]

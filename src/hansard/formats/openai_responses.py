@@ -147,13 +147,13 @@ def _write_messages(messages: list[Message], request: bool) -> list[Any]:
     items: list[Any] = []
     calls: Calls = {}
     for message in messages:
+        start = len(items)
         if message.role in _ROLES:
             items += _write_message(message)
         elif message.role in ("assistant", "tool"):
-            start = len(items)
             write_items(message.parts, message.role, calls, items)
-            if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
-                items[start:] = map(sent_back, items[start:])
+        if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
+            items[start:] = map(sent_back, items[start:])
     return items
 
 
@@ -168,8 +168,8 @@ def _read_response(body: dict[str, Any]) -> Conversation:
         messages.append(Message(role="assistant", parts=[]))
     if any(sent_back(item) is not item for item in output):
         for i, message in enumerate(messages[:-1]):
-            if message.extra is UNSET:
-                messages[i] = replace(message, extra=pack(NAME, {}, {"answer": True}))
+            rest, kept = unpack(NAME, message.extra)
+            messages[i] = replace(message, extra=pack(NAME, rest, {**kept, "answer": True}))
     marks: dict[str, Any] = {}
     usage, left = _read_usage(body.get("usage"))
     if usage is not UNSET:
