@@ -125,6 +125,43 @@ def test_a_repair_is_made_and_reported(case: str, provider: str) -> None:
     assert formats.write(Conversation(messages=messages), provider).json == written.json
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_names_that_differ_only_in_illegal_letters_stay_apart(provider: str) -> None:
+    names = ["look up", "look_up", "look?up", "look up", "1" * 200 + "a", "1" * 200 + "b", "", "tool"]
+    messages = [user("go")]
+    for k, name in enumerate(names):
+        messages += [assistant(call(f"c{k}", tool_name=name)), tool(result(f"c{k}", tool_name=name))]
+    written = formats.write(Conversation(messages=messages), provider)
+    calls = [part for message in formats.read(written.json, provider).messages for part in message.parts]
+    made = [part.tool_name for part in calls if type(part) is ToolCallPart]
+    assert len(set(made)) == len(set(names))
+    assert made[3] == made[0]
+    assert made[1] == "look_up", "a legal name is nobody else's"
+    assert [part.tool_name for part in calls if type(part) is ToolResultPart] == made
+    told = {loss.path for loss in written.losses}
+    changed = {f"$.messages[{2 * k + 1}].parts[0].toolName" for k, name in enumerate(names) if made[k] != name}
+    assert changed <= told
+    assert problems(provider, written.data) == []
+
+
+def test_data_that_is_no_base64_does_not_reach_those_who_refuse_it() -> None:
+    given = ["aGk=", "aGk", "a\nG\nk=", "_-8=", "<the file>", "...", "aGkaG"]
+    files = [FilePart(media_type="image/png", data=data) for data in given]
+    linked = FilePart(media_type="image/png", url="data:image/png;base64,<the file>")
+    shown = tool(result("a", output=formats.UNSET, content=[*files, linked]))
+    messages = [user(*files, linked), assistant(call("a")), shown]
+    written = formats.write(Conversation(messages=messages), "gemini")
+    assert problems("gemini", written.data) == []
+    sent = [part["inlineData"]["data"] for part in written.data["contents"][0]["parts"]]
+    assert sent == ["aGk=", "aGk=", "aGk=", "_-8="]
+    told = {loss.path: loss.why for loss in written.losses}
+    for place in ("$.messages[0].parts", "$.messages[2].parts[0].content"):
+        assert all("as base64" in told[f"{place}[{k}]"] for k in (4, 5, 6, 7))
+        assert all("no other" in told[f"{place}[{k}].data"] for k in (1, 2))
+    own = {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": "image/png", "data": "..."}}]}]}
+    assert formats.write(formats.read(own, "gemini"), "gemini").data == own
+
+
 def test_thinking_is_kept_or_dropped_as_one() -> None:
     good, bad = (
         ReasoningPart(text="a", signature="s", binding=Binding(provider="anthropic")),

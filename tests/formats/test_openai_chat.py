@@ -31,6 +31,8 @@ from hansard.model import (
     Usage,
     exact_json,
 )
+from hansard.model.binding import append
+from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.official_types import problems
 from tests.strategies import conversations, json_values, with_extra
@@ -521,3 +523,20 @@ def test_arguments_spelled_in_another_way_are_data_and_words(text: str) -> None:
     value, words = read_arguments(text)
     assert words == text
     assert exact_json.same(value, exact_json.decode(text))
+
+
+def test_an_answer_that_a_filter_took_ends_without_words() -> None:
+    raw = (GOLDEN / "openai-chat" / "answer_taken_by_a_filter.json").read_bytes()
+    (message,) = formats.read(raw).messages
+    assert (message.role, message.parts, message.finish_reason) == ("assistant", [], "content_filter")
+    assert message.usage.output_tokens == 9
+
+
+def test_a_value_in_the_place_of_words_is_read_as_words_and_sent_back_as_words() -> None:
+    raw = (GOLDEN / "openai-chat" / "response_with_a_value_as_content.json").read_bytes()
+    conversation = formats.read(raw)
+    words = '{"title":"Über Äpfel","pages":1.0,"by":["A","B"]}'
+    assert conversation.messages[0].parts == [TextPart(text=words)]
+    asked = formats.read([{"role": "user", "content": "Which book?"}], "openai-chat")
+    assert formats.write(append(asked, conversation), "openai-chat").data[1]["content"] == words
+    assert formats.write(conversation, "anthropic").data["messages"][-1]["content"] == [{"type": "text", "text": words}]

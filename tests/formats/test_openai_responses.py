@@ -561,3 +561,15 @@ def test_one_more_field_changes_nothing_else(items: list[dict[str, Any]]) -> Non
     assert bare(plain) == bare(general)
     assert write(plain, Target()) == items
     assert write(general, Target()) == longer
+
+
+def test_a_search_for_tools_that_the_server_made_is_a_call_with_its_result() -> None:
+    raw = (GOLDEN / NAME / "search_for_tools_by_the_server.json").read_bytes()
+    (message,) = formats.read(raw).messages
+    search, found, call = message.parts
+    assert isinstance(search, ToolCallPart)
+    assert isinstance(found, ToolResultPart)
+    assert isinstance(call, ToolCallPart)
+    assert (search.tool_call_id, search.input, search.provider_executed) == ("tsc_1", {"paths": ["weather"]}, True)
+    assert (found.tool_call_id, found.tool_name, found.provider_executed) == ("tsc_1", "tool_search", True)
+    assert call.provider_executed is UNSET

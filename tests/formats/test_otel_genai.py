@@ -75,3 +75,13 @@ def test_a_span_of_ours_has_what_the_conventions_ask_for() -> None:
 def test_spans_without_messages_are_refused_by_name() -> None:
     with pytest.raises(Unreadable, match=r"gen_ai\.input\.messages"):
         formats.read({"attributes": {"gen_ai.operation.name": "chat"}}, "otel-genai")
+
+
+def test_messages_alone_stay_a_list_when_one_more_is_said() -> None:
+    said = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    assert formats.detect(said) == "otel-genai"
+    before = formats.read(said, "otel-genai")
+    after = replace(before, messages=[*before.messages, Message(role="assistant", parts=[TextPart(text="hello")])])
+    written = formats.write(after, "otel-genai")
+    assert written.data == [*said, {"role": "assistant", "parts": [{"type": "text", "content": "hello"}]}]
+    assert formats.read(written.json, "otel-genai").messages == after.messages

@@ -451,3 +451,16 @@ def test_a_prompt_is_read_by_the_library_as_we_mean_it() -> None:
     messages = ModelMessagesTypeAdapter.validate_python(formats.write(golden("plain"), NAME).data)
     prompts = [part.content for part in messages[0].parts if isinstance(part, UserPromptPart)]
     assert prompts == ["Hello"]
+
+
+def test_half_a_surrogate_pair_is_replaced_and_reported_but_kept_in_a_document_of_its_own() -> None:
+    given = {"messages": [{"role": "user", "content": "half \ud83d pair"}, {"role": "assistant", "content": "whole"}]}
+    written = formats.write(formats.read(given, "openai-chat"), NAME)
+    asked, _ = ModelMessagesTypeAdapter.validate_json(written.json)
+    assert asked.parts[0].content == "half \ufffd pair"
+    assert [loss.path for loss in written.losses if "surrogate" in loss.why] == ["$.messages[0].parts[0]"]
+    own = [{"kind": "response", "parts": [{"part_kind": "text", "content": "\ude00 \U0001f600"}]}]
+    for document in (own, exact_json.encode(own)):
+        again = formats.write(formats.read(document, NAME), NAME)
+        assert exact_json.same(again.data, own)
+        assert again.losses == []

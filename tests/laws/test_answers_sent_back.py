@@ -12,6 +12,7 @@ from hansard.model import exact_json
 from hansard.model.binding import append
 from tests.corpus_files import corpus_documents
 from tests.laws.test_providers import ANSWERS, PROVIDERS, is_request
+from tests.official_samples import FILLINGS, samples
 from tests.official_types import problems
 
 QUESTIONS: dict[str, Any] = {
@@ -135,3 +136,26 @@ def test_recorded_answers_can_be_sent_back(name: str, corpus: Path) -> None:
             written = sent_back(name, document)
             assert [problem for problem in problems(name, written.data) if not any(map(problem.count, DIALECT))] == []
             assert exact_json.same(formats.write(formats.read(raw, name), name).data, document)
+
+
+def every_answer(name: str, filling: str) -> list[Any]:
+    """One answer for each thing that the SDK's types let an answer say."""
+    if name == "openai-responses":
+        from openai.types.responses import ResponseOutputItem
+
+        return [{**ANSWERS[name], "output": [item]} for item in samples(ResponseOutputItem, filling)]
+    from anthropic.types import ContentBlock
+    from anthropic.types.beta import BetaContentBlock
+
+    blocks = samples(ContentBlock, filling) + samples(BetaContentBlock, filling)
+    return [{**ANSWERS[name], "content": [block, {"type": "text", "text": "So."}]} for block in blocks]
+
+
+@pytest.mark.parametrize("filling", FILLINGS)
+@pytest.mark.parametrize("name", ["anthropic", "openai-responses"])
+def test_whatever_an_answer_may_say_can_be_sent_back(name: str, filling: str) -> None:
+    for answer in every_answer(name, filling):
+        again = formats.write(formats.read(answer, name), name)
+        assert exact_json.same(again.data, answer)
+        assert again.losses == []
+        assert problems(name, sent_back(name, answer).data) == [], answer

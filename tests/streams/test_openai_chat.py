@@ -82,7 +82,8 @@ def wholes() -> list[dict[str, Any]]:
         document = json.loads(path.read_text())
         document = document.get("request", document) if type(document) is dict else document
         if type(document) is dict and type(document.get("choices")) is list:
-            found.append(document)
+            if all("message" in choice for choice in document["choices"]):  # a stream says at least an empty one
+                found.append(document)
             continue
         records = document if type(document) is list else document.get("messages", [])
         for record in records if formats.get(NAME).fits(document) else []:

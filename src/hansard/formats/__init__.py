@@ -77,7 +77,8 @@ _KEYS: dict[str, frozenset[str]] = {
 }
 # The same of a list by its first object, and of these formats none is a file of lines.
 _ITEM_KEYS: dict[str, frozenset[str]] = {
-    **{name: _KEYS[name] for name in ("otel-genai", "chatgpt-export", "markdown", "html")},
+    **{name: _KEYS[name] for name in ("chatgpt-export", "markdown", "html")},
+    "otel-genai": _KEYS["otel-genai"] | {"parts"},
     "atif": frozenset(),
 }
 
@@ -246,6 +247,10 @@ def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Ou
     if chosen.law is None:
         if chosen.binds:
             bind(messages, chosen.own_provider, _model_of(chosen, conversation))
+        if chosen.whole_letters and (halves or exact_json.Halves.count != met):
+            from hansard.formats.halves import mark_halves
+
+            mark_halves(messages, chosen.name)
         return conversation, None
     from hansard.formats.law import is_plain, mark_unlawful, outline
 
@@ -300,18 +305,22 @@ def _write(
             from hansard.formats.coding_tools_handover import handed_over
 
             shown = handed_over(shown, chosen.name, notes, path)
-        data = chosen.write(shown, aim)
-        return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
-    from hansard.formats.halves import without_halves
-    from hansard.formats.law import lawful
+        messages = shown.messages
+        if not chosen.whole_letters:
+            data = chosen.write(shown, aim)
+            return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
+    else:
+        from hansard.formats.law import lawful
 
-    if aim.model is None:
-        aim = replace(aim, model=_model_of(chosen, source))
-    messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
+        if aim.model is None:
+            aim = replace(aim, model=_model_of(chosen, source))
+        messages = lawful(shown.messages, chosen.law, aim, chosen.name, notes, path, seen)
     met = exact_json.Halves.count
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data) if type(data) is not bytes else b""
     if text is None or exact_json.Halves.count != met:
+        from hansard.formats.halves import without_halves
+
         without_halves(shown.messages, chosen.name, notes, path)
         whole = without_halves(messages, chosen.name, [], list(range(len(messages))))
         if whole is not messages:

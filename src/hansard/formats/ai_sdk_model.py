@@ -204,7 +204,8 @@ class _Writing:
 
     def record(self, message: Message, i: int) -> dict[str, Any] | None:
         rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_NOTHING, _NOTHING)
-        role = "system" if message.role == "developer" else message.role
+        own = "role" in marks and self.profile is None
+        role = "system" if message.role == "developer" and not own else message.role
         if role not in _ROLES and not marks.get("role"):
             return None
         content: Any

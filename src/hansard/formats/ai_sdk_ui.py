@@ -323,6 +323,8 @@ def _record_fits(record: dict[str, Any]) -> int:
     metadata = record.get("metadata")
     if type(metadata) is dict and "schemaVersion" in metadata:
         return 0
+    if any(part["type"] in ("text", "reasoning") and "content" in part and "text" not in part for part in parts):
+        return 0  # OpenTelemetry's
     kinds = {part["type"] for part in parts}
     if kinds & {"tool-call", "tool-result", "tool_call", "tool_call_response", "raw"}:
         return 0

@@ -137,20 +137,18 @@ def _write_message(message: Message) -> dict[str, Any]:
     return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
 
 
-def _sent_back(block: Any) -> Any:
+def _sent_back(value: Any) -> Any:
     """A block of an answer as a request may hold it: answers say more than requests may."""
-    if type(block) is not dict:
-        return block
-    if type(block.get("citations")) is list:
-        kept = [_without(cited, "file_id") for cited in block["citations"]]
-        block = {**block, "citations": kept}
-    if block.get("caller", UNSET) is None:
-        block = _without(block, "caller")
-    return block
-
-
-def _without(value: Any, name: str) -> Any:
-    return {key: item for key, item in value.items() if key != name} if type(value) is dict else value
+    if type(value) is list:
+        return list(map(_sent_back, value))
+    if type(value) is not dict:
+        return value
+    cited = str(value.get("type", "")).endswith("_location")
+    return {
+        key: item if key == "input" else _sent_back(item)
+        for key, item in value.items()
+        if not (cited and key == "file_id") and not (item is None and key in ("caller", "abort_reason"))
+    }
 
 
 def _write_messages(messages: list[Message]) -> list[Any]:
@@ -334,7 +332,8 @@ def write(conversation: Conversation, target: Target) -> Any:
 def fits(document: Any) -> int:
     """Anthropic has block types nobody else has; plain `messages` could be others' too."""
     if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
-        return 3
+        blocks = [block.get("type") for block in document["content"] if type(block) is dict]
+        return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3
     records = document.get("messages") if type(document) is dict else document
     if type(records) is not list or not records or not all(type(record) is dict for record in records):
         return 0
@@ -350,7 +349,7 @@ def fits(document: Any) -> int:
         for block in record["content"] if type(record.get("content")) is list else ():
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is not str:
-                continue
+                return 0
             if kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
                 sure = 3
             elif kind in _NOT_BLOCKS:

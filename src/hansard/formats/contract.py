@@ -66,6 +66,7 @@ class Format(Struct, frozen=True, kw_only=True):
     `usual` decodes the text of a usual document to typed records that `read` knows too; None when it is not usual.
     `session` reads files as they grow (`session_file`).
     `law` holds a provider's rules; `own_provider` is whose signatures a document of this format holds.
+    `whole_letters`: who reads it refuses half a surrogate pair, as all providers do.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Format(Struct, frozen=True, kw_only=True):
     kept: Callable[[Conversation], Conversation] | None = None
     suffix: str = "json"
     law: Law | None = None
+    whole_letters: bool = False
     usual: Callable[[bytes], Any] | None = None
     session: SessionFile | None = None
     why: dict[str, str] = {}

@@ -1,6 +1,8 @@
-"""Files whose address is their data (`data:image/png;base64,...`): who fetches from the web cannot fetch those."""
+"""Files given by value: an address that is their data (`data:image/png;base64,...`), and base64 that is none."""
 
 from __future__ import annotations
+
+import re
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -23,3 +25,23 @@ def by_value(part: FilePart) -> FilePart:
     if type(media) is not str or media.endswith("/*"):
         media = header.removesuffix(";base64").partition(";")[0] or media
     return replace(part, media_type=media, data=data, url=UNSET)
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*|[A-Za-z0-9_-]*")
+
+
+def mended_base64(data: str) -> str | None:
+    """The data as base64 of whole groups, without white space; None when it is no base64 of either alphabet.
+
+    >>> mended_base64("aGk"), mended_base64("<the file>")
+    ('aGk=', None)
+    """
+    bare = data.rstrip("=")
+    if _BASE64.fullmatch(bare) is None:
+        bare = "".join(data.split()).rstrip("=")
+        if _BASE64.fullmatch(bare) is None:
+            return None
+    if len(bare) % 4 == 1:
+        return None
+    whole = bare + "=" * (-len(bare) % 4)
+    return data if whole == data else whole

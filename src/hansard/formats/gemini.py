@@ -369,6 +369,7 @@ LAW = Law(
     own_reasoning=True,
     media=frozenset({"image/", "audio/", "video/", "application/pdf", "text/"}),
     linked=frozenset({"image/", "audio/", "video/", "application/pdf", "text/", ""}),
+    base64=True,
     result_parts=_SAID,
     mid_system="never",
     first_user=True,

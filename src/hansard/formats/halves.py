@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hansard.formats.contract import Loss
-from hansard.formats.pairing import as_is
+from hansard.formats.pairing import as_is, mark_as_is
 from hansard.model import native
 from hansard.model.conversation import Message
 
@@ -26,6 +26,13 @@ def without_halves(messages: list[Message], name: str, notes: list[Loss], indice
             message = native.build(Message, _clean(native.plain(message)), "$")
         out.append(message)
     return out if any(new is not old for new, old in zip(out, messages, strict=True)) else messages
+
+
+def mark_halves(messages: list[Message], name: str) -> None:
+    """Mark the messages, just read, that hold half a pair: their own format writes them back as they are."""
+    for message in messages:
+        if native.holds_halves(message):
+            mark_as_is(message, name)
 
 
 def _clean(value: Any) -> Any:

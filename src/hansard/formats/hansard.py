@@ -239,7 +239,7 @@ def fits(document: Any) -> int:
 
 def _is_native(part: Any) -> bool:
     kind = part.get("type") if type(part) is dict else None
-    return type(kind) is str and kind in _TYPES
+    return type(kind) is str and kind in _TYPES and (kind != "text" or "text" in part)
 
 
 def _fits_lines(raw: bytes) -> int:

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
 from hansard.formats.contract import Loss, Target
-from hansard.formats.pairing import AS_IS, Item, as_is, legal_ids, paired
+from hansard.formats.halves import mark_halves
+from hansard.formats.pairing import Item, as_is, legal_ids, mark_as_is, paired
 from hansard.formats.repair import Repair
-from hansard.formats.residue import MARKS
-from hansard.model import native
 from hansard.model.binding import digests
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -45,6 +44,7 @@ class Law(Struct, frozen=True, kw_only=True):
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
     the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
     `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
+    `base64`: the provider refuses a whole request for data that is none.
     `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
     `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
     `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
@@ -66,6 +66,7 @@ class Law(Struct, frozen=True, kw_only=True):
     empty_text: bool = False
     media: frozenset[str] | None = None
     linked: frozenset[str] | None = None
+    base64: bool = False
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
     first_user: bool = False
@@ -259,9 +260,7 @@ def lawful(
 def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool, answer: bool) -> None:
     """Mark the messages, just read, that the law would repair: they are written back as they are."""
     if halves:
-        for message in messages:
-            if native.holds_halves(message):
-                _mark_as_is(message, name)
+        mark_halves(messages, name)
     for _ in range(len(messages) + 1):
         repair = Repair(law, Target(), name, messages)
         repair.first_user = law.first_user and not answer
@@ -271,12 +270,4 @@ def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool,
         if not touched:
             return
         for i in touched:
-            _mark_as_is(messages[i], name)
-
-
-def _mark_as_is(message: Message, name: str) -> None:
-    given: Any = message.extra
-    extra: dict[str, Any] = {} if given is UNSET else dict(given)
-    kept = dict(extra.get(name, {}))
-    kept[MARKS] = {**kept.get(MARKS, {}), AS_IS: True}
-    force_setattr(message, "extra", {**extra, name: kept})
+            mark_as_is(messages[i], name)

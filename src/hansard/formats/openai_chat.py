@@ -45,13 +45,16 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     marks: dict[str, Any] = {"shape": "response"}
     if not choices:
         return Conversation(messages=[], extra=pack(NAME, body, marks))
-    choice = dict(choices[0]) if type(choices[0]) is dict else {}
-    record = choice.pop("message", None)
-    if type(record) is not dict:
+    if not _is_choice(choices[0]):
         raise Unreadable("no message in the first choice", "$.choices[0].message")
+    choice = dict(choices[0])
     if len(choices) > 1:
         marks["choices"] = choices[1:]
     said: dict[str, Any] = {}
+    record = choice.pop("message", UNSET)
+    if type(record) is not dict:
+        said["silent"] = [] if record is UNSET else [record]
+        record = {"role": "assistant"}
     record = dict(record)
     role = record.pop("role", UNSET)
     if role != "assistant":
@@ -69,6 +72,16 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     return Conversation(messages=[message], extra=pack(NAME, body, marks))
 
 
+def _is_choice(choice: Any) -> bool:
+    """A choice with a message, or one of which a filter took it: nobody else's choice is without words and ends."""
+    if type(choice) is not dict or type(choice.get("message")) is dict:
+        return type(choice) is dict
+    return choice.get("message") is None and type(choice.get("finish_reason")) is str and not _WORDS & choice.keys()
+
+
+_WORDS = {"delta", "text"}
+
+
 def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     if not messages:
         return {"choices": [], **rest}
@@ -81,6 +94,10 @@ def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[s
             record["role"] = said["role"][0]
     left, others = said.get("choice"), marks.get("choices")
     choice = {**(left if type(left) is dict else _CHOICE), "message": record}
+    if type(said.get("silent")) is list and not message.parts:
+        del choice["message"]
+        if said["silent"]:
+            choice["message"] = said["silent"][0]
     if message.finish_reason is not UNSET:
         reason = said.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
         choice["finish_reason"] = reason
@@ -206,7 +223,7 @@ def fits(document: Any) -> int:
         if type(choices) is list and "messages" not in document:
             whole = document.get("object") == "chat.completion"
             first = choices[0] if choices else {"message": {}} if whole else None
-            return 3 if type(first) is dict and type(first.get("message")) is dict else 0
+            return 3 if _is_choice(first) else 0
         if any(key in document for key in _NOT_SETTINGS):
             return 0
         records = document.get("messages")
@@ -240,7 +257,7 @@ def _record_fits(record: Any) -> int:
                 continue
             if type(kind) is str and kind in PARTS and kind in block:
                 best = 3
-            elif type(kind) is str and kind in _NOT_PARTS:
+            elif type(kind) is not str or kind in _NOT_PARTS:
                 return 0
     elif type(content) is dict and "format" in content:
         return 0

@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.errors import Unreadable
 from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
 from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
 
 NAME = "openai-chat"
@@ -178,7 +180,7 @@ _WRITERS: dict[type, Any] = {
 PARTS = frozenset({"text", *_READERS})
 
 
-def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:
+def read_content(content: Any, marks: dict[str, Any], more: bool) -> list[Any]:
     """The parts of `content`. With `more` the record says something beside it, and null is the usual spelling."""
     if type(content) is str:
         if content or not more:
@@ -194,8 +196,9 @@ def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], mo
         if not more:
             marks["content"] = "null"
         return []
-    if content is not UNSET:
-        record["content"] = content
+    if content is not UNSET:  # a value, where words are usual: some give a structured answer so
+        marks["content"] = "value"
+        return [TextPart(text=exact_json.encode(content).decode())]
     marks["content"] = "missing"
     return []
 
@@ -204,7 +207,7 @@ def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
     how = marks.get("content")
     text = _plain_text(parts) if how != "list" else None
     if text:
-        return text
+        return text if how != "value" else _value(text)
     written = list(map(write_part, parts))
     if UNSET in written:
         parts = [part for part, made in zip(parts, written, strict=True) if made is not UNSET]
@@ -217,6 +220,15 @@ def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
     if how == "missing":
         return UNSET
     return None if (more and how != "empty") or how == "null" else ""
+
+
+def _value(text: str) -> Any:
+    """The value that was read as this text; the text, when it was made of none."""
+    try:
+        value = exact_json.decode(text.encode("utf-8", "surrogatepass"))
+    except Unreadable:
+        return text
+    return value if type(value) not in (str, list) and exact_json.encode(value).decode() == text else text
 
 
 def _plain_text(parts: list[Any]) -> str | None:

@@ -18,6 +18,7 @@ from hansard.formats.openai_chat_tools import (
     write_result,
 )
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
 from hansard.model.calls import append_result
 from hansard.model.conversation import Message
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
@@ -44,7 +45,7 @@ def read_message(record: Any, place: str, i: int, names: dict[str, str], out: li
     elif role in ROLES:
         marks: dict[str, Any] = {}
         taken = _without_role(record)
-        parts = read_content(taken.pop("content", UNSET), taken, marks, more=False)
+        parts = read_content(taken.pop("content", UNSET), marks, more=False)
         out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
@@ -84,7 +85,7 @@ def read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) 
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
             said += [read_call(item, names) for item in record.pop("tool_calls")]
         said += read_function_call(record)
-    parts = read_content(content, record, marks, more=bool(said or thoughts))
+    parts = read_content(content, marks, more=bool(said or thoughts))
     return Message(role="assistant", parts=[*thoughts, *parts, *said], **about, extra=pack(NAME, record, marks))
 
 
@@ -149,7 +150,11 @@ def _write_spoken(part: Any) -> dict[str, Any]:
 
 def _sent_back(record: dict[str, Any]) -> dict[str, Any]:
     """An answer as a request may hold it: answers say more than requests may."""
-    record.pop("annotations", None)
+    for key in ("annotations", "executed_tools"):  # the second: tools that ran at the provider's
+        record.pop(key, None)
+    content = record.get("content")
+    if content is not None and type(content) not in (str, list):
+        record["content"] = exact_json.encode(content).decode()
     calls = record.get("tool_calls", UNSET)
     if calls is None:
         del record["tool_calls"]

@@ -147,13 +147,13 @@ def _write_messages(messages: list[Message], request: bool) -> list[Any]:
     items: list[Any] = []
     calls: Calls = {}
     for message in messages:
+        start = len(items)
         if message.role in _ROLES:
             items += _write_message(message)
         elif message.role in ("assistant", "tool"):
-            start = len(items)
             write_items(message.parts, message.role, calls, items)
-            if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
-                items[start:] = map(sent_back, items[start:])
+        if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
+            items[start:] = map(sent_back, items[start:])
     return items
 
 
@@ -168,8 +168,8 @@ def _read_response(body: dict[str, Any]) -> Conversation:
         messages.append(Message(role="assistant", parts=[]))
     if any(sent_back(item) is not item for item in output):
         for i, message in enumerate(messages[:-1]):
-            if message.extra is UNSET:
-                messages[i] = replace(message, extra=pack(NAME, {}, {"answer": True}))
+            rest, kept = unpack(NAME, message.extra)
+            messages[i] = replace(message, extra=pack(NAME, rest, {**kept, "answer": True}))
     marks: dict[str, Any] = {}
     usage, left = _read_usage(body.get("usage"))
     if usage is not UNSET:
@@ -309,7 +309,9 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 _SETTINGS = {"instructions", "previous_response_id", "max_output_tokens", "store", "include", "reasoning", "tools"}
+_OTHERS = {"messages", "contents", "generation_config", "encoding_format", "dimensions"}
 _FOREIGN = {"parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
+_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call")  # others' content
 
 
 def fits(document: Any) -> int:
@@ -318,7 +320,7 @@ def fits(document: Any) -> int:
     if type(document) is dict:
         if document.get("object") == "response" and type(document.get("output")) is list:
             return 3
-        if "messages" in document or "contents" in document:
+        if _OTHERS & document.keys():
             return 0
         items = document.get("input")
         if type(items) is str:
@@ -328,7 +330,7 @@ def fits(document: Any) -> int:
     sure, odd = (2, False) if type(document) is dict else (1, False)
     for item in items:
         kind, content = item.get("type", "message"), item.get("content")
-        if _FOREIGN & item.keys() or type(kind) is not str:
+        if _FOREIGN & item.keys() or type(kind) is not str or kind in _BLOCKS:
             return 0
         if kind in KINDS:
             sure = 3
@@ -338,8 +340,9 @@ def fits(document: Any) -> int:
             sort = block.get("type") if type(block) is dict else None
             if sort in ("input_text", "output_text", "input_image", "input_file"):
                 sure = 3
-            elif sort in ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call"):
+            elif sort in _BLOCKS:
                 return 0
+            odd = odd or type(sort) is not str
     return 0 if odd and sure == 1 else sure
 
 

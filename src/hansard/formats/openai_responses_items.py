@@ -227,6 +227,11 @@ _WRITERS: dict[type, Any] = {
 
 
 _MAY_BE_NULL = frozenset({"arguments", "result", "code", "outputs", "param", "keys", "strict"})
+_NEEDED = {
+    "code_interpreter_call": ("code", "outputs"),
+    "image_generation_call": ("result",),
+    "function": ("parameters", "strict"),
+}
 _DATA = frozenset({"parameters", "attributes", "metadata", "defs"})
 
 
@@ -242,6 +247,13 @@ def sent_back(item: Any) -> Any:
         for key, value in item.items()
         if key != "created_by" and (value is not None or key in _MAY_BE_NULL or key in _DATA)
     }
-    if item.get("type") in ("custom_tool_call", "custom_tool_call_output"):
+    kind = item.get("type")
+    if kind in ("custom_tool_call", "custom_tool_call_output"):
         kept.pop("status", None)
-    return item if len(kept) == len(item) and all(kept[key] is item[key] for key in kept) else kept
+    elif kind == "computer_call_output" and kept.get("status") == "failed":
+        kept["status"] = "incomplete"
+    elif kind == "additional_tools":
+        kept["role"] = "developer"
+    for key in _NEEDED.get(kind, ()) if type(kind) is str else ():
+        kept.setdefault(key, None)
+    return item if len(kept) == len(item) and all(kept[key] is item.get(key) for key in kept) else kept

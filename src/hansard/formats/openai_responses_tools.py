@@ -116,8 +116,10 @@ def _read_mcp(kind: str, item: Fields, calls: Calls) -> list[Part]:
 
 def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
     """A call of a tool of the API's own, and the result when the item holds that too."""
-    tool = _TOOLS[kind]
-    call_id = take_str(item, tool.id)
+    tool, marks = _TOOLS[kind], {"type": kind}
+    if kind == "tool_search_call" and item.get("call_id") is None:  # the server's own: nobody answers it by an id
+        marks["by"] = "id"
+    call_id = take_str(item, marks.get("by", tool.id))
     executed = tool.executed
     if kind == "tool_search_call":
         executed = item.get("execution") != "client"
@@ -135,7 +137,7 @@ def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
         tool_name=tool.name,
         input=given,
         provider_executed=True if executed else UNSET,
-        extra=pack(NAME, item, {"type": kind}),
+        extra=pack(NAME, item, marks),
     )
     if result is None:
         return [call]
@@ -177,7 +179,7 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
         out = {**out, "arguments": write_arguments(part), **rest}
     elif type(kind) is str and kind in _TOOLS:
         tool = _TOOLS[kind]
-        out = put({"type": kind}, **{tool.id: part.tool_call_id})
+        out = put({"type": kind}, **{"id" if marks.get("by") == "id" else tool.id: part.tool_call_id})
         if type(tool.input) is str:
             put(out, **{tool.input: part.input})
         elif type(part.input) is dict:
@@ -211,8 +213,13 @@ _NO_CALL: tuple[str, Any, bool] = ("function_call", UNSET, False)
 
 def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
     call_id = take_maybe_str(item, "id" if kind == "local_shell_call_output" else "call_id")
+    by: Fields = {}
+    if kind == "tool_search_output" and call_id is UNSET:
+        searched = [name for name, call in calls.items() if call[0] == "tool_search_call"]
+        call_id, by = (searched[-1], {"unnamed": True}) if searched else (UNSET, {})
     call = calls.get(call_id) if call_id is not UNSET else None
     marks: Fields = {} if kind == _answer_to(call) else {"type": kind}
+    marks.update(by)
     asked = _ASKED.get(kind)
     name: Any = call[1] if call else _TOOLS[asked].name if asked in _TOOLS else UNSET
     if kind == "function_call_output" and type(item.get("name")) is str:
@@ -295,7 +302,7 @@ def write_output(part: ToolResultPart, rest: Fields, marks: Fields, calls: Calls
                 return {"type": kind, "call_id": call_id, "output": part.output, **rest}
     if kind == "local_shell_call_output":
         return {**put({"type": kind}, id=call_id), "output": _words(part), **rest}
-    out = put({"type": kind}, call_id=call_id)
+    out = put({"type": kind}, call_id=UNSET if "unnamed" in marks else call_id)
     if "named" in marks:
         put(out, name=part.tool_name)
     if kind == "program_output":

@@ -11,10 +11,11 @@
     createdAt                         the end of that span
     conversation id                   gen_ai.conversation.id
 
-Read are OTLP's JSON (traces, logs) and spans or events as plain objects, alone or in a list. The span that saw most of
-the conversation gives the messages; other spans repeat its beginning. The document around them is kept, each attribute
-that the messages say again as a place to fill. Other formats' conversations become one span; its ids come from what is
-said. Lost, and reported: ids of messages, errors of tools, signatures, branches, model and usage but the last answer's.
+Read are OTLP's JSON (traces, logs) and spans or events as plain objects, alone or in a list, and a bare list of
+messages, as the attribute of a span holds it. The span that saw most of the conversation gives the messages; other
+spans repeat its beginning. The document around them is kept, each attribute that the messages say again as a place to
+fill. Other formats' conversations become one span; its ids come from what is said. Lost, and reported: ids of messages,
+errors of tools, signatures, branches, model and usage but the last answer's.
 """
 
 from __future__ import annotations
@@ -208,7 +209,11 @@ def _facts(record: _Record, names: dict[str, str], kind: type) -> dict[str, Any]
 
 
 def read(document: Any) -> Conversation:
-    """OTLP's JSON, a span or event, or a list of them."""
+    """OTLP's JSON, a span or event, or a list of them; or the messages alone."""
+    if _is_bare(document):
+        key = _OUTPUT if any("finish_reason" in item for item in document) else _INPUT
+        whole = read({"attributes": {key: document}})
+        return replace(whole, extra={NAME: {MARKS: {**whole.extra[NAME][MARKS], "bare": key}}})  # type: ignore[index]
     records = list(_records(document, []))
     if not any(key in record.attributes for record in records for key in (_INPUT, _OUTPUT)):
         raise Unreadable("no span or event has gen_ai.input.messages or gen_ai.output.messages", "$")
@@ -237,6 +242,24 @@ def read(document: Any) -> Conversation:
     return replace(conversation, extra={NAME: {MARKS: marks}})
 
 
+def _is_bare(document: Any) -> bool:
+    """A list of messages, one part of which only these conventions spell so."""
+    if type(document) is not list or not all(type(item) is dict and type(item.get("role")) is str for item in document):
+        return False
+    parts = [part for item in document for part in _parts(item)]
+    if not parts or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
+        return False
+    return any(part["type"] in _TELLING or ("content" in part and "text" not in part) for part in parts)
+
+
+def _parts(item: dict[str, Any]) -> list[Any]:
+    parts = item.get("parts")
+    return parts if type(parts) is list else [None]
+
+
+_TELLING = frozenset({"tool_call", "tool_call_response", "blob", "uri"})
+
+
 def _still(conversation: Conversation, place: list[Any], document: Any) -> bool:
     """Does the place still say it, now that all spans were heard?"""
     for key in place[0]:
@@ -253,16 +276,18 @@ def _put(node: Any, path: list[Any], value: Any) -> None:
 def write(conversation: Conversation, target: Target) -> Any:
     """The document it was read from with its places filled; for conversations of other formats one span."""
     marks = unpack(NAME, conversation.extra)[1]
-    places = marks.get("places")
-    if marks.get("count") != len(conversation.messages) or type(places) is not list:
-        return _usual(conversation)
-    document = exact_json.copied(marks.get("document"))
+    places, bare = marks.get("places"), marks.get("bare")
     try:
+        if marks.get("count") != len(conversation.messages) or type(places) is not list:
+            raise Unfit("places")
+        document = exact_json.copied(marks.get("document"))
         for path, what, style in places:
             _put(document, path, encoded(_value(conversation, what), style))
+        return document["attributes"][bare] if bare in (_INPUT, _OUTPUT) else document
     except (Unfit, TypeError, ValueError, KeyError, IndexError):
+        if bare in (_INPUT, _OUTPUT):
+            return [write_message(message, bare == _OUTPUT) for message in conversation.messages]
         return _usual(conversation)
-    return document
 
 
 def _usual(conversation: Conversation) -> Any:
@@ -310,6 +335,8 @@ def _finish(message: Message) -> str:
 
 def fits(document: Any) -> int:
     """Attributes of generative AI with messages in them are nobody else's."""
+    if _is_bare(document):
+        return 3
     first = document[0] if type(document) is list and document else document
     if type(first) is not dict or _TOP.isdisjoint(first):
         return 0

@@ -6,7 +6,7 @@ import re
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from hansard.formats.residue import MARKS
 from hansard.model.calls import Links, Place
@@ -36,6 +36,15 @@ def as_is(message: Message, name: str) -> bool:
         return False
     kept = extra[name]
     return type(kept) is dict and type(kept.get(MARKS)) is dict and AS_IS in kept[MARKS]
+
+
+def mark_as_is(message: Message, name: str) -> None:
+    """Mark a message, just read: it is written back as it is."""
+    given: Any = message.extra
+    extra: dict[str, Any] = {} if given is UNSET else dict(given)
+    kept = dict(extra.get(name, {}))
+    kept[MARKS] = {**kept.get(MARKS, {}), AS_IS: True}
+    force_setattr(message, "extra", {**extra, name: kept})
 
 
 def paired(repair: Repairs, items: list[Item]) -> list[Item]:

@@ -256,7 +256,10 @@ def _record_fits(record: Any) -> int:
         kind = block.get("type") if type(block) is dict else None
         if type(kind) is not str or kind not in KINDS:
             return 0
-        if kind != "text":
+        if kind == "text":
+            if type(block.get("text")) is not str:
+                return 0
+        else:
             if not any(type(block.get(key)) is str for key in ("url", "data", "file_id")) or "mediaType" in block:
                 return 0
             best = max(best, 2)

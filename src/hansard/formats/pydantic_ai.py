@@ -151,6 +151,7 @@ FORMAT = Format(
     profiles=("2.62", "2.66"),
     binds=True,
     usual=usual,
+    whole_letters=True,
     why={
         "finishReason": "Pydantic AI refuses a history with a finish reason it does not know",
         "agentId": "Pydantic AI messages do not say which agent they are of",

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.contract import Target
-from hansard.formats.data_url import by_value
+from hansard.formats.data_url import by_value, mended_base64
 from hansard.model.binding import digests, opaque
 from hansard.model.conversation import Message
 from hansard.model.parts import (
@@ -56,6 +56,7 @@ class Repair:
         self.is_id, self.is_name = law.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
         self._prefixes: dict[int, str] | None = None
+        self._names: dict[str, str] = {}
 
     def note(self, i: int, where: str, what: str, why: str) -> None:
         self.notes.append((i, where, what, why))
@@ -135,7 +136,11 @@ class Repair:
                 return False
         elif part.url is UNSET and part.data is UNSET:
             return False
-        return self.own(part) or media_fits(self.law, part)
+        return self.own(part) or (media_fits(self.law, part) and self.data_fits(part))
+
+    def data_fits(self, part: FilePart) -> bool:
+        data = by_value(part).data if self.law.base64 else UNSET
+        return type(data) is not str or mended_base64(data) == data
 
     def own(self, part: Part) -> bool:
         """Was the part read from this very format?"""
@@ -287,13 +292,21 @@ class Repair:
         if not self.own(part) and not media_fits(self.law, part):
             self.note(i, where, f"a file of type {part.media_type!s}", f"{self.name} takes no such files")
             return None
+        if not self.own(part) and not self.data_fits(part):
+            return self.repaired_data(i, where, by_value(part))
         return part
+
+    def repaired_data(self, i: int, where: str, part: FilePart) -> Part | None:
+        data = mended_base64(part.data) if type(part.data) is str else None
+        if data is None:
+            self.note(i, where, "a file whose data is no base64", f"{self.name} takes data only as base64")
+            return None
+        self.note(i, f"{where}.data", "base64 is written in whole groups", f"{self.name} takes no other")
+        return replace(part, data=data)
 
     def repaired_call(self, i: int, where: str, part: ToolCallPart) -> Part:
         if type(part.tool_name) is not str or not self.is_name(part.tool_name):
-            legal = re.sub(r"[^a-zA-Z0-9_-]", "_", str(part.tool_name or ""))[:64] or "tool"
-            if not self.is_name(legal):
-                legal = f"_{legal}"[:64]
+            legal = self.legal_name(str(part.tool_name or ""))
             self.note(
                 i,
                 f"{where}.toolName",
@@ -310,6 +323,22 @@ class Repair:
             self.note(i, f"{where}.input", what, why)
             part = replace(part, input={} if given is UNSET else {"input": given}, input_text=UNSET)
         return part
+
+    def legal_name(self, given: str) -> str:
+        """The legal name that stands for this one everywhere, and for no other tool of the conversation."""
+        if given not in self._names:
+            if not self._names:
+                said = [part for message in self.messages for part in message.parts if type(part) is ToolCallPart]
+                names = [part.tool_name for part in said if type(part.tool_name) is str]
+                self._names = {name: name for name in names if self.is_name(name)}
+            base = re.sub(r"[^a-zA-Z0-9_-]", "_", given)[:64] or "tool"
+            legal = base = base if self.is_name(base) else f"_{base}"[:64]
+            taken, count = set(self._names.values()), 1
+            while legal in taken:
+                count += 1
+                legal = f"{base[:56]}_{count}"
+            self._names[given] = legal
+        return self._names[given]
 
     def repaired_result(self, i: int, where: str, part: ToolResultPart) -> Part:
         if type(part.content) is not list:
