@@ -47,6 +47,10 @@ class StorageError(HansardError):
     """The disk or the database server said no; what was acknowledged before is safe, and trying again is too."""
 
 
+class Damaged(StorageError):
+    """Something stored that is not as it was written; `hansard verify` names all of it."""
+
+
 class SchemaTooNew(StorageError):
     """A ledger that a newer hansard wrote; nothing was changed."""
 
