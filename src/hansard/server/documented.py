@@ -82,7 +82,7 @@ _ALWAYS = {
 }
 _MAYBE = {
     404: "There is no such thing in the ledger.",
-    409: "Somebody else was there first.",
+    409: "Somebody else was there first, or a file is in the way: the error names it.",
     408: "The body did not come in time.",
     413: "The body is too large, or a message or id in it is more than a ledger takes.",
     415: "The body is not declared as application/json.",
