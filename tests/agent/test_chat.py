@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic_ai import CallDeferred, Tool
+from pydantic_ai import CallDeferred, RunContext, Tool
 
 import hansard
 from hansard.agent import Agent, ScriptedModel
@@ -190,6 +190,30 @@ def test_a_call_that_needs_a_yes(ledger: hansard.Ledger, yes: bool) -> None:
     assert shown(ledger)[-1]["parts"][2]["state"] == ("output-available" if yes else "output-denied")
     assert paid == ([2] if yes else [])
     assert ledger.pending("t") == []
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_what_somebody_says_with_a_yes_or_a_no_is_kept_and_shown(ledger: hansard.Ledger, yes: bool) -> None:
+    heard: list[object] = []
+
+    def pay(ctx: RunContext[None], x: int) -> str:
+        heard.append(ctx.tool_call_metadata)
+        return f"paid {x}"
+
+    script = [["Paying. ", {"tool": "pay", "input": {"x": 2}, "id": "p1"}], "Done."]
+    client = talking(ledger, *script, tools=[Tool(pay, requires_approval=True)])
+    client.send("pay", "u1")
+    part = client.messages[-1]["parts"][-1]
+    approval = {**part["approval"], "approved": yes, "reason": "It is late."}
+    client.messages[-1]["parts"][-1] = {**part, "state": "approval-responded", "approval": approval}
+    client.post(messageId=client.messages[-1]["id"])
+    told = shown(ledger)[-1]["parts"][2]
+    assert told["state"] == ("output-available" if yes else "output-denied")
+    assert told["approval"] == approval
+    assert heard == ([{"approval": approval}] if yes else [])
+    (result,) = next(message for message in ledger.transcript("t") if message.role == "tool").parts
+    assert "It is late." in str(result.extra if yes else result.output)
+    assert ledger.verify() == []
 
 
 def test_a_yes_to_something_else_is_none(ledger: hansard.Ledger) -> None:

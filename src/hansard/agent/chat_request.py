@@ -214,6 +214,9 @@ def _decide(part: ToolCallPart, call: Pending, results: DeferredToolResults) -> 
     reason = told.get("reason")
     if told["approved"]:
         results.approvals[call.tool_call_id] = True
+        if type(reason) is str and reason:  # for the tool, and for the record
+            approval = {"id": told["id"], "approved": True, "reason": reason}
+            results.metadata[call.tool_call_id] = {"approval": approval}
     else:
         results.approvals[call.tool_call_id] = ToolDenied(reason) if type(reason) is str and reason else ToolDenied()
 
