@@ -300,3 +300,33 @@ def test_an_answer_of_another_branch_is_not_gone_on_with(ledger: hansard.Ledger)
         client.post()
     with pytest.raises(NotFound):
         client.post(trigger="regenerate-message", messageId="unknown", messages=[])
+
+
+def test_what_is_no_request_is_refused_by_the_call_and_what_does_not_fit_by_awaiting_it(
+    ledger: hansard.Ledger,
+) -> None:
+    agent = Agent(ScriptedModel(["One.", "Two."]), ledger=ledger)
+    with pytest.raises(Unreadable, match="nothing was said"):
+        agent.sse({"id": "t", "messages": []})
+    with pytest.raises(HansardError, match="v99"):
+        agent.sse({"id": "t", "messages": [user("one", "u1")]}, target="v99")
+
+    async def ask() -> tuple[bytes, bytes]:
+        with pytest.raises(NotFound):
+            await agent.sse({"id": "t", "messages": [], "trigger": "regenerate-message", "messageId": "gone"})
+        with pytest.raises(NotFound):
+            await agent.ledger.aio.transcript("t")
+        begun = await agent.sse({"id": "t", "messages": [user("one", "u1")]})
+        assert [message.role for message in await agent.ledger.aio.transcript("t")][:1] == ["user"]
+        assert await begun is begun
+        first = b"".join([data async for data in begun])
+        stream = agent.sse({"id": "t", "message": user("two", "u2")})
+        second = await anext(stream) + b"".join([data async for data in stream])
+        await stream.aclose()
+        return first, second
+
+    first, second = asyncio.run(ask())
+    assert b"One." in first
+    assert b"Two." in second
+    assert texts(asyncio.run(agent.ui_messages("t"))) == ["one", "One.", "two", "Two."]
+    assert asyncio.run(agent.ui_messages("nowhere")) == []
