@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +70,71 @@ def test_the_script_is_one_that_the_shell_takes(shell: str) -> None:
         pytest.skip(f"{shell} is not installed: the script is only printed")
     checked = subprocess.run([shell, "-n"], input=done.stdout, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+# -- in the shells -----------------------------------------------------------------------------------------------------
+
+
+def in_bash(script: Path, line: str, **how: Any) -> str:
+    words = line.split(" ")
+    given = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _hansard_completion hansard"
+    return subprocess.run(["bash", "-c", f'{given}; echo "${{COMPREPLY[@]}}"'], **how).stdout.strip()
+
+
+def in_fish(script: Path, line: str, **how: Any) -> str:
+    done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"], **how)
+    return done.stdout.partition("\t")[0].strip()
+
+
+def in_zsh(script: Path, line: str, *, env: dict[str, str], cwd: Path, **_: Any) -> str:
+    """Only a terminal completes: the line is typed with a tab behind it, and printed instead of run."""
+    ours, theirs = pty.openpty()
+    command = ["zsh", "-f", "-i"]
+    shell = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=cwd, close_fds=True)
+    os.close(theirs)
+    try:
+        os.write(ours, f"bindkey -e; autoload -Uz compinit; compinit -u -D; source {script}; print re''ady\n".encode())
+        until(ours, b"ready")
+        os.write(ours, f"{line}\t\x01print -r -- sa''id: \x05 en''d\n".encode())
+        return until(ours, b" end").rpartition(b"said: ")[2].decode().strip().rpartition(" ")[2]
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(ours)
+
+
+def until(terminal: int, mark: bytes) -> bytes:
+    """What a terminal shows up to a mark."""
+    seen = b""
+    while mark not in seen:
+        assert select.select([terminal], [], [], 60)[0], seen
+        seen += os.read(terminal, 4096)
+    return seen.partition(mark)[0]
+
+
+SHELLS: dict[str, Callable[..., str]] = {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shell_completes_with_the_script(shell: str, folder: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed: nothing is completed in it")
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "hansard"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hansard "$@"\n')
+    program.chmod(0o755)
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "HANSARD_DB": "talks.db", "HOME": str(folder), "TERM": "dumb"}
+    how: dict[str, Any] = {"env": env, "cwd": folder, "capture_output": True, "text": True, "timeout": 60}
+    script = folder / "script"
+    script.write_text(subprocess.run([str(program), "completion", shell], check=True, **how).stdout)
+    for line, offered in (
+        ("hansard conv", "convert"),
+        ("hansard convert --stri", "--strict"),
+        ("hansard convert x.json --to openai-c", "openai-chat"),
+        ("hansard show ra", "rain"),
+    ):
+        assert SHELLS[shell](script, line, **how) == offered, line
 
 
 def test_an_unknown_shell_gets_one_line() -> None:

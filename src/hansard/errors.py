@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class HansardError(Exception):
-    """The base of all of them; `except HansardError` is enough for a caller."""
+    """The base of all of them; `except HansardError` is enough for a caller. `status` is what HTTP calls it."""
+
+    status = 400
 
 
 class Unreadable(HansardError):
@@ -30,13 +32,19 @@ class CannotWrite(HansardError):
 class TooLarge(HansardError):
     """More than a ledger takes: a message too long or nested too deeply, an id too long; nothing was written."""
 
+    status = 413
+
 
 class NotFound(HansardError):
     """A thread, message, run or branch that is not in the ledger (or belongs to somebody else)."""
 
+    status = 404
+
 
 class Conflict(HansardError):
     """Somebody else was there first. `expected` and `found` are the two heads, where it is about the head."""
+
+    status = 409
 
     def __init__(self, text: str, *, expected: str | None = None, found: str | None = None) -> None:
         self.expected, self.found = expected, found
@@ -45,6 +53,12 @@ class Conflict(HansardError):
 
 class StorageError(HansardError):
     """The disk or the database server said no; what was acknowledged before is safe, and trying again is too."""
+
+    status = 503
+
+
+class Damaged(StorageError):
+    """Something stored that is not as it was written; `hansard verify` names all of it."""
 
 
 class SchemaTooNew(StorageError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic_ai import CallDeferred, Tool
+from pydantic_ai import CallDeferred, RunContext, Tool
 
 import hansard
 from hansard.agent import Agent, ScriptedModel
@@ -192,6 +192,30 @@ def test_a_call_that_needs_a_yes(ledger: hansard.Ledger, yes: bool) -> None:
     assert ledger.pending("t") == []
 
 
+@pytest.mark.parametrize("yes", [True, False])
+def test_what_somebody_says_with_a_yes_or_a_no_is_kept_and_shown(ledger: hansard.Ledger, yes: bool) -> None:
+    heard: list[object] = []
+
+    def pay(ctx: RunContext[None], x: int) -> str:
+        heard.append(ctx.tool_call_metadata)
+        return f"paid {x}"
+
+    script = [["Paying. ", {"tool": "pay", "input": {"x": 2}, "id": "p1"}], "Done."]
+    client = talking(ledger, *script, tools=[Tool(pay, requires_approval=True)])
+    client.send("pay", "u1")
+    part = client.messages[-1]["parts"][-1]
+    approval = {**part["approval"], "approved": yes, "reason": "It is late."}
+    client.messages[-1]["parts"][-1] = {**part, "state": "approval-responded", "approval": approval}
+    client.post(messageId=client.messages[-1]["id"])
+    told = shown(ledger)[-1]["parts"][2]
+    assert told["state"] == ("output-available" if yes else "output-denied")
+    assert told["approval"] == approval
+    assert heard == ([{"approval": approval}] if yes else [])
+    (result,) = next(message for message in ledger.transcript("t") if message.role == "tool").parts
+    assert "It is late." in str(result.extra if yes else result.output)
+    assert ledger.verify() == []
+
+
 def test_a_yes_to_something_else_is_none(ledger: hansard.Ledger) -> None:
     client, paid = paying(ledger)
     client.send("pay", "u1")
@@ -276,3 +300,33 @@ def test_an_answer_of_another_branch_is_not_gone_on_with(ledger: hansard.Ledger)
         client.post()
     with pytest.raises(NotFound):
         client.post(trigger="regenerate-message", messageId="unknown", messages=[])
+
+
+def test_what_is_no_request_is_refused_by_the_call_and_what_does_not_fit_by_awaiting_it(
+    ledger: hansard.Ledger,
+) -> None:
+    agent = Agent(ScriptedModel(["One.", "Two."]), ledger=ledger)
+    with pytest.raises(Unreadable, match="nothing was said"):
+        agent.sse({"id": "t", "messages": []})
+    with pytest.raises(HansardError, match="v99"):
+        agent.sse({"id": "t", "messages": [user("one", "u1")]}, target="v99")
+
+    async def ask() -> tuple[bytes, bytes]:
+        with pytest.raises(NotFound):
+            await agent.sse({"id": "t", "messages": [], "trigger": "regenerate-message", "messageId": "gone"})
+        with pytest.raises(NotFound):
+            await agent.ledger.aio.transcript("t")
+        begun = await agent.sse({"id": "t", "messages": [user("one", "u1")]})
+        assert [message.role for message in await agent.ledger.aio.transcript("t")][:1] == ["user"]
+        assert await begun is begun
+        first = b"".join([data async for data in begun])
+        stream = agent.sse({"id": "t", "message": user("two", "u2")})
+        second = await anext(stream) + b"".join([data async for data in stream])
+        await stream.aclose()
+        return first, second
+
+    first, second = asyncio.run(ask())
+    assert b"One." in first
+    assert b"Two." in second
+    assert texts(asyncio.run(agent.ui_messages("t"))) == ["one", "One.", "two", "Two."]
+    assert asyncio.run(agent.ui_messages("nowhere")) == []

@@ -40,6 +40,20 @@ def test_an_answer_streams_and_is_there_afterwards(server: ChatServer) -> None:
     assert httpx.get(f"{server.url}/api/chat/c/stream").status_code == 204
 
 
+def test_what_cannot_be_answered_is_refused_with_its_status_and_place(server: ChatServer) -> None:
+    words = posted("c")
+    for body, status, place in (
+        ({**words, "messages": []}, 400, "$.messages: nothing was said"),
+        ({**words, "messages": [{**words["messages"][0], "role": "king"}]}, 400, "$.messages[0].role"),
+        ({**words, "trigger": "regenerate-message", "messageId": "gone"}, 404, "$.messageId"),
+        ({**words, "messages": [{"id": "a", "role": "assistant", "parts": []}]}, 409, "not the last answer"),
+    ):
+        answer = httpx.post(f"{server.url}/api/chat", json=body, timeout=30)
+        assert answer.status_code == status, answer.text
+        assert place in answer.json()["error"]
+    assert httpx.get(f"{server.url}/api/chat/c").json() == []
+
+
 def test_a_client_that_goes_away_comes_back_to_the_whole_answer(server: ChatServer) -> None:
     with httpx.stream("POST", f"{server.url}/api/chat", json=posted("c")) as answer:
         next(answer.iter_bytes())

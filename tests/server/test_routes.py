@@ -218,6 +218,15 @@ def test_every_operation_has_a_line_and_every_route_is_an_operation_or_a_page(op
     assert routes == {operation.partition(" ")[2] for operation in operations} | pages
 
 
+def test_what_needs_no_token_says_so_and_nothing_else_does(world: World) -> None:
+    document = world.shared.get("/schema/openapi.json", headers=bearer(WRITES)).json()
+    assert document["security"] == [{"token": []}, {"cookie": []}]
+    for path, listed in document["paths"].items():
+        for method, operation in listed.items():
+            told = operation.get("security", document["security"])
+            assert (told == []) is (f"{method.upper()} {path}" in OPENED), (method, path, told)
+
+
 def test_asked_rightly_every_operation_is_fine(world: World) -> None:
     for operation, entry in MATRIX.items():
         answer = ask(world.shared, operation, world.ids["a"], "a", bearer(WRITES))

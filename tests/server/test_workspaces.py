@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import hansard
 from hansard import Ledger
 from hansard.model import Message, TextPart, Todo
 from hansard.server import create_app
-from hansard.workspace import By, Workspace
+from hansard.workspace import By, Workspace, beneath
 
 BASE = "http://127.0.0.1"
 ONE = "/api/threads/t/workspaces/1"
@@ -216,3 +217,22 @@ def test_threads_are_narrowed(client: TestClient[Any], book: Ledger) -> None:
     assert client.get("/api/threads", params={"agent": "nobody"}).json()["items"] == []
     assert client.get("/api/threads", params={"since": "soon"}).status_code == 400
     assert client.get("/api/facts").json() == [{"kind": "agent", "value": "waiter", "threads": 1}]
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_way_out(
+    client: TestClient[Any], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = client.get(f"{ONE}/plan").json()
+    whole = beneath.read
+
+    def read(fd: int, name: Any) -> Any:
+        if name == b"tea.txt":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        return whole(fd, name)
+
+    monkeypatch.setattr(beneath, "read", read)
+    for reply in (client.get(f"{ONE}/plan"), client.post(f"{ONE}/apply", json={"plan": plan["id"], "kind": "undo"})):
+        assert reply.status_code == 409
+        assert reply.json()["error"].startswith("tea.txt: Permission denied; nothing was changed, ")
+    monkeypatch.undo()
+    assert client.post(f"{ONE}/apply", json={"plan": plan["id"], "kind": "undo"}).status_code == 200

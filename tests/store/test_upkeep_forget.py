@@ -9,8 +9,9 @@ import pytest
 
 import hansard
 from hansard import Conversation, Ledger
-from hansard.errors import NotFound
+from hansard.errors import NotFound, StorageError
 from hansard.model import Snapshot
+from hansard.store import forgetting
 from tests.store.said import said, transcript
 from tests.store.test_upkeep_prune import count
 
@@ -111,3 +112,41 @@ def test_a_reader_of_an_old_snapshot_is_named_not_hidden(tmp_path: Path, monkeyp
 
         assert reader._driver.read(look) is False
         assert ledger.forget("t").wiped is True
+
+
+def test_the_index_is_tidied_in_steps_between_which_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forgetting, "PAGES", 1)
+    path = tmp_path / "ledger.db"
+    with hansard.open(str(path)) as ledger, hansard.open(str(path)) as other:
+        ledger.create_thread("t")
+        ledger.append("t", said("zyzzyvafirst"))
+        for i in range(30):  # so many that FTS5 leaves one deleted row where it is
+            ledger.create_thread(f"t{i}")
+            words = [" ".join(f"w{(i * 7919 + j * 104_729 + k * 31) % 50_000}" for k in range(60)) for j in range(20)]
+            ledger.append(f"t{i}", [said("tea"), *map(said, words)])
+        assert ledger.search("zyzzyvafirst").items
+        step, between = forgetting._tidy, []
+
+        def tidy(tx: Any, pages: int) -> int | None:
+            between.append(pages)
+            return step(tx, pages)
+
+        def lost(tx: Any, pages: int) -> int | None:
+            if len(between) == 2:
+                raise StorageError("the power is gone")
+            return tidy(tx, pages)
+
+        monkeypatch.setattr(forgetting, "_tidy", lost)
+        with pytest.raises(StorageError, match="power"):
+            ledger.forget("t")
+        other.append("t0", said("meanwhile"))
+        other.search("meanwhile")  # a new piece of the index, while old ones are being put together
+        monkeypatch.setattr(forgetting, "_tidy", tidy)
+        assert ledger.forget("t").wiped
+        assert len(between) > 4
+        assert [data for data in contents(path) if b"zyzzyva" in data] == []
+        assert [hit.thread_id for hit in other.search("meanwhile").items] == ["t0"]
+        assert len(other.search("tea", limit=100).items) == 30
+        assert ledger.verify() == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from tests.server.live import LiveServer
+from tests.server.live import BEARER, LiveServer
 from tests.viewer.conftest import show, until
 
 FORKED = "01JCX0000000000000000000T1"
@@ -153,6 +155,23 @@ def test_a_no_is_a_no(page: Any) -> None:
     page.wait_for_selector(".piece .decide")
     page.click("text=Deny")
     page.wait_for_selector(".tool .badge.denied")
+
+
+def test_what_was_said_with_a_yes_is_shown_with_the_result(page: Any, server: LiveServer) -> None:
+    thread_id = talk(page, "delete")
+    page.wait_for_selector(".piece .decide")
+    last = server.ask("GET", f"/api/chat/{thread_id}")[1]["messages"][-1]
+    part = next(part for part in last["parts"] if part["type"].startswith("tool-"))
+    part["state"], part["approval"] = "approval-responded", {**part["approval"], "approved": True, "reason": "A copy."}
+    body = json.dumps({"id": thread_id, "message": last}).encode()
+    request = urllib.request.Request(
+        server.url + "/api/chat", data=body, headers={"content-type": "application/json", **BEARER}
+    )
+    with urllib.request.urlopen(request, timeout=60) as stream:
+        stream.read()
+    page.reload()
+    page.wait_for_selector(".piece :text('The tool said deleted a.txt.')")
+    assert page.inner_text(".tool .reason") == "approved: A copy."
 
 
 def test_an_approval_asked_for_elsewhere_is_shown_and_not_offered(page: Any, server: LiveServer, snap: Snap) -> None:

@@ -4,7 +4,8 @@
 
     async for delta in agent.stream(thread_id, "Which tea?"):   # canonical deltas, durable before they are given
     result = await agent.run(thread_id, "Which tea?")           # the same, only its end
-    async for data in agent.sse(body):                          # body: what `DefaultChatTransport` posted, as a dict
+    async for data in await agent.sse(body):                    # body: what `DefaultChatTransport` posted, as a dict
+    await agent.ui_messages(thread_id)                          # what a page begins with
     stream = await agent.resume(thread_id)                      # bytes of the run that goes on, from its start, or None
     await agent.stop(thread_id)                                 # from any process; True if there was something to stop
     AI_SDK_HEADERS                                              # the headers of `sse` and `resume`

@@ -46,9 +46,8 @@ class Asked(NamedTuple):
     results: DeferredToolResults | None = None
 
 
-async def ask(ledger: Ledger, body: Any) -> Asked:
-    """Tell what a body asks for."""
-    request = _Request(body)
+async def ask(ledger: Ledger, request: Request) -> Asked:
+    """Tell what a request asks for."""
     try:
         path: list[Message] = await ledger.aio.transcript(request.thread_id)
     except NotFound:
@@ -57,8 +56,8 @@ async def ask(ledger: Ledger, body: Any) -> Asked:
     return await (asking.again() if request.trigger == _AGAIN else asking.submitted())
 
 
-class _Request:
-    """The envelope; `last` is the one message that is looked into."""
+class Request:
+    """The envelope of a body; what it says of messages is looked into by `ask`."""
 
     def __init__(self, body: Any) -> None:
         if type(body) is not dict:
@@ -99,7 +98,7 @@ class _Request:
 
 
 class _Asking:
-    def __init__(self, ledger: Ledger, request: _Request, path: list[Message]) -> None:
+    def __init__(self, ledger: Ledger, request: Request, path: list[Message]) -> None:
         self.ledger, self.request, self.path = ledger, request, path
         self.turns = turns_of(path)
         self.known = {turn.id: turn for turn in self.turns}
@@ -214,6 +213,9 @@ def _decide(part: ToolCallPart, call: Pending, results: DeferredToolResults) -> 
     reason = told.get("reason")
     if told["approved"]:
         results.approvals[call.tool_call_id] = True
+        if type(reason) is str and reason:  # for the tool, and for the record
+            approval = {"id": told["id"], "approved": True, "reason": reason}
+            results.metadata[call.tool_call_id] = {"approval": approval}
     else:
         results.approvals[call.tool_call_id] = ToolDenied(reason) if type(reason) is str and reason else ToolDenied()
 
@@ -225,4 +227,4 @@ def _text(body: dict[str, Any], key: str, what: str) -> str:
     return value
 
 
-__all__ = ["Asked", "Turn", "ask"]
+__all__ = ["Asked", "Request", "Turn", "ask"]

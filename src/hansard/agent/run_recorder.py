@@ -26,10 +26,11 @@ from hansard.agent.events import RunEvents
 from hansard.agent.known_history import Place, find_place
 from hansard.agent.model_messages import HistoryReader
 from hansard.agent.recorded_run import Listener, RecordedRun, open_thread
+from hansard.agent.wire_turns import with_approval
 from hansard.errors import Conflict, HansardError
 from hansard.model.calls import Links
 from hansard.model.conversation import Agent, Message, PendingCall
-from hansard.model.parts import ToolCallPart
+from hansard.model.parts import ToolCallPart, ToolResultPart
 from hansard.store.ids import new_id
 from hansard.store.ledger import Ledger
 from hansard.streams.deltas import Delta, End, Failure, MessageDelta
@@ -66,6 +67,7 @@ class RunRecorder(AbstractCapability[Any]):
         self._noted: list[ModelMessage] = []
         self._resumed = self._asked = False  # the run answers the last request of the history, known or not yet
         self._tail: list[str] = []  # ids of messages that hooks alone made
+        self._approved: dict[Any, dict[str, Any]] = {}  # calls that somebody said yes to, and said why
         self._next_id: str | None = None  # of the answer whose tools run before it is staged
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -238,8 +240,10 @@ class RunRecorder(AbstractCapability[Any]):
         return self._next_id
 
     def _enriched(self, message: Message) -> Message:
-        """An answer with what else clients are shown of it: approvals that were asked for, the application's data."""
+        """A message with what else clients are shown of it: approvals asked for and given, the application's data."""
         asked, data = self.events.approvals, self.events.data
+        if message.role == "tool" and self._approved:
+            return replace(message, parts=[self._with_approval(part) for part in message.parts])
         if message.role != "assistant" or not (asked or data):
             return message
         self.events.data = []
@@ -249,6 +253,10 @@ class RunRecorder(AbstractCapability[Any]):
                 part = replace(part, approval={"id": asked[part.tool_call_id]})
             parts.append(part)
         return replace(message, parts=[*parts, *data])
+
+    def _with_approval(self, part: Any) -> Any:
+        given = self._approved.get(part.tool_call_id) if type(part) is ToolResultPart else None
+        return part if given is None else with_approval(part, given)
 
     def _unstaged_results(self) -> Message | None:
         """What tools gave back that is in no message of the run."""
@@ -294,6 +302,9 @@ class RunRecorder(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any
     ) -> Any:
         run = self._running()
+        if ctx.tool_call_approved and isinstance(ctx.tool_call_metadata, dict):
+            if isinstance(given := ctx.tool_call_metadata.get("approval"), dict):
+                self._approved[call.tool_call_id] = given
         run.write(self.events.called(call))
         await run.durable()
         told = Call(

@@ -7,14 +7,16 @@ the agent's own, so that a consumer that goes away does not stop it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
+from hansard import formats
+from hansard.agent.answering import Answer
 from hansard.agent.handoff import handoff
 from hansard.agent.known_history import Place
 from hansard.agent.live_streams import LiveStream
@@ -33,6 +35,9 @@ from hansard.store.ledger import Ledger
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, MessageStart, Other
 from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
+
+if TYPE_CHECKING:
+    from hansard.agent.chat_request import Request
 
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
@@ -179,11 +184,22 @@ class Agent:
 
     # -- the AI SDK ------------------------------------------------------------------------------------------------
 
-    async def sse(self, body: dict[str, Any], *, target: str | None = None, deps: Any = None) -> AsyncIterator[bytes]:
-        """Answer what an AI SDK client posted, as the bytes of its stream."""
+    def sse(self, body: dict[str, Any], *, target: str | None = None, deps: Any = None) -> Answer:
+        """Answer what an AI SDK client posted, as the bytes of its stream: `async for data in agent.sse(body)`.
+
+        What is no request is refused by the call itself, what does not fit the thread by `await agent.sse(body)`, which
+        gives the same stream, begun: so a route can still answer with `error.status`.
+        """
+        from hansard.agent.chat_request import Request
+
+        request, version = Request(body), target or self.target
+        emitter("ai-sdk-ui", target=version)
+        return Answer(lambda: self._answer(request, version, deps))
+
+    async def _answer(self, request: Request, target: str, deps: Any) -> AsyncGenerator[bytes, None]:
         from hansard.agent.chat_request import ask
 
-        asked = await ask(self.ledger, body)
+        asked = await ask(self.ledger, request)
         stream, _ = await self.start(
             asked.thread_id,
             asked.prompts or None,
@@ -192,13 +208,19 @@ class Agent:
             results=asked.results,
             deps=deps,
         )
-        shown = emitter("ai-sdk-ui", target=target or self.target, message_id=asked.shown_id)
+        shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
         if asked.results is not None:
             shown.go_on([*asked.results.calls, *asked.results.approvals])
-        async for delta in stream.deltas():
-            if data := shown.emit(delta):
-                yield data
-        yield shown.finish()
+        return _emitted(shown, stream)
+
+    async def ui_messages(self, thread_id: str, *, target: str | None = None) -> list[dict[str, Any]]:
+        """What a client of a thread begins with, as UIMessages; nothing for a thread that is not there yet."""
+        try:
+            said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
+        except NotFound:
+            return []
+        written = await asyncio.to_thread(formats.write, said, "ai-sdk-ui", target=target or self.target)
+        return written.data  # type: ignore[no-any-return]
 
     async def resume(self, thread_id: str, *, target: str | None = None) -> AsyncIterator[bytes] | None:
         """The stream of the run that goes on in a thread, from its start, whichever process does it; None if none."""
@@ -250,6 +272,13 @@ class Agent:
         for task in list(self._tasks):
             task.cancel()
         await self.wait()
+
+
+async def _emitted(shown: Any, stream: LiveStream) -> AsyncGenerator[bytes, None]:
+    async for delta in stream.deltas():
+        if data := shown.emit(delta):
+            yield data
+    yield shown.finish()
 
 
 def _several(prompt: Any) -> bool:

@@ -6,10 +6,11 @@ An answer with its tools is one message there, named by the first of ours; it go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Message
+from hansard.model.parts import ToolResultPart
 
 _FORMAT = "ai-sdk-ui"
 
@@ -36,6 +37,14 @@ def with_wire_id(message: Message, known_as: str) -> Message:
 
     rest, marks = unpack(_FORMAT, message.extra)
     return replace(message, extra=pack(_FORMAT, {**rest, "id": known_as}, marks))
+
+
+def with_approval(part: ToolResultPart, approval: dict[str, Any]) -> ToolResultPart:
+    """The result of a call that somebody approved, with their words: a denial's are the result itself."""
+    from msgspec.structs import replace
+
+    rest, marks = unpack(_FORMAT, part.extra)
+    return replace(part, extra=pack(_FORMAT, {**rest, "approval": approval}, marks))
 
 
 def turns_of(path: Sequence[Message]) -> list[Turn]:

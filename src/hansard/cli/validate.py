@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import click
-from msgspec.structs import replace
 
-from hansard import formats
 from hansard.cli.documents import load, naming, save
 from hansard.cli.ledgers import say, shown
-from hansard.formats.checks import validate
+from hansard.formats.checks import validate_all
 from hansard.model import exact_json
 
 
@@ -21,10 +19,7 @@ def command(source: str, from_: str | None, provider: str | None, as_json: bool)
     """Check the conversations in SRC; exit 1 when there are errors."""
     data = load(source)
     with naming(source):
-        every = [validate(conversation, provider) for conversation in formats.read_all(data, from_)]
-    findings = every[0] if len(every) == 1 else []
-    if len(every) > 1:
-        findings = [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
+        findings = validate_all(data, from_, provider)
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
         save(exact_json.encode(findings) + b"\n", None)

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import UnknownFormat
@@ -376,16 +377,20 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
     case = Case(conversation, law, provider)
     for name, (check, _) in PROVIDER_CHECKS.items():
         if provider in ONLY.get(name, {provider}):
-            found += [_named(finding, name) for finding in check(case)]
+            found += [replace(finding, check=name) for finding in check(case)]
     return found
 
 
-def _named(finding: Finding, name: str) -> Finding:
-    return Finding(check=name, path=finding.path, severity=finding.severity, problem=finding.problem, fix=finding.fix)
+def validate_all(source: Any, format: str | None = None, provider: str | None = None) -> list[Finding]:
+    """The same for a document; where it holds several conversations, a path begins with the number of one."""
+    every = [validate(conversation, provider) for conversation in formats.read_all(source, format)]
+    if len(every) == 1:
+        return every[0]
+    return [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
 
 
 def _providers() -> list[str]:
     return [name for name in formats.names() if formats.get(name).law is not None]
 
 
-__all__ = ["CHECKS", "PROVIDER_CHECKS", "Finding", "validate"]
+__all__ = ["CHECKS", "PROVIDER_CHECKS", "Finding", "validate", "validate_all"]

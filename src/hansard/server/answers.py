@@ -15,7 +15,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from msgspec import UNSET, Struct, UnsetType
 
-from hansard.errors import Conflict, HansardError, NotFound, StorageError, TooLarge, Unreadable
+from hansard.errors import Conflict, HansardError, Unreadable
 from hansard.model import exact_json, native
 from hansard.model.parts import Node
 
@@ -88,14 +88,6 @@ def read_body(kind: type[T], body: bytes) -> T:
         raise Unreadable(problem or place, place.strip("`") if problem else "$", "see /schema") from None
 
 
-_STATUSES: dict[type[HansardError], int] = {NotFound: 404, Conflict: 409, TooLarge: 413, StorageError: 503}
-
-
-def status_of(error: HansardError) -> int:
-    """The HTTP status of an error of ours."""
-    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 400)
-
-
 def fault_of(error: HansardError) -> Fault:
     """The same as a value."""
     if isinstance(error, Unreadable):
@@ -107,7 +99,7 @@ def fault_of(error: HansardError) -> Fault:
 
 def refused(_: AnyRequest, error: HansardError) -> Response[bytes]:
     """The handler of our own errors."""
-    return answer(fault_of(error), status_of(error))
+    return answer(fault_of(error), error.status)
 
 
 def misdirected(_: AnyRequest, error: HTTPException) -> Response[bytes]:

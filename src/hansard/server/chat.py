@@ -48,7 +48,7 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     """
     body = await request.body()
     asked = read_body(bodies.ChatRequest, body)
-    stream = served(request).agent(asked.agent).sse(exact_json.decode(body), target=_target(target))
+    stream = await served(request).agent(asked.agent).sse(exact_json.decode(body), target=_target(target))
     return _streamed(served(request), await anext(stream, b""), stream)
 
 
@@ -119,8 +119,8 @@ async def coalesced(
             _log.warning("a stream broke: %s", error)
             waiting.append(b"data: " + exact_json.encode({"type": "error", "errorText": str(error)}) + b"\n\n")
         finally:
-            if isinstance(rest, AsyncGenerator):
-                await rest.aclose()
+            if (close := getattr(rest, "aclose", None)) is not None:
+                await close()
 
     task = asyncio.create_task(gather())
     streams.add(task)

@@ -82,7 +82,7 @@ _ALWAYS = {
 }
 _MAYBE = {
     404: "There is no such thing in the ledger.",
-    409: "Somebody else was there first.",
+    409: "Somebody else was there first, or a file is in the way: the error names it.",
     408: "The body did not come in time.",
     413: "The body is too large, or a message or id in it is more than a ledger takes.",
     415: "The body is not declared as application/json.",
@@ -121,11 +121,16 @@ def _media(kind: Any) -> dict[str, OpenAPIMediaType]:
     return {JSON: OpenAPIMediaType(schema=Reference(ref=schema["$ref"]) if len(schema) == 1 else schema)}  # type: ignore[arg-type]
 
 
-def says(kind: Any = None, *errors: int, takes: Any = None, status: int = 200, why: str = "Done.") -> type[Operation]:
-    """The documentation of an operation: the kind of its answer, of its body, and the errors it may give."""
+def says(
+    kind: Any = None, *errors: int, takes: Any = None, status: int = 200, why: str = "Done.", open: bool = False
+) -> type[Operation]:
+    """The documentation of an operation: the kind of its answer, of its body, and the errors it may give.
+
+    `open`: it needs no token.
+    """
     content = None if kind is None else _media(kind)
     answers = {str(status): OpenAPIResponse(description=why, content=content)}
-    return _operation(answers, errors, takes)
+    return _operation(answers, errors, takes, open)
 
 
 def downloads(*errors: int) -> type[Operation]:
@@ -145,7 +150,9 @@ def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[O
     return _operation(answers, errors, takes)
 
 
-def _operation(answers: dict[str, OpenAPIResponse], errors: tuple[int, ...], takes: Any) -> type[Operation]:
+def _operation(
+    answers: dict[str, OpenAPIResponse], errors: tuple[int, ...], takes: Any, open: bool = False
+) -> type[Operation]:
     more = (*errors, 408, 413, 415) if takes is not None else errors
     for status, why in sorted({**_ALWAYS, **{status: _MAYBE[status] for status in more}}.items()):
         answers[str(status)] = OpenAPIResponse(description=why, content=_media(Fault))
@@ -155,5 +162,6 @@ def _operation(answers: dict[str, OpenAPIResponse], errors: tuple[int, ...], tak
     class Documented(Operation):
         def __post_init__(self) -> None:
             self.request_body, self.responses = body, dict(answers)
+            self.security = [] if open else self.security
 
     return Documented

@@ -11,11 +11,10 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.formats.checks import validate
+from hansard.formats.checks import validate_all
 from hansard.formats.contract import Format
 from hansard.server import bodies
 from hansard.server.answers import AnyRequest, answer, read_body
@@ -112,11 +111,7 @@ async def validate_document(request: AnyRequest) -> Response[bytes]:
 def _validate(body: bytes) -> Response[bytes]:
     order = read_body(bodies.Validate, body)
     provider = None if order.provider is UNSET else order.provider
-    read = formats.read_all(data_of(order), None if order.format is UNSET else order.format)
-    every = [validate(conversation, provider) for conversation in read]
-    findings = every[0] if len(every) == 1 else []
-    if len(every) > 1:
-        findings = [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
+    findings = validate_all(data_of(order), None if order.format is UNSET else order.format, provider)
     return answer(Validated(valid=all(one.severity != "error" for one in findings), findings=findings))
 
 

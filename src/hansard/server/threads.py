@@ -17,6 +17,13 @@ from hansard.store.values import Branch, Fact, Hit, Page, Pending, Thread, Tombs
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
 After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
+Resource = Annotated[str | None, QueryParameter(name="resourceId", description="Only threads of this resource.")]
+FormatOf = Annotated[str | None, QueryParameter(description="Only threads that came in this format.")]
+AgentOf = Annotated[str | None, QueryParameter(description="Only threads where this agent spoke.")]
+ModelOf = Annotated[str | None, QueryParameter(description="Only threads where this model answered.")]
+Project = Annotated[str | None, QueryParameter(description="Only threads of work in this folder.")]
+Since = Annotated[str | None, QueryParameter(description="Threads changed since: 2026-11-18, ISO 8601, 7d, today.")]
+Until = Annotated[str | None, QueryParameter(description="Threads last changed until: the same.")]
 _ONE = "/api/threads/{thread_id:str}"
 
 
@@ -26,15 +33,13 @@ async def list_threads(
     limit: Limit = 50,
     after: After = None,
     newest: FromQuery[bool] = True,
-    resource: Annotated[
-        str | None, QueryParameter(name="resourceId", description="Only those of this resource.")
-    ] = None,
-    format: Annotated[str | None, QueryParameter(description="Only those that came in this format.")] = None,
-    agent: Annotated[str | None, QueryParameter(description="Only those where this agent spoke.")] = None,
-    model: Annotated[str | None, QueryParameter(description="Only those where this model answered.")] = None,
-    project: Annotated[str | None, QueryParameter(description="Only those of work in this folder.")] = None,
-    since: Annotated[str | None, QueryParameter(description="Changed since: 2026-11-18, ISO 8601, 7d, today.")] = None,
-    until: Annotated[str | None, QueryParameter(description="Last changed until: the same.")] = None,
+    resource: Resource = None,
+    format: FormatOf = None,
+    agent: AgentOf = None,
+    model: ModelOf = None,
+    project: Project = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Response[bytes]:
     """A page of threads by their last change; `/api/facts` lists what they can be narrowed by."""
     aio = served(request).aio
@@ -208,9 +213,31 @@ async def search(
     ],
     limit: Limit = 20,
     after: After = None,
+    resource: Resource = None,
+    format: FormatOf = None,
+    agent: AgentOf = None,
+    model: ModelOf = None,
+    project: Project = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Response[bytes]:
-    """Messages with these words; `snippet` has them between \\x02 and \\x03."""
-    return answer(await served(request).aio.search(words, limit=limit, after=after))
+    """Messages with these words, in all threads or those that `/api/threads` lists with the same parameters.
+
+    `snippet` has the words between \\x02 and \\x03.
+    """
+    page = await served(request).aio.search(
+        words,
+        limit=limit,
+        after=after,
+        format=format,
+        agent=agent,
+        model=model,
+        project=project,
+        since=since,
+        until=until,
+        resource_id=resource,
+    )
+    return answer(page)
 
 
 ROUTES = [

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import zstandard
 
-from hansard.errors import StorageError
+from hansard.errors import Damaged
 from hansard.store.dictionary import DICTIONARY
 
 PLAIN, ZSTD, CUT, SEALED = b"\x00", b"\x01", b"\x02", b"\x03"
@@ -72,10 +72,10 @@ def opened(data: bytes) -> bytes:
         try:
             return _zstd.unpack(data[1:])
         except zstandard.ZstdError as error:
-            raise StorageError(f"a stored body cannot be opened: {error}; run `hansard verify`") from None
+            raise Damaged(f"a stored body cannot be opened: {error}; run `hansard verify`") from None
     if kind == PLAIN:
         return data[1:]
-    raise StorageError(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
+    raise Damaged(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
 
 
 def sealed(data: bytes, squeeze: Callable[[bytes], bytes] = squeezed) -> bytes:
@@ -89,7 +89,7 @@ def unsealed(data: bytes) -> bytes:
         found = opened(data[1 + _SUM.size :])
         if zlib.crc32(found) == _SUM.unpack_from(data, 1)[0]:
             return found
-    raise StorageError("a stored record is damaged: its checksum does not hold; run `hansard verify`")
+    raise Damaged("a stored record is damaged: its checksum does not hold; run `hansard verify`")
 
 
 def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
@@ -130,7 +130,7 @@ def _entries(data: bytes) -> list[tuple[int, bytes]]:
         (count,) = _COUNT.unpack_from(data, 1)
         return [_ENTRY.unpack_from(data, header(i)) for i in range(count)]
     except struct.error:
-        raise StorageError("a stored body is damaged: it is cut short; run `hansard verify`") from None
+        raise Damaged("a stored body is damaged: it is cut short; run `hansard verify`") from None
 
 
 def header(count: int) -> int:
@@ -149,7 +149,7 @@ def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
     for start, name in entries:
         text = blobs.get(name)
         if text is None:
-            raise StorageError(f"the blob {name.hex()} is missing; run `hansard verify` and restore a backup")
+            raise Damaged(f"the blob {name.hex()} is missing; run `hansard verify` and restore a backup")
         gap = start - length
         pieces += (rest[taken : taken + gap], text)
         taken += gap

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from hansard.model.conversation import Message
 from hansard.store import threads
 from hansard.store.driver import Tx, safe, unsafe
 from hansard.store.rows import ThreadRow, described
+from hansard.store.search_query import span
 from hansard.store.values import Fact, Page, Thread
 
 KINDS = ("format", "agent", "model", "project")
@@ -72,18 +75,31 @@ def told(tx: Tx) -> list[Fact]:
     return [fact for kind in KINDS for fact in found[kind]]
 
 
-def page(
-    tx: Tx,
-    limit: int,
-    after: str | None,
-    newest: bool,
-    only: dict[str, str | None],
-    since: int | None,
-    until: int | None,
-) -> Page[Thread]:
+class Only(Struct, frozen=True, kw_only=True):
+    """What threads are narrowed by; `since` and `until` are times as a search takes them, of the last change."""
+
+    format: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    project: str | None = None
+    resource_id: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+    def values(self, now: int) -> dict[str, Any]:
+        """For the statements."""
+        told = {kind: getattr(self, kind) for kind in KINDS}
+        values: dict[str, Any] = {kind: None if one is None else safe(_cut(one)) for kind, one in told.items()}
+        first = -_FAR if self.since is None else span("since", self.since, now)[0]
+        behind = _FAR if self.until is None else span("until", self.until, now)[1]
+        return {**values, "resource": safe(self.resource_id), "since": first, "until": behind}
+
+
+def page(tx: Tx, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[Thread]:
     """Threads of which all this is so, by their last change."""
-    values: dict[str, Any] = {name: None if only.get(name) is None else safe(_cut(only[name])) for name in KINDS}
-    values["resource"] = safe(only.get("resource"))
-    values["since"] = -_FAR if since is None else since
-    values["until"] = _FAR if until is None else until
     return threads.pages(tx, "threads_newest_where" if newest else "threads_oldest_where", limit, after, newest, values)
+
+
+def numbers(tx: Tx, values: dict[str, Any]) -> set[int]:
+    """The same, all of them, by their numbers."""
+    return {number for (number,) in tx.all("thread_numbers_where", **values)}

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.errors import TooLarge
+from hansard.errors import Damaged, HansardError, StorageError, TooLarge
 from hansard.model.conversation import Message
 from hansard.model.times import spelled
 from hansard.store import bodies, runs
@@ -24,6 +24,7 @@ from hansard.streams.deltas import Delta
 
 FEW, LONG = 0.02, 0.25
 _PAGE = 256
+_ODD = (TypeError, ValueError, LookupError, AttributeError)  # what comes of a row that is not as it was written
 
 
 class Said(NamedTuple):
@@ -39,11 +40,20 @@ def said_after(tx: Tx, thread_id: str, run_id: str, after: int) -> tuple[list[Sa
     row = find_run(tx, thread, run_id)
     found: list[Said] = []
     rows = tx.all("chunks_after", thread=thread.thread, run=row.run, after=after, limit=_PAGE)
-    for seq, _, data in rows:
-        for number, delta in enumerate(read_lines(bodies.opened(data)), start=seq + 1):
-            if number > after:
-                found.append(Said(number, delta))
+    for seq, count, data in rows:
+        found += [said for said in _opened(seq, count, data) if said.seq > after]
     return found, row.status == runs.ACTIVE or len(rows) == _PAGE
+
+
+def _opened(seq: int, count: int, data: bytes) -> list[Said]:
+    """The deltas of one chunk of the journal."""
+    try:
+        deltas = read_lines(bodies.opened(bytes(data)))
+    except (HansardError, *_ODD) as error:
+        raise Damaged(f"the journal is damaged behind delta {seq}: {error}") from None
+    if len(deltas) != count:
+        raise Damaged(f"the journal is damaged behind delta {seq}: {len(deltas)} deltas where {count} were written")
+    return [Said(number, delta) for number, delta in enumerate(deltas, start=seq + 1)]
 
 
 def follow(driver: Driver, thread_id: str, run_id: str, after: int) -> Iterator[Said]:
@@ -70,22 +80,38 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) ->
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
         return
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    if items := last_words(tx, thread, row, partial_of(tx, thread.thread, row), now, new_ids):
+    said, damage = partial_of(tx, thread.thread, row)
+    if items := last_words(tx, thread, row, said, now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
-    runs.end(tx, thread_id, run_id, None, "interrupted", UNSET, now)
+    runs.end(tx, thread_id, run_id, None, "interrupted", damage, now)
 
 
-def partial_of(tx: Tx, thread: int, row: RunRow) -> list[Message]:
-    """The messages that the deltas behind the last staged one make: they are not whole."""
+def partial_of(tx: Tx, thread: int, row: RunRow) -> tuple[list[Message], str | UnsetType]:
+    """The messages that the deltas behind the last staged one make: they are not whole.
+
+    Where the journal is damaged it is read up to there, and the damage is told: for the run's `error`.
+    """
     accumulator = Accumulator()
-    after = row.folded
+    damage: str | UnsetType = UNSET
+    try:
+        for said in journaled(tx, thread, row, row.folded):
+            if said.seq > row.folded:
+                accumulator.fold(said.delta)
+    except Damaged as error:
+        damage = str(error)
+    return [replace(message, state="interrupted") for message in accumulator.messages() if message.parts], damage
+
+
+def journaled(tx: Tx, thread: int, row: RunRow, after: int) -> Iterator[Said]:
+    """What the journal has of a run from the chunk with the delta behind `after` on; all of it is there, or Damaged."""
     while rows := tx.all("chunks_after", thread=thread, run=row.run, after=after, limit=_PAGE):
         for seq, count, data in rows:
-            for number, delta in enumerate(read_lines(bodies.opened(data)), start=seq + 1):
-                if number > row.folded:
-                    accumulator.fold(delta)
+            if seq > after:
+                raise Damaged(f"the journal is damaged behind delta {after}: the next is {seq + 1}")
+            yield from _opened(seq, count, data)
             after = seq + count
-    return [replace(message, state="interrupted") for message in accumulator.messages() if message.parts]
+    if after < row.chunks:
+        raise Damaged(f"the journal is damaged behind delta {after}: {row.chunks} were written")
 
 
 def last_words(
@@ -109,16 +135,29 @@ def last_words(
 
 
 def recover(driver: Driver, now: int) -> list[tuple[str, str]]:
-    """Find the runs whose lease has run out; (thread, run) of each, now marked as interrupted."""
+    """Find the runs whose lease has run out; (thread, run) of each, now marked as interrupted.
+
+    One whose rows are damaged keeps no other from it: they are named together, when all others are done.
+    """
     done: list[tuple[str, str]] = []
+    bad: dict[tuple[str, str], Exception] = {}
     while True:
-        dead = driver.read(lambda tx: tx.all("dead_runs", now=now, limit=100))
-        if not dead:
-            return done
-        for thread, run in dead:
-            thread_id, run_id = unsafe(thread) or "", unsafe(run) or ""
+        dead = driver.read(lambda tx: tx.all("dead_runs", now=now, limit=100 + len(bad)))
+        found = [(unsafe(thread) or "", unsafe(run) or "") for thread, run in dead]
+        if not (left := [key for key in found if key not in bad]):
+            break
+        for key in left:
             ids = NewIds()
-            driver.write(
-                lambda tx, t=thread_id, r=run_id, i=ids: interrupt(tx, t, r, now, i)  # type: ignore[misc]
-            )
-            done.append((thread_id, run_id))
+            try:
+                driver.write(lambda tx, key=key, i=ids: interrupt(tx, key[0], key[1], now, i))  # type: ignore[misc]
+                done.append(key)
+            except (HansardError, *_ODD) as error:
+                if isinstance(error, StorageError) and not isinstance(error, Damaged):
+                    raise  # the disk or the server: it is not about this run
+                bad[key] = error
+    if bad:
+        named = "; ".join(
+            f"thread {thread_id!r}, run {run_id!r}: {error}" for (thread_id, run_id), error in bad.items()
+        )
+        raise Damaged(f"{len(done)} dead runs were marked as interrupted, {len(bad)} could not be: {named}")
+    return done

@@ -11,10 +11,12 @@ from hansard.model import native
 from hansard.model.conversation import Conversation
 from hansard.model.times import spelled
 from hansard.store import bodies
-from hansard.store.driver import Tx, safe, unsafe
+from hansard.store.driver import Driver, Tx, safe, unsafe
 from hansard.store.rows import ThreadRow
 from hansard.store.values import Tombstone
 
+PAGES = 250  # of the index that are put together in one transaction
+_NOTHING = 2  # fewer changes than that are none: so FTS5 says it
 _TABLES = (
     "messages",
     "feed",
@@ -54,8 +56,28 @@ def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
         body = bodies.sealed(native.encode(Conversation(messages=[], id=thread_id)))
         tx.run("bury_thread", thread=thread.thread, now=now, body=body)
         thread = thread._replace(forgotten_at=now)
-    tx.run("tidy_search")
     return tombstone(thread)
+
+
+def tidy(driver: Driver) -> None:
+    """Take deleted words out of the index, some pages a transaction: it takes as long as the index is large, and
+    others are to write meanwhile. What is cut off is done by whoever forgets next."""
+    pages = -PAGES
+    while (changed := driver.write(lambda tx: _tidy(tx, pages))) is not None:  # noqa: B023
+        if changed < _NOTHING and pages < 0:
+            driver.write(lambda tx: tx.run("tidy_search_at_once"))
+            return
+        pages = -PAGES if changed < _NOTHING else PAGES
+
+
+def _tidy(tx: Tx, pages: int) -> int | None:
+    """One step, and how much it changed; None if there is nothing to do."""
+    before = tx.one("search_untidy")
+    if before is None:
+        return None
+    tx.run("tidy_search", pages=pages)
+    after = tx.one("changes_so_far")
+    return int(after[0] - before[0]) if after is not None else 0
 
 
 def find(tx: Tx, thread_id: str) -> Tombstone:

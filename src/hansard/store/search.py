@@ -29,6 +29,9 @@ from hansard.store.words import folded
 
 WINDOW = 2000
 PATIENCE = 800  # so many messages are read for one page at the most
+_SKIMMED = 16_000  # and so many matches looked up, where most are in other threads than those asked for
+_FEW = 400  # threads that a query names, at the most; of more each match is asked for its thread
+_EVERY = facts.Only()
 BATCH = 500
 _UNFED = -1
 _FAR = 1 << 62
@@ -185,23 +188,25 @@ def _digest(query: str) -> str:
     return hashlib.blake2b(query.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
-def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -> Page[Hit]:
-    """The messages a query finds; `after` is the `next` of the page before.
+def search(driver: Driver, text: str, limit: int, after: str | None, now: int, only: facts.Only = _EVERY) -> Page[Hit]:
+    """The messages a query finds in the threads that are left by `only`; `after` is the `next` of the page before.
 
     Whether a message has a phrase is seen only in the message: a page ends, however short, when `PATIENCE`
     messages were read for it, so that a rare phrase of common words takes many pages and not one long wait.
     """
     query = Query(text, now)
+    values = None if only == _EVERY else only.values(now)
+    text = text if values is None else f"{text}\0{only}"  # a cursor belongs to both
     start = None if after is None else _cursor(after, text)
     catch_up(driver)
 
     def job(tx: Tx) -> Page[Hit]:
-        looking = _Looking(tx, driver, query)
+        looking = _Looking(tx, driver, query, None if values is None else facts.numbers(tx, values))
         hits: list[Hit] = []
         last: _Cursor | None = None
         for hit, cursor in looking.hits(start, limit):
             if hit is None:
-                if len(hits) == limit or looking.looked_at >= PATIENCE:
+                if len(hits) == limit or looking.read >= PATIENCE or looking.looked_at >= _SKIMMED:
                     return Page(items=hits, next=cursor.spelled(text))
                 continue
             if len(hits) == limit and last is not None:
@@ -216,9 +221,9 @@ def search(driver: Driver, text: str, limit: int, after: str | None, now: int) -
 class _Looking:
     """One search in one transaction."""
 
-    def __init__(self, tx: Tx, driver: Driver, query: Query) -> None:
-        self.tx, self.query = tx, query
-        self.looked_at = 0
+    def __init__(self, tx: Tx, driver: Driver, query: Query, only: set[int] | None) -> None:
+        self.tx, self.query, self.only = tx, query, only
+        self.looked_at = self.read = 0
         self.paths: dict[int, dict[int, tuple[int, int]]] = {}
         wanted = [choice for term in query.wanted for choice in atoms(term)]
         weights = [[*wanted, [Atom(mark + word)]] for word in query.heaviest for mark in OFTEN]
@@ -227,6 +232,8 @@ class _Looking:
             wanted.append([self._scope(name, value) for value in values])
         for name, values in query.without.items():
             unwanted += (self._scope(name, value) for value in values)
+        if only is not None and len(only) <= _FEW:
+            wanted.append([Atom(searchable.in_thread(number)) for number in sorted(only)])
         if query.since is not None or query.until is not None:
             wanted.append([Atom(token) for token in searchable.days(query.since, query.until)])
         if driver.tenant == FIRST_TENANT:
@@ -276,6 +283,7 @@ class _Looking:
         """Those of some matches that are hits, in their order."""
         rows = {row[0]: row for row in self.tx.all("search_found", ns=_json([n for _, n in chunk]))}
         kept = [(level, rows[n]) for level, n in chunk if n in rows and self._in_force(rows[n])]
+        self.read += len(kept)
         for (level, row), message in zip(kept, _messages(self.tx, [row[8] for _, row in kept]), strict=True):
             if message is None:
                 continue
@@ -286,7 +294,7 @@ class _Looking:
     def _in_force(self, row: Row) -> bool:
         created_at, status = row[7], row[10]
         query = self.query
-        if status in _LEFT_OUT:
+        if status in _LEFT_OUT or (self.only is not None and row[1] not in self.only):
             return False
         if query.since is None and query.until is None:
             return True

@@ -7,7 +7,6 @@ from hansard.store import facts
 from hansard.store.chain import clock
 from hansard.store.driver import Driver
 from hansard.store.search import Progress, catch_up, rebuild, search
-from hansard.store.search_query import span
 from hansard.store.values import Fact, Hit, Page, Thread
 
 _MOST = 1000
@@ -18,15 +17,16 @@ class Searching:
 
     _driver: Driver
 
-    def search(self, query: str, *, limit: int = 20, after: str | None = None) -> Page[Hit]:
+    def search(self, query: str, *, limit: int = 20, after: str | None = None, **only: str | None) -> Page[Hit]:
         """Messages with these words: all of them, "phrases", beginnings*, -without, role: tool: agent: thread:
         since: until:. It finds everything acknowledged; runs that were aborted or failed are left out.
 
-        `after` is the `next` of the page before, and stays good while messages arrive.
+        `after` is the `next` of the page before, and stays good while messages arrive. `format`, `agent`, `model`,
+        `project`, `resource_id`, `since` and `until` leave only the threads that `threads_where` gives for them.
         """
         if not 1 <= limit <= _MOST:
             raise HansardError(f"a limit of {limit} is not between 1 and {_MOST}")
-        return search(self._driver, query, limit, after, clock())
+        return search(self._driver, query, limit, after, clock(), facts.Only(**only))
 
     def threads_where(
         self,
@@ -48,12 +48,17 @@ class Searching:
         """
         if not 1 <= limit <= _MOST:
             raise HansardError(f"a limit of {limit} is not between 1 and {_MOST}")
-        now = clock()
-        first = None if since is None else span("since", since, now)[0]
-        behind = None if until is None else span("until", until, now)[1]
-        only = {"format": format, "agent": agent, "model": model, "project": project, "resource": resource_id}
+        only = facts.Only(
+            format=format,
+            agent=agent,
+            model=model,
+            project=project,
+            resource_id=resource_id,
+            since=since,
+            until=until,
+        ).values(clock())
         catch_up(self._driver)
-        return self._driver.read(lambda tx: facts.page(tx, limit, after, newest, only, first, behind))
+        return self._driver.read(lambda tx: facts.page(tx, limit, after, newest, only))
 
     def facts(self) -> list[Fact]:
         """The formats, agents, models and projects there are, each with the number of its threads."""

@@ -7,6 +7,7 @@ interrupted: whether its tool ran is not known, and it is not to be run again be
 from __future__ import annotations
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.errors import Conflict
 from hansard.model.calls import Links
@@ -27,8 +28,10 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
     row: RunRow = find_run(tx, thread, run_id, lock=True)
     if row.status != runs.ACTIVE:
         return row.value
-    row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    said = partial_of(tx, thread.thread, row)
+    said, damage = partial_of(tx, thread.thread, row)
+    row = row._replace(fence=row.fence + 1)
+    row = row if damage is UNSET else row.saying(replace(row.value, error=damage))
+    row.save(tx, thread.thread)
     said += unknown_results([*runs.messages(tx, thread_id, run_id), *said])
     if items := last_words(tx, thread, row, said, now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
@@ -37,7 +40,7 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
             return runs.commit(tx, thread_id, run_id, None, now)
         except Conflict:  # the conversation went on elsewhere: what was said stays beside it
             pass
-    return runs.end(tx, thread_id, run_id, None, "aborted", UNSET, now)
+    return runs.end(tx, thread_id, run_id, None, "aborted", damage, now)
 
 
 def unknown_results(messages: list[Message]) -> list[Message]:

@@ -78,6 +78,7 @@ class Upkeep:
 
         now = clock()
         stone = self._write(lambda tx: forgetting.forget(tx, thread_id, now))
+        forgetting.tidy(self._driver)
         return replace(stone, wiped=self._driver.wipe())
 
     def tombstone(self, thread_id: str) -> Tombstone:

@@ -7,6 +7,7 @@ says, so that every bad row is named once and not everything behind it.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,9 @@ from hansard.model.conversation import Message, Run, Snapshot
 from hansard.model.times import milliseconds
 from hansard.store import bodies, chain, tree
 from hansard.store.driver import Driver, Tx, safe, unsafe
+from hansard.store.following import journaled
 from hansard.store.rows import ROOT, Place, RunRow, ThreadRow, described
+from hansard.store.runs import ACTIVE
 from hansard.store.values import Problem
 from hansard.store.writing import spelled_usage
 
@@ -209,6 +212,8 @@ class _Thread:
             self.note("the message it forks from is not there", where)
         if not 0 < run.run < row.next_run:
             self.note(f"its number is not between 0 and {row.next_run}", where)
+        if run.status == ACTIVE:  # what others said is in messages
+            self._decoded(where, lambda: deque(journaled(self.tx, row.thread, run, run.folded), maxlen=0))
         value: Run | None = self._decoded(where, lambda: run.value)
         if value is None:
             return

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hansard.errors import Conflict, HansardError
+from hansard.errors import Conflict, HansardError, StorageError
 from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Entry, Refused, checked, content_hash
 
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # never through a link
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 _NOREPLACE, _EXCHANGE = 1, 2
 ASIDE = b".aside"  # behind the name of a slot: what is being swapped with it in two steps
 _PATIENCE = 30  # seconds that somebody else may hold the lock
@@ -65,15 +66,20 @@ class Root:
 
     @contextmanager
     def folder(self, path: bytes) -> Iterator[tuple[int, bytes]]:
-        """The open folder that a path is in, and its name there."""
+        """The open folder that a path is in, and its name there. What goes wrong names the path from the root on."""
         *folders, name = checked(path).split(b"/")
-        fd = os.dup(self.fd)
+        fd, at = os.dup(self.fd), b""
         try:
             for part in folders:
+                at += b"/" + part
                 below = os.open(part, OPEN_FOLDER, dir_fd=fd)
                 os.close(fd)
                 fd = below
+            at = path
             yield fd, name
+        except OSError as error:
+            error.filename = os.fsdecode(at.lstrip(b"/"))
+            raise
         finally:
             os.close(fd)
 
@@ -85,6 +91,8 @@ class Root:
         except OSError as error:
             if error.errno in _GONE:
                 return None, b""
+            if error.errno == errno.ENAMETOOLONG:
+                raise Refused(f"{error.filename!r}: a name in it is too long for this file system") from None
             raise
 
 
@@ -226,7 +234,7 @@ def relative(root: str, path: str | bytes) -> bytes:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Around what changes files entirely or not at all: what the system says, said as an error of ours."""
+    """Around what changes files entirely or not at all, as `with` or before a function: errors of ours come out."""
     try:
         yield
     except OSError as error:
@@ -234,6 +242,8 @@ def told() -> Iterator[None]:
 
 
 def strange(error: OSError) -> HansardError:
-    """What the system said, as an error of ours."""
+    """What the system said, as an error of ours: of the disk, or of a file that is in the way."""
     where = os.fsdecode(error.filename) if error.filename is not None else "the workspace"
-    return HansardError(f"{where}: {error.strerror}; nothing was changed, make room or mend it and try again")
+    if error.errno in _DISK:
+        return StorageError(f"{where}: {error.strerror}; nothing was changed, make room or mend it and try again")
+    return Conflict(f"{where}: {error.strerror}; nothing was changed, see that it can be read and written, try again")

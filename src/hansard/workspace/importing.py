@@ -74,7 +74,10 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
 
     def now(told: str) -> Content:
         path = below(told)
-        found, data = (None, b"") if path is None else workspace.root.look(path, workspace.limits.file_size)
+        try:
+            found, data = (None, b"") if path is None else workspace.root.look(path, workspace.limits.file_size)
+        except (OSError, Refused):  # nobody can tell
+            return UNKNOWN
         return UNKNOWN if found is None or found.kind != FILE else data
 
     for step in transcript.completed(transcript.rebuilt(given), now):

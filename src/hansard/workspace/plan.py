@@ -67,10 +67,9 @@ def plan(root: Root, steps: Steps, content: Content, most: int) -> Plan:
     for path in sorted(steps):
         try:
             checked(path)
+            items[path] = _one(root, path, chained(steps[path]), content, contents, most)
         except Refused as error:
             items[path] = Planned(path=path, found=None, wanted=None, action="keep", why=str(error))
-            continue
-        items[path] = _one(root, path, chained(steps[path]), content, contents, most)
     _folders_needed(root, items)
     _folders_kept(root, items)
     return Plan(items=[items[path] for path in sorted(items)], contents=contents)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from hansard.errors import HansardError, NotFound
-from hansard.workspace import scan
-from hansard.workspace.entries import Change, Entry, same
+from hansard.workspace import beneath, scan
+from hansard.workspace.entries import Change, Entry, Refused, same
 from hansard.workspace.records import Snapshot
 from hansard.workspace.workspace import Workspace
 
@@ -87,11 +87,15 @@ def changes_of(workspace: Workspace, thread_id: str, message_id: str) -> list[Ch
     return [found[path] for path in sorted(found) if not same(found[path].before, found[path].after)]
 
 
+@beneath.told()
 def changes_since(workspace: Workspace, thread_id: str, message_id: str) -> list[Change]:
     """How the files differ now from what they were at a message, of the paths that are recorded."""
     found: list[Change] = []
     for path, entry in sorted(at_message(workspace, thread_id, message_id).files.items()):
-        now, _ = workspace.root.look(path, workspace.limits.file_size)
+        try:
+            now, _ = workspace.root.look(path, workspace.limits.file_size)
+        except Refused:  # no such name can be here
+            now = None
         if not same(entry, now):
             found.append(Change(path, entry, now))
     return found

@@ -21,7 +21,7 @@ from hansard.store.ledger import Ledger
 from hansard.store.rows import find_thread
 from hansard.store.values import TreeNode
 from hansard.workspace import records, scan
-from hansard.workspace.beneath import relative
+from hansard.workspace.beneath import relative, told
 from hansard.workspace.entries import Entry
 from hansard.workspace.plan import Plan, Steps, plan
 from hansard.workspace.records import OUTSIDE, By, Deed, Done, Snapshot
@@ -55,7 +55,8 @@ class Course(Struct, frozen=True, kw_only=True):
 
     def run(self) -> Outcome:
         """Do it; with the lock held, on files that are looked at again."""
-        return _run(self)
+        with told():
+            return _run(self)
 
     def outcome(self, done: Done | None = None) -> Outcome:
         deed = self.deed if done is None else done.deed
@@ -84,6 +85,7 @@ def undo(
     return course(workspace, thread_id, turns, to=to, scope=scope).run()
 
 
+@told()
 def course(
     workspace: Workspace, thread_id: str, turns: int = 1, *, to: str | None = None, scope: str = "both"
 ) -> Course:
@@ -200,6 +202,7 @@ def redo(workspace: Workspace, thread_id: str) -> Outcome:
     return redo_course(workspace, thread_id).run()
 
 
+@told()
 def redo_course(workspace: Workspace, thread_id: str) -> Course:
     """What `redo` would do."""
     head = workspace.ledger.thread(thread_id).head
@@ -238,6 +241,7 @@ def restore(workspace: Workspace, path: str | bytes, entry: Entry | None, by: By
     return restore_course(workspace, path, entry, by).run()
 
 
+@told()
 def restore_course(workspace: Workspace, path: str | bytes, entry: Entry | None, by: By = OUTSIDE) -> Course:
     name = relative(workspace.root.path, path)
     found, _ = workspace.root.look(name, workspace.limits.file_size)

@@ -67,7 +67,7 @@ class Workspace:
             found = self.driver.write(lambda tx: records.make_workspace(tx, path))
         self.number: int = found
         if self._unfinished():
-            with self.root.lock():
+            with told(), self.root.lock():
                 self._recover()
 
     def __enter__(self) -> Workspace:
@@ -134,7 +134,7 @@ class Workspace:
 
     def snapshot(self, by: By = OUTSIDE, source: str = "scan") -> Taken:
         """Look at all files; what changed since the last look is recorded as whoever's it is."""
-        with self.root.lock():
+        with told(), self.root.lock():
             return self._snapshot(self.at_head(by), source)
 
     def _snapshot(self, by: By, source: str, closing: int | None = None) -> Taken:
@@ -225,7 +225,7 @@ class Workspace:
     def track(self, by: By, *paths: str | bytes) -> Taken:
         """Paths that a tool has touched: what changed there since the last look."""
         names = self._named(paths)
-        with self.root.lock():
+        with told(), self.root.lock():
             by = self.at_head(by)
             index = self.index()
             filing = Filing(self.driver, self.number, by, "tool", clock())
@@ -316,22 +316,19 @@ class Workspace:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        with told():
-            return undo.undo(self, thread_id, turns, **options)
+        return undo.undo(self, thread_id, turns, **options)
 
     def redo(self, thread_id: str, **options: Any) -> Any:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        with told():
-            return undo.redo(self, thread_id, **options)
+        return undo.redo(self, thread_id, **options)
 
     def restore(self, path: str | bytes, **options: Any) -> Any:
         """See `hansard.workspace.undo`."""
         from hansard.workspace import undo
 
-        with told():
-            return undo.restore(self, path, **options)
+        return undo.restore(self, path, **options)
 
 
 def _folder(entry: Entry | None) -> bool:

@@ -110,13 +110,20 @@ function toolCall(one, context) {
       gist ? el("span", { class: "tool-gist" }, gist) : null,
       el("span", { class: `badge ${kind}` }, words),
     ),
-    el("div", { class: "sides" }, side("Input", given(input)), side("Result", result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
+    el("div", { class: "sides" }, side("Input", given(input)), side("Result", yes(one, result), result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
     waits ? context.decide?.(one, waits) : null,
   );
 }
 
-function side(name, content) {
+function side(name, ...content) {
   return el("div", { class: "side" }, el("p", { class: "side-name" }, name), content);
+}
+
+// What somebody said with a yes; what they said with a no is the result.
+function yes(call, result) {
+  const told = result?.extra?.["ai-sdk-ui"]?.approval ?? call.approval;
+  if (told?.approved !== true || typeof told.reason !== "string") return null;
+  return el("p", { class: "note reason" }, `approved: ${told.reason}`);
 }
 
 function summary(input) {

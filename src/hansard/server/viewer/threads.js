@@ -1,14 +1,12 @@
 // The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
-import { encoded, get, thread } from "/viewer/api.js";
+import { get, thread } from "/viewer/api.js";
 import { gist, when } from "/viewer/message.js";
 import { LOOKED_AT, openingWords } from "/viewer/opening.js";
 
 const PAGE = 50;
 const HITS = 30;
-const MOST = 1000; // the longest page there is
-const LONGEST = 20000; // signs of an address that go for the names of threads
 
 export class ThreadList {
   constructor(place, { openThread }) {
@@ -18,7 +16,6 @@ export class ThreadList {
     this.current = null;
     this.query = "";
     this.only = {};
-    this.left = null;
     this.turn = 0;
     this.end = el("div", { class: "end" });
     this.news = button("New activity ↑", () => this.start().then(() => place.scrollTo({ top: 0 })), { class: "news" });
@@ -36,7 +33,6 @@ export class ThreadList {
   // Only threads of which all this is so.
   narrow(only) {
     this.only = only;
-    this.left = null;
     return this.start();
   }
 
@@ -44,7 +40,6 @@ export class ThreadList {
   async start(query = this.query) {
     const turn = ++this.turn;
     this.query = query;
-    if (!query) this.left = null;
     this.next = null;
     this.busy = true;
     this.place.setAttribute("aria-busy", "true");
@@ -57,7 +52,6 @@ export class ThreadList {
       this.place.replaceChildren(...(page.items.length ? this.rows(page) : [this.none()]), this.end);
       this.seen = sight(page);
     } catch (error) {
-      this.left = null;
       if (turn === this.turn) this.place.replaceChildren(el("p", { class: "empty small wrong" }, error.message));
     } finally {
       if (turn === this.turn) {
@@ -70,20 +64,7 @@ export class ThreadList {
 
   page(after) {
     if (!this.query) return get("/api/threads", { ...this.only, limit: PAGE, after });
-    if (!Object.keys(this.only).length) return get("/api/search", { q: this.query, limit: HITS, after });
-    return this.narrowed(after);
-  }
-
-  // What was found in the threads that the filters leave. They are named to the search, unless they are too many or the
-  // query names some itself; then what was found elsewhere is dropped here.
-  async narrowed(after) {
-    const ids = await (this.left ??= leftBy(this.only));
-    if (!ids.size) return { items: [], next: null };
-    const names = [...ids].map((id) => `thread:"${id}"`).join(" ");
-    const plain = encoded(names).length <= LONGEST && ![...ids].some((id) => id.includes('"')) && !/thread:/i.test(this.query);
-    if (plain) return get("/api/search", { q: `${names} ${this.query}`, limit: HITS, after });
-    const page = await get("/api/search", { q: this.query, limit: MOST, after });
-    return { ...page, items: page.items.filter((one) => ids.has(one.threadId)) };
+    return get("/api/search", { ...this.only, q: this.query, limit: HITS, after });
   }
 
   none() {
@@ -190,18 +171,6 @@ export class ThreadList {
       })
       .catch(() => {});
   }
-}
-
-// The ids of the threads that filters leave.
-async function leftBy(only) {
-  const ids = new Set();
-  let after = null;
-  do {
-    const page = await get("/api/threads", { ...only, limit: MOST, after });
-    for (const one of page.items) ids.add(one.id);
-    after = page.next;
-  } while (after);
-  return ids;
 }
 
 function sight(page) {

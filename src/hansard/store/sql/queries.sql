@@ -75,6 +75,9 @@ from thread
 where tenant = :tenant and forgotten_at is null and (updated_at, thread) > (:updated_at, :thread) and {narrowed}
 order by updated_at, thread limit :limit
 
+-- name: thread_numbers_where
+select thread from thread where tenant = :tenant and forgotten_at is null and {narrowed}
+
 -- name: add_fact
 insert into thread_fact (tenant, kind, value, thread) values (:tenant, :kind, :value, :thread) on conflict do nothing
 

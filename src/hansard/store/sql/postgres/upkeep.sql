@@ -10,8 +10,8 @@ delete from search where tenant = :tenant and thread = :thread and seg = :seg an
 -- name: unindex_thread
 delete from search where tenant = :tenant and thread = :thread
 
--- name: tidy_search
-select 1
+-- name: search_untidy
+select 1 where false
 
 -- name: feed_everything
 insert into feed (tenant, thread, seg, low, high)

@@ -11,10 +11,20 @@ delete from search where rowid in (
 -- name: unindex_thread
 delete from search where rowid in (select n from message where tenant = :tenant and thread = :thread)
 
--- name: tidy_search
+-- name: search_untidy
 -- Words of deleted messages stay in the index until its pieces are put together again.
 -- The numbers from 2^53 on are where FTS5 notes which rows were deleted: without any there is nothing to put together.
-insert into search (search) select 'optimize' where exists (select 1 from search_data where id >= 9007199254740992)
+select total_changes() where exists (select 1 from search_data where id >= 9007199254740992)
+
+-- name: tidy_search
+-- So many pages of it; a negative number begins with all pieces, a positive one goes on with what was begun.
+insert into search (search, rank) values ('merge', :pages)
+
+-- name: tidy_search_at_once
+insert into search (search) values ('optimize')
+
+-- name: changes_so_far
+select total_changes()
 
 -- name: feed_everything
 update fed_upto set n = 0

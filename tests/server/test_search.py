@@ -1,0 +1,39 @@
+"""Search over HTTP takes the filters that the list of threads takes, and says so."""
+
+from __future__ import annotations
+
+from litestar.testing import TestClient
+
+import hansard
+from hansard.model import Message, TextPart
+from hansard.server import create_app
+
+THREADS = 900  # as many as no address could name
+
+
+def test_a_search_takes_the_filters_of_the_list_of_threads() -> None:
+    with hansard.open(":memory:") as ledger:
+        for i in range(THREADS):
+            agent = "odd" if i % 2 else "even"
+            ledger.create_thread(f"t{i}")
+            ledger.append(f"t{i}", Message(role="assistant", agent_id=agent, parts=[TextPart(text="tea")]))
+        with TestClient(create_app(ledger), base_url="http://127.0.0.1") as client:
+            seen: list[str] = []
+            sizes: list[int] = []
+            given = {"q": "tea", "agent": "even", "limit": "100"}
+            while True:
+                page = client.get("/api/search", params=given).json()
+                seen += [hit["threadId"] for hit in page["items"]]
+                sizes.append(len(page["items"]))
+                if page["next"] is None:
+                    break
+                given["after"] = page["next"]
+            assert sorted(seen) == sorted(f"t{i}" for i in range(0, THREADS, 2))
+            assert all(size == 100 for size in sizes[:-1]), sizes
+            wrong = client.get("/api/search", params={"q": "tea", "since": "someday"})
+            assert wrong.status_code == 400
+            document = client.get("/schema/openapi.json").json()["paths"]
+    listed, found = (
+        {one["name"] for one in document[path]["get"]["parameters"]} for path in ("/api/threads", "/api/search")
+    )
+    assert listed - {"newest"} == found - {"q"}
