@@ -284,6 +284,19 @@ def test_notes_of_older_releases_are_read() -> None:
     assert part.data["content"] == "Running a hook..."
 
 
+def test_what_is_printed_for_programs_is_a_session_too() -> None:
+    raw = (GOLDEN / NAME / "printed_for_programs.jsonl").read_bytes()
+    assert formats.detect(raw) == NAME
+    conversation = golden("printed_for_programs")
+    assert conversation.id == "bbbb0000-0000-4000-8000-000000000001"
+    path = [conversation.messages[i] for i in active_path(conversation)]
+    assert [message.role for message in path] == ["event", "user", "assistant", "tool", "assistant", "event"]
+    aside = [message for message in conversation.messages if message.sidechain is True]
+    assert [said(message) for message in aside] == ["Count them.", "There are three."]
+    assert aside[0].parent_message_id == path[2].id
+    assert [one.usage.output_tokens for one in path if one.usage is not UNSET] == [20, 2]
+
+
 def test_tokens_are_those_of_the_last_line_of_every_answer(corpus: Path) -> None:
     for raw in corpus_documents(corpus, NAME):
         last = {

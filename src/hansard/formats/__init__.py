@@ -58,7 +58,7 @@ _MODULES = {
 _KEYS: dict[str, frozenset[str]] = {
     "thread-protocol": frozenset({"turns"}),
     "sage": frozenset({"uuid", "messageId"}),
-    "claude-code": frozenset({"sessionId", "leafUuid", "snapshot"}),
+    "claude-code": frozenset({"sessionId", "session_id", "leafUuid", "snapshot"}),
     "pi": frozenset({"timestamp"}),
     "copilot-cli": frozenset({"parentId"}),
     "codex": frozenset({"payload", "instructions"}),

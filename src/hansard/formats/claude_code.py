@@ -15,7 +15,8 @@
     snapshot                          file-history-snapshot
     head                              the last message that is no sidechain (a last `last-prompt` may name another)
 
-Progress records, superseded titles and lines written twice are in the text of the file only. Every broken link that
+What Claude Code prints for programs (`stream-json`) is read as the session it was. Progress records, pieces of a
+stream, superseded titles and lines written twice are in the text of the file only. Every broken link that
 was mended is reported. Lost, and reported, when written for others' conversations: agents, runs, ids that are no
 UUIDs, thoughts of other providers (their words are kept), data and sources inside a turn.
 """
@@ -156,7 +157,9 @@ def _sure(record: Any) -> int:
     body = record.get("message")  # of tools that write less: certain where it is a message of the API
     if kind in ("user", "assistant") and type(body) is dict and body.get("role") == kind and "context" not in record:
         sure = 3 if body.get("type") == "message" and type(body.get("content")) is list else 1
-        return sure if type(record.get("sessionId")) is str else 0
+        return sure if type(record.get("sessionId", record.get("session_id"))) is str else 0
+    if kind == "system" and record.get("subtype") == "init" and type(record.get("session_id")) is str:
+        return 3 if type(record.get("tools")) is list else 0
     return 2 if kind in _NOTES and "sessionId" in record else 0
 
 

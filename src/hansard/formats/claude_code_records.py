@@ -172,8 +172,13 @@ class Answer:
             is_made(line[0], self.uuid, i) and (line[1] == time or time is UNSET) for i, line in enumerate(lines) if i
         ):
             return None
-        others = [[uuid, at if type(at) is str else None, count] for uuid, at, count in lines[1:] if count]
+        others = [[uuid, None if _is_made(at, time) else at, count] for uuid, at, count in lines[1:] if count]
         return [[lines[0][2]], *others]
+
+
+def _is_made(at: Any, first: Any) -> bool:
+    """Does the time of a line only fill its place, as that of the first line does?"""
+    return type(at) is not str or (first is UNSET and at.endswith("+00:00"))
 
 
 def _made_id(uuid: str) -> str:
