@@ -58,11 +58,13 @@ def content(driver: Driver, source: Source) -> Iterator[bytes]:
     at = 0
     while at < source.size:
         rows = driver.read(
-            lambda tx, at=at: tx.all("source_chunks", source=source.number, at=at, limit=8)  # type: ignore[misc]
+            lambda tx, at=at: tx.all(  # type: ignore[misc]
+                "source_chunks", source=source.number, at=at, end=source.size, limit=8
+            )
         )
         for start, size, data in rows:
             piece = bodies.opened(data)
-            yield piece[max(0, at - start) : source.size - start]  # an import may be adding more
+            yield piece[max(0, at - start) : source.size - start]
             at = start + size
         if not rows:
             return
