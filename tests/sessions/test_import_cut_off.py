@@ -77,6 +77,15 @@ def test_an_import_cut_off_anywhere_is_finished_by_the_next(tmp_path: Path, monk
         assert transactions > 4
 
 
+def test_a_short_file_is_one_transaction(tmp_path: Path) -> None:
+    session = grown(tmp_path, 7)
+    with hansard.open(":memory:") as ledger:
+        assert import_until(ledger, session, len(session.parts))
+    with hansard.open(":memory:") as ledger:
+        assert not import_until(ledger, session, 1 + len(session.parts))
+        assert ledger.verify() == []
+
+
 def test_a_session_with_sub_agents_that_grows_is_shown_to_its_end(tmp_path: Path, ledger: Ledger) -> None:
     for count in (2, 3):
         import_session(ledger, grown(tmp_path, count))
