@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -34,7 +33,7 @@ from hansard.model.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.store.words import folded, words
+from hansard.store.words import tally
 
 SCOPE, STEM, OFTEN = "\ue000", "\ue001", ("\ue002", "\ue003")
 STEMS = (2, 3)
@@ -121,18 +120,26 @@ def tokens(
     found += (scope("tool", name) for name in tools)
     if (day := _day(created_at)) is not None:
         found += (SCOPE + "d" + day[:length] for length in _DAY)
-    spoken = words(folded(text_of(message)))
-    counts = Counter(spoken)
-    found += counts
-    stems = {word[: STEMS[1]] for word in counts}
-    stems |= {stem[: STEMS[0]] for stem in stems}
-    found += [STEM + stem for stem in stems if len(stem) > 1]
-    norm = 1.2 * (0.25 + 0.75 * len(spoken) / _AVERAGE)
+    spoken, length = tally(text_of(message))
+    found += spoken
+    joined = " ".join(found) + _marked(STEM, _stems(spoken))
+    norm = 1.2 * (0.25 + 0.75 * length / _AVERAGE)
+    heavy: Collection[str] = spoken
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
-        least = norm * level
-        found += [mark + word for word, count in counts.items() if count >= least]
-    joined = " ".join(found)
+        if (least := norm * level) > 1:
+            heavy = [word for word, count in spoken.items() if count >= least]
+        joined += _marked(mark, heavy)
     return joined if len(joined) * 4 < _MOST else _cut(joined)
+
+
+def _stems(spoken: Iterable[str]) -> set[str]:
+    stems = {word[: STEMS[1]] for word in spoken if len(word) > 1}
+    return stems | {stem[: STEMS[0]] for stem in stems}
+
+
+def _marked(mark: str, words: Collection[str]) -> str:
+    """Some words as tokens behind a mark, with a space before each."""
+    return f" {mark}" + f" {mark}".join(words) if words else ""
 
 
 def _cut(joined: str) -> str:
