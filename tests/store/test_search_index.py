@@ -22,13 +22,13 @@ def _beside(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
     """Let something happen while the first message is cut into words."""
     tokens, waiting = searchable.tokens, [action]
 
-    def cut(message: Message, **about: Any) -> str:
+    def cut(message: Message, repeats: searchable.Repeats, **about: Any) -> str:
         while waiting:
             working = threading.Thread(target=waiting.pop(), daemon=True)
             working.start()
             working.join(20)
             assert not working.is_alive()
-        return tokens(message, **about)
+        return tokens(message, repeats, **about)
 
     monkeypatch.setattr(searchable, "tokens", cut)
 
@@ -62,3 +62,30 @@ def test_what_is_deleted_while_its_words_are_cut_is_not_indexed(
     _beside(monkeypatch, prune)
     assert found(ledger, "coffee") == found(ledger, "cocoa") == []
     assert [found(ledger, word) for word in ("water", "milk")] == [[key] for key in new]
+
+
+def test_a_text_that_is_said_again_is_cut_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[str] = []
+    tally = searchable.tally
+
+    def counting(text: str) -> Any:
+        cut.append(text)
+        return tally(text)
+
+    monkeypatch.setattr(searchable, "tally", counting)
+    threads = [ledger.create_thread().id for _ in range(3)]
+    keys = [ledger.append(thread, said("a tea that is told again")).id for thread in threads]
+    assert found(ledger, "tea") == keys[::-1]
+    assert found(ledger, f"tea thread:{threads[1]}") == [keys[1]]
+    assert len(cut) == 1
+
+
+def test_what_is_remembered_of_texts_has_an_end() -> None:
+    repeats = searchable.Repeats()
+    for i in range(40):
+        text = f"{i} " * 100_000
+        assert repeats[text] == repeats[text]
+        assert sum(len(text) + len(tokens) for text, tokens in repeats.items()) < 8_000_000
+    long = "word " * 1_000_000
+    assert repeats[long].startswith(" word")
+    assert long not in repeats

@@ -47,9 +47,9 @@ def catch_up(driver: Driver, progress: Progress | None = None) -> int:
     end = driver.read(_feed_end)
     if end == _UNFED:
         end = driver.write(_feed)
-    count = 0
+    count, repeats = 0, searchable.Repeats()
     while end is not None:
-        made = driver.read(lambda tx: _made(tx, driver.tenant, end))
+        made = driver.read(lambda tx: _made(tx, driver.tenant, end, repeats))
         if made is None:
             break
         count += driver.write(lambda tx: _filed(tx, made, end))  # noqa: B023
@@ -90,7 +90,7 @@ class _Made(NamedTuple):
     said: list[tuple[int, str | None, Message]]
 
 
-def _made(tx: Tx, tenant: int, end: int) -> _Made | None:
+def _made(tx: Tx, tenant: int, end: int, repeats: searchable.Repeats) -> _Made | None:
     """Read what is next in the feed and cut it into words, while others write; None when there is nothing."""
     rows = tx.all("fed", end=end, limit=BATCH)
     if not rows:
@@ -107,6 +107,7 @@ def _made(tx: Tx, tenant: int, end: int) -> _Made | None:
         tools = _tools(tx, names, thread, seg, depth, message)
         text = searchable.tokens(
             message,
+            repeats,
             tenant=tenant,
             thread=thread,
             role=unsafe(role) or "",

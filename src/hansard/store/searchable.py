@@ -42,6 +42,7 @@ FIRST_TENANT = 1
 _LEVELS = (1.5, 4.0)  # tf over bm25's k1 * (1 - b + b * length / average): shares of 0.6 and 0.8
 _AVERAGE = 300
 _MOST = 900_000  # bytes of one message's tokens: PostgreSQL takes no more than 1 MB
+_REPEATED = 4 << 20  # letters of texts and their tokens that are remembered
 _ENCODED = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/_-]{512,}={0,2}\s*")
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
 _DAY = (1, 2, 3, 4, 6, 8)  # how much of 20261118 is a token: so a span of time is a few tokens
@@ -109,7 +110,15 @@ def tools_of(message: Message) -> tuple[set[str], set[str]]:
 
 
 def tokens(
-    message: Message, *, tenant: int, thread: int, role: str, agent: str | None, created_at: int | None, tools: set[str]
+    message: Message,
+    repeats: Repeats,
+    *,
+    tenant: int,
+    thread: int,
+    role: str,
+    agent: str | None,
+    created_at: int | None,
+    tools: set[str],
 ) -> str:
     """What the index is given of a message, with spaces between."""
     found = [in_thread(thread), scope("role", role)]
@@ -120,16 +129,38 @@ def tokens(
     found += (scope("tool", name) for name in tools)
     if (day := _day(created_at)) is not None:
         found += (SCOPE + "d" + day[:length] for length in _DAY)
-    spoken, length = tally(text_of(message))
-    found += spoken
-    joined = " ".join(found) + _marked(STEM, _stems(spoken))
+    joined = " ".join(found) + repeats[text_of(message)]
+    return joined if len(joined) * 4 < _MOST else _cut(joined)
+
+
+def _said(text: str) -> str:
+    """The tokens of a text, with a space before each."""
+    spoken, length = tally(text)
+    joined = _marked("", spoken) + _marked(STEM, _stems(spoken))
     norm = 1.2 * (0.25 + 0.75 * length / _AVERAGE)
     heavy: Collection[str] = spoken
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
         if (least := norm * level) > 1:
             heavy = [word for word, count in spoken.items() if count >= least]
         joined += _marked(mark, heavy)
-    return joined if len(joined) * 4 < _MOST else _cut(joined)
+    return joined
+
+
+class Repeats(dict[str, str]):
+    """The tokens of texts, those of some megabytes remembered while the index catches up: sessions that are resumed or
+    forked begin with the words of another one, and agents read the same files again."""
+
+    left = _REPEATED
+
+    def __missing__(self, text: str) -> str:
+        said = _said(text)
+        if len(text) <= _REPEATED // 16:
+            if self.left < 0:
+                self.clear()
+                self.left = _REPEATED
+            self.left -= len(text) + len(said)
+            self[text] = said
+        return said
 
 
 def _stems(spoken: Iterable[str]) -> set[str]:
