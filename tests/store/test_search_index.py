@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from msgspec import UnsetType
 
+import hansard
 from hansard import Ledger, Message
+from hansard.store import search as searching
 from hansard.store import searchable
 from tests.store.said import said
 
@@ -89,3 +91,23 @@ def test_what_is_remembered_of_texts_has_an_end() -> None:
     long = "word " * 1_000_000
     assert repeats[long].startswith(" word")
     assert long not in repeats
+
+
+def test_the_next_batch_of_a_long_thread_is_as_near_as_that_of_a_short_one() -> None:
+    def steps(messages: int) -> int:
+        with hansard.open(":memory:") as ledger:
+            thread = ledger.create_thread().id
+            ledger.append(thread, [said("tea") for _ in range(messages)])
+            end = ledger._write(searching._feed)
+            taken: list[bool] = []
+
+            def step() -> bool:
+                taken.append(True)
+                return False
+
+            ledger._driver._writer.set_progress_handler(step, 10)  # type: ignore[attr-defined]
+            assert len(ledger._read(lambda tx: tx.all("fed", end=end, limit=20))) == 20
+            assert len(ledger._read(lambda tx: tx.all("fed_still", end=end, limit=20))) == 20
+            return len(taken)
+
+    assert steps(2000) < 2 * steps(200)

@@ -4,10 +4,11 @@
 select max(n) from feed where tenant = :tenant
 
 -- name: fed_rows
+-- One bound for the depth: with two, SQLite goes through all that is left of a long thread for every batch.
 from (select * from feed where tenant = :tenant and n <= :end order by n limit :limit) f
 left join message m
   on m.tenant = :tenant and m.thread = f.thread and m.seg = f.seg
-  and m.depth > f.low and m.depth <= f.high and m.depth <= f.low + :limit
+  and m.depth > f.low and m.depth <= case when f.high < f.low + :limit then f.high else f.low + :limit end
 order by f.n, m.depth limit :limit
 
 -- name: fed
