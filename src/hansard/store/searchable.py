@@ -45,6 +45,7 @@ _MOST = 900_000  # bytes of one message's tokens: PostgreSQL takes no more than 
 _REPEATED = 4 << 20  # letters of texts and their tokens that are remembered
 _ENCODED = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/_-]{512,}={0,2}\s*")
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
+_ONE_DAY = 86_400_000
 _DAY = (1, 2, 3, 4, 6, 8)  # how much of 20261118 is a token: so a span of time is a few tokens
 
 
@@ -121,16 +122,23 @@ def tokens(
     tools: set[str],
 ) -> str:
     """What the index is given of a message, with spaces between."""
+    date = None if created_at is None else created_at // _ONE_DAY
+    joined = _scopes(tenant, thread, role, agent, frozenset(tools), date) + repeats[text_of(message)]
+    return joined if len(joined) * 4 < _MOST else _cut(joined)
+
+
+@lru_cache(4096)
+def _scopes(tenant: int, thread: int, role: str, agent: str | None, tools: frozenset[str], date: int | None) -> str:
+    """What a message has in common with many; the date is a number of days since 1970."""
     found = [in_thread(thread), scope("role", role)]
     if tenant != FIRST_TENANT:
         found += of_tenant(tenant)
     if agent is not None:
         found.append(scope("agent", agent))
     found += (scope("tool", name) for name in tools)
-    if (day := _day(created_at)) is not None:
+    if (day := _day(None if date is None else date * _ONE_DAY)) is not None:
         found += (SCOPE + "d" + day[:length] for length in _DAY)
-    joined = " ".join(found) + repeats[text_of(message)]
-    return joined if len(joined) * 4 < _MOST else _cut(joined)
+    return " ".join(found)
 
 
 def _said(text: str) -> str:

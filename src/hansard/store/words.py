@@ -21,6 +21,7 @@ _FOREIGN = re.compile(r"([^\x00-\x7f]+)")  # a long English text with one arrow 
 _ASCII_LETTER = "[a-z0-9]"
 _GAPS = {code: " " for code in range(128) if not re.match(_ASCII_LETTER, chr(code))}
 _REMEMBERED = 8192
+_FEW = 40  # words that are sooner counted one by one
 _ASCII = bytes(range(128))
 _SMALL = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 
@@ -80,23 +81,32 @@ class _Signs(dict[str, bool]):
 _SIGNS = _Signs()
 
 
-def tally(text: str) -> tuple[Counter[str], int]:
+def tally(text: str) -> tuple[dict[str, int], int]:
     """How often a text, not folded yet, says each of its words, and how many words it says.
 
     Most texts are ASCII but for arrows, dashes and lines of boxes: their bytes are folded and cut in one go.
 
     >>> tally("Stop → stop (now)")
-    (Counter({'stop': 2, 'now': 1}), 3)
+    ({'stop': 2, 'now': 1}, 3)
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > len(text) and not all(map(_SIGNS.__getitem__, _not_ascii(data))):
         found = words(folded(text))
-        return Counter(found), len(found)
+        return _counted(found), len(found)
     found = data.translate(_SMALL).decode("ascii").split()
-    counts = Counter(found)
+    counts = _counted(found)
     if len(text) > LONGEST and max(map(len, counts), default=0) > LONGEST:
-        counts = Counter(word[:LONGEST] for word in found)
+        counts = _counted([word[:LONGEST] for word in found])
     return counts, len(found)
+
+
+def _counted(found: list[str]) -> dict[str, int]:
+    if len(found) > _FEW:
+        return Counter(found)
+    counts: dict[str, int] = {}
+    for word in found:
+        counts[word] = counts.get(word, 0) + 1
+    return counts
 
 
 def _not_ascii(data: bytes) -> str:
