@@ -14,7 +14,7 @@ from hansard.sessions import importer
 from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
-from hansard.store import sources
+from hansard.store import sources, sqlite
 
 
 def record(key: str, parent: str | None, **more: Any) -> str:
@@ -84,6 +84,24 @@ def test_a_short_file_is_one_transaction(tmp_path: Path) -> None:
     with hansard.open(":memory:") as ledger:
         assert not import_until(ledger, session, 1 + len(session.parts))
         assert ledger.verify() == []
+
+
+def test_a_thread_that_was_empty_is_not_asked_for_every_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    one = sqlite._Tx.one
+
+    def asking(self: Any, name: str, /, **values: Any) -> Any:
+        asked.append(name)
+        return one(self, name, **values)
+
+    monkeypatch.setattr(sqlite._Tx, "one", asking)
+    with hansard.open(":memory:") as ledger:
+        import_session(ledger, grown(tmp_path, 50))
+        assert asked.count("place") < 5
+        import_session(ledger, grown(tmp_path, 60))
+        assert [message.id for message in ledger.transcript("s")] == [str(i) for i in range(60)]
 
 
 def test_a_session_with_sub_agents_that_grows_is_shown_to_its_end(tmp_path: Path, ledger: Ledger) -> None:
