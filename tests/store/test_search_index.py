@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -80,6 +81,28 @@ def test_a_text_that_is_said_again_is_cut_once(ledger: Ledger, monkeypatch: pyte
     assert found(ledger, "tea") == keys[::-1]
     assert found(ledger, f"tea thread:{threads[1]}") == [keys[1]]
     assert len(cut) == 1
+
+
+def test_threads_that_search_at_once_do_not_cut_the_same_words(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "BATCH", 10)
+    tokens, cut = searchable.tokens, list[Any]()
+
+    def slowly(message: Message, repeats: searchable.Repeats, **about: Any) -> str:
+        cut.append(message.id)
+        time.sleep(0.001)
+        return tokens(message, repeats, **about)
+
+    monkeypatch.setattr(searchable, "tokens", slowly)
+    thread = ledger.create_thread().id
+    ledger.append(thread, [said(f"tea {i}") for i in range(60)])
+    counts: list[int] = []
+    working = [threading.Thread(target=lambda: counts.append(len(found(ledger, "tea")))) for _ in range(4)]
+    for one in working:
+        one.start()
+    for one in working:
+        one.join()
+    assert counts == [20, 20, 20, 20]
+    assert len(cut) == 60
 
 
 def test_what_is_remembered_of_texts_has_an_end() -> None:

@@ -45,8 +45,13 @@ Progress = Callable[[int], None]
 def catch_up(driver: Driver, progress: Progress | None = None) -> int:
     """Index what was acknowledged before this call; how many messages it were."""
     end = driver.read(_feed_end)
-    if end == _UNFED:
-        end = driver.write(_feed)
+    if end is None:
+        return 0
+    with driver.catching_up:
+        return _caught_up(driver, driver.write(_feed) if end == _UNFED else end, progress)
+
+
+def _caught_up(driver: Driver, end: int | None, progress: Progress | None) -> int:
     count, repeats = 0, searchable.Repeats()
     while end is not None:
         made = driver.read(lambda tx: _made(tx, driver.tenant, end, repeats))
