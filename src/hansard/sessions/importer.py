@@ -23,7 +23,7 @@ from hansard.formats.claude_code_project import Calls, started
 from hansard.formats.collector import quiet_collector
 from hansard.formats.session_file import Reading
 from hansard.formats.session_identity import is_uuid
-from hansard.model.conversation import Message, Snapshot
+from hansard.model.conversation import Conversation, Message, Snapshot
 from hansard.sessions.places import Session
 from hansard.store import sources, threads
 from hansard.store.chain import clock
@@ -119,6 +119,38 @@ def _key(path: Path, index: int) -> str:
     return hashlib.sha256(f"{_uri(path)}\0{index}".encode("utf-8", "surrogateescape")).hexdigest()[:26]
 
 
+class _Begun(NamedTuple):
+    """A file some of which is in the ledger."""
+
+    filing: sources.Filing
+    number: int
+    move: bool
+
+
+class _End(NamedTuple):
+    """What is known of a file once all of it was read."""
+
+    reading: Reading
+    size: int
+    mtime: int
+    proof: bytes
+    told: dict[str, Any]
+
+
+class _Work(NamedTuple):
+    """What one transaction is to write; `known` is the source it goes on with, `before` what the file was."""
+
+    path: Path
+    main: bool
+    before: Source | None
+    known: Source | None
+    value: Conversation
+    arrivals: list[sources.Arrival]
+    snapshots: list[Snapshot]
+    pictured: int
+    end: _End | None
+
+
 class _Import:
     """The files of one session on their way into one thread."""
 
@@ -151,13 +183,13 @@ class _Import:
         assert session is not None
         reading = session.open()
         digest = hashlib.sha256()
-        filing = sources.Filing("")
-        number = before.number if grown and before is not None else -1
-        kept = before.size if grown and before is not None else 0
+        known = before if grown else None
+        kept = 0 if known is None else known.size
+        begun: _Begun | None = None
+        value: Conversation | None = None
         waiting: list[sources.Arrival] = []
         snapshots: list[Snapshot] = []
         held: list[Message] = []  # a sub-agent's messages wait for its first words
-        fresh = untouched = False
         at = much = pictured = 0
         with open(path, "rb") as source:
             for chunk in chain(_chunks(source, stat.st_size), (b"",)):
@@ -171,75 +203,64 @@ class _Import:
                 else:
                     for message in messages:
                         self._calls.note(message)
-                if not filing.thread_id:
-                    if main:
-                        self._thread = self._identity(reading, path)
+                if value is None:
+                    value = self._identified(reading, path, main=main)
                     if before is not None and before.thread_id != self._thread:
-                        before, number, kept = None, -1, 0  # it tells only now whose it is
-                    fresh, untouched = self._begin(reading, before)
-                    filing = sources.Filing(self._thread)
-                if number < 0:
-                    number = self._ledger._write(
-                        lambda tx: sources.start(tx, self._thread, _uri(path), self._name, main=main)
-                    )
+                        before, known, kept = None, None, 0  # it tells only now whose it is
                 waiting.append(sources.Arrival(messages, chunk[max(0, kept - at) :], max(at, kept)))
                 at += len(chunk)
                 much += len(chunk)
                 if not chunk or much >= _MUCH or sum(len(one.items) for one in waiting) >= _MANY:
-                    filing = self._write(filing, waiting, number, snapshots if main else [], pictured)
+                    told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+                    end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), told)
+                    work = _Work(path, main, before, known, value, waiting, snapshots if main else [], pictured, end)
+                    begun = self._write(begun, work)
                     pictured += len(snapshots)
                     waiting, snapshots, much = [], [], 0
                 self._progress(len(chunk))
+        assert begun is not None
+        filing = begun.filing
         self.added, self.known, self.size = self.added + filing.added, self.known + filing.known, self.size + at
         for report in reading.reports:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
-        told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
 
-        def job(tx: Tx) -> None:
-            if main:
-                self._settle(tx, reading, move=fresh or untouched)
-            sources.finish(tx, self._thread, number, at, stat.st_mtime_ns, digest.digest(), told)
-
-        self._ledger._write(job)
-
-    def _write(
-        self,
-        filing: sources.Filing,
-        arrivals: list[sources.Arrival],
-        number: int,
-        snapshots: list[Snapshot],
-        pictured: int,
-    ) -> sources.Filing:
-        """A piece of the file: its messages, its bytes, its snapshots, in one transaction."""
+    def _write(self, begun: _Begun | None, work: _Work) -> _Begun:
+        """A piece of the file in one transaction: its messages, its bytes, its snapshots; a short file is one piece."""
         now = clock()
 
-        def job(tx: Tx) -> sources.Filing:
-            done = filing.add(tx, arrivals, number, now)
-            if snapshots:
-                threads.add_snapshots(tx, find_thread(tx, self._thread), snapshots, pictured)
-            return done
+        def job(tx: Tx) -> _Begun:
+            state = self._begin(tx, work) if begun is None else begun
+            done = state.filing.add(tx, work.arrivals, state.number, now)
+            if work.snapshots:
+                threads.add_snapshots(tx, find_thread(tx, self._thread), work.snapshots, work.pictured)
+            if (end := work.end) is not None:
+                if work.main:
+                    self._settle(tx, end.reading, move=state.move)
+                sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.told)
+            return state._replace(filing=done)
 
         return self._ledger._write(job)
 
-    def _identity(self, reading: Reading, path: Path) -> str:
-        """What the session says it is; before it says so, what its file is called, as far as that names one."""
-        told = reading.conversation([]).id
-        if isinstance(told, str) and told:
-            return told
-        return path.stem if is_uuid(path.stem) else _key(path, 0)
+    def _identified(self, reading: Reading, path: Path, *, main: bool) -> Conversation:
+        """The thread of a file, as its first piece tells it; before it says so, as its name does, if that is an id."""
+        value = reading.conversation([])
+        if main:
+            named = path.stem if is_uuid(path.stem) else _key(path, 0)
+            self._thread = value.id if isinstance(value.id, str) and value.id else named
+        return replace(value, id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
 
-    def _begin(self, reading: Reading, before: Source | None) -> tuple[bool, bool]:
-        """Make the thread if it is not there; was it empty, and has nobody touched it since the last import?"""
-        value = replace(reading.conversation([]), id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
-
-        def job(tx: Tx) -> tuple[bool, bool]:
-            if not threads.exists(tx, self._thread):
-                threads.start(tx, value, _LONG_AGO)
-            row = find_thread(tx, self._thread)
-            return row.messages == 0, before is not None and before.version == row.version
-
-        return self._ledger._write(job)
+    def _begin(self, tx: Tx, work: _Work) -> _Begun:
+        """Make the thread if it is not there, and the source. The head is the file's to move if the thread was empty,
+        or nobody has touched it since the last import."""
+        if not threads.exists(tx, self._thread):
+            threads.start(tx, work.value, _LONG_AGO)
+        row = find_thread(tx, self._thread)
+        move = row.messages == 0 or (work.before is not None and work.before.version == row.version)
+        if work.known is not None:
+            return _Begun(sources.Filing(self._thread), work.known.number, move)
+        number = sources.start(tx, self._thread, _uri(work.path), self._name, main=work.main)
+        return _Begun(sources.Filing(self._thread), number, move)
 
     def _settle(self, tx: Tx, reading: Reading, *, move: bool) -> None:
         """What the session says of itself at its end: its title, its head."""

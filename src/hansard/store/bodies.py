@@ -4,7 +4,7 @@ A body's bytes come back exactly as they were: long JSON strings are cut out of 
 at the same places, so nothing in a message can be mistaken for a mark of ours. The first byte tells the layout:
 
     0  the bytes themselves
-    1  zstd, with the dictionary below
+    1  zstd, with the dictionary below or without one
     2  count, then (offset, sha256) of each string that was cut out, then what is left as layout 0 or 1
     3  a checksum, then layout 0 or 1: for what no chain of hashes proves (threads, runs, snapshots, sums)
 """
@@ -40,6 +40,7 @@ class _Zstd(threading.local):
 
     def __init__(self) -> None:
         self.pack = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_DICTIONARY, write_content_size=True).compress
+        self.long = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress
         self.quick = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
         self.unpack = zstandard.ZstdDecompressor(dict_data=_DICTIONARY).decompress
 
@@ -49,8 +50,8 @@ _zstd = _Zstd()
 
 def squeezed(data: bytes) -> bytes:
     """Layout 0 or 1, whichever is smaller."""
-    if len(data) >= _SMALL:
-        small = _zstd.pack(data)
+    if len(data) >= _SMALL:  # the dictionary helps what is short; what is long gets smaller without it, and sooner
+        small = _zstd.pack(data) if len(data) < LONG else _zstd.long(data)
         if len(small) < len(data):
             return ZSTD + small
     return PLAIN + data

@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import threading
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
@@ -40,6 +43,7 @@ class Driver(Protocol):
     single: bool
     tenant: int
     migrated: list[str]  # what was applied when it was opened
+    catching_up: threading.RLock  # held by the thread that indexes: the others need not cut the same words
 
     def read(self, job: Job[T]) -> T: ...
 

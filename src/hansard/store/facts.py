@@ -26,12 +26,17 @@ _MOST = 200
 
 def gather(tx: Tx, said: Iterable[tuple[int, str | None, Message]]) -> None:
     """Note the facts of some messages, each with its thread's number and its agent, and of their threads."""
-    found: set[tuple[int, str, str]] = set()
-    seen: set[int] = set()
-    for thread, agent, message in said:
-        found.update((thread, kind, value) for kind, value in _of_message(agent, message))
-        seen.add(thread)
-    for thread in seen:
+    told = {
+        (thread, agent, _text(message.model, "name"), _text(message.context, "cwd"), _formats(message.extra))
+        for thread, agent, message in said
+    }
+    found = {
+        (thread, kind, value)
+        for thread, agent, model, folder, formats in told
+        for kind, value in (("agent", agent), ("model", model), ("project", folder), *formats)
+        if value
+    }
+    for thread in {thread for thread, *_ in told}:
         row = tx.one("thread_by_number", thread=thread)
         if row is not None:
             found.update((thread, kind, value) for kind, value in _of_thread(ThreadRow(*row)))
@@ -39,15 +44,9 @@ def gather(tx: Tx, said: Iterable[tuple[int, str | None, Message]]) -> None:
     tx.many("add_fact", rows)
 
 
-def _of_message(agent: str | None, message: Message) -> Iterator[tuple[str, str]]:
-    told = [("agent", agent), ("model", _text(message.model, "name")), ("project", _text(message.context, "cwd"))]
-    yield from ((kind, value) for kind, value in told if value)
-    yield from (("format", name) for name in _formats(message.extra))
-
-
 def _of_thread(row: ThreadRow) -> Iterator[tuple[str, str]]:
     value = described(row)
-    yield from (("format", name) for name in _formats(value.extra))
+    yield from _formats(value.extra)
     for agent in value.agents.values() if isinstance(value.agents, dict) else ():
         if isinstance(agent.model, str) and agent.model:
             yield "model", agent.model
@@ -58,8 +57,10 @@ def _text(node: Any, name: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _formats(extra: Any) -> Iterator[str]:
-    yield from (name for name in (extra if isinstance(extra, dict) else ()) if isinstance(name, str) and name)
+def _formats(extra: Any) -> tuple[tuple[str, str], ...]:
+    if not extra or not isinstance(extra, dict):
+        return ()
+    return tuple(("format", name) for name in extra if isinstance(name, str) and name)
 
 
 def _cut(value: str | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import threading
 import time
 from collections.abc import Callable
 from functools import cache
@@ -117,6 +118,7 @@ class PostgresDriver:
         }
         self._closed = False
         self._pid = os.getpid()
+        self.catching_up = threading.RLock()
         self._silence = Silence(statement_timeout + network_timeout)
         try:
             self._network = _network(url, network_timeout)

@@ -48,14 +48,19 @@ Progress = Callable[[int], None]
 def catch_up(driver: Driver, progress: Progress | None = None) -> int:
     """Index what was acknowledged before this call; how many messages it were."""
     end = driver.read(_feed_end)
-    if end == _UNFED:
-        end = driver.write(_feed)
-    count = 0
+    if end is None:
+        return 0
+    with driver.catching_up:
+        return _caught_up(driver, driver.write(_feed) if end == _UNFED else end, progress)
+
+
+def _caught_up(driver: Driver, end: int | None, progress: Progress | None) -> int:
+    count, repeats = 0, searchable.Repeats()
     while end is not None:
-        added = driver.write(lambda tx: _index_batch(tx, driver.tenant, end))
-        if added is None:
+        made = driver.read(lambda tx: _made(tx, driver.tenant, end, repeats))
+        if made is None:
             break
-        count += added
+        count += driver.write(lambda tx: _filed(tx, made, end))  # noqa: B023
         if progress is not None:
             progress(count)
     return count
@@ -85,9 +90,16 @@ def rebuild(driver: Driver, progress: Progress | None = None) -> int:
     return catch_up(driver, progress)
 
 
-def _index_batch(tx: Tx, tenant: int, end: int) -> int | None:
-    """Index the next messages of the feed and take them off it; None when there are none."""
-    tx.one("lock_search")
+class _Made(NamedTuple):
+    """The next messages of the feed, ready for the index."""
+
+    rows: list[Row]
+    entries: list[dict[str, Any]]
+    said: list[tuple[int, str | None, Message]]
+
+
+def _made(tx: Tx, tenant: int, end: int, repeats: searchable.Repeats) -> _Made | None:
+    """Read what is next in the feed and cut it into words, while others write; None when there is nothing."""
     rows = tx.all("fed", end=end, limit=BATCH)
     if not rows:
         return None
@@ -95,14 +107,15 @@ def _index_batch(tx: Tx, tenant: int, end: int) -> int | None:
     names: dict[tuple[int, str], str] = {}
     entries: list[dict[str, Any]] = []
     said: list[tuple[int, str | None, Message]] = []
-    for row, message in zip(present, _messages(tx, [row[10] for row in present]), strict=True):
-        _, _, _, thread, seg, depth, n, role, agent, created_at, _ = row
+    for row, message in zip(present, _messages(tx, [row[11] for row in present]), strict=True):
+        _, _, _, thread, seg, depth, n, _, role, agent, created_at, _ = row
         if message is None:
             continue  # damaged: `hansard verify` names it, and the others are to be found
         said.append((thread, unsafe(agent), message))
         tools = _tools(tx, names, thread, seg, depth, message)
         text = searchable.tokens(
             message,
+            repeats,
             tenant=tenant,
             thread=thread,
             role=unsafe(role) or "",
@@ -111,10 +124,18 @@ def _index_batch(tx: Tx, tenant: int, end: int) -> int | None:
             tools=tools,
         )
         entries.append({"n": n, "thread": thread, "seg": seg, "depth": depth, "words": text})
-    tx.many("index_words", entries)
-    facts.gather(tx, said)
-    _advance(tx, rows)
-    return len(entries)
+    return _Made([row[:8] for row in rows], entries, said)
+
+
+def _filed(tx: Tx, made: _Made, end: int) -> int:
+    """Index what was made ready and take it off the feed, unless somebody was quicker or has deleted some of it."""
+    tx.one("lock_search")
+    if tx.all("fed_still", end=end, limit=BATCH) != made.rows:
+        return 0
+    tx.many("index_words", made.entries)
+    facts.gather(tx, made.said)
+    _advance(tx, made.rows)
+    return len(made.entries)
 
 
 def _advance(tx: Tx, rows: list[Row]) -> None:

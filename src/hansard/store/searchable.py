@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -34,7 +33,7 @@ from hansard.model.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.store.words import folded, words
+from hansard.store.words import tally
 
 SCOPE, STEM, OFTEN = "\ue000", "\ue001", ("\ue002", "\ue003")
 STEMS = (2, 3)
@@ -43,8 +42,10 @@ FIRST_TENANT = 1
 _LEVELS = (1.5, 4.0)  # tf over bm25's k1 * (1 - b + b * length / average): shares of 0.6 and 0.8
 _AVERAGE = 300
 _MOST = 900_000  # bytes of one message's tokens: PostgreSQL takes no more than 1 MB
+_REPEATED = 4 << 20  # letters of texts and their tokens that are remembered
 _ENCODED = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/_-]{512,}={0,2}\s*")
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
+_ONE_DAY = 86_400_000
 _DAY = (1, 2, 3, 4, 6, 8)  # how much of 20261118 is a token: so a span of time is a few tokens
 
 
@@ -110,29 +111,74 @@ def tools_of(message: Message) -> tuple[set[str], set[str]]:
 
 
 def tokens(
-    message: Message, *, tenant: int, thread: int, role: str, agent: str | None, created_at: int | None, tools: set[str]
+    message: Message,
+    repeats: Repeats,
+    *,
+    tenant: int,
+    thread: int,
+    role: str,
+    agent: str | None,
+    created_at: int | None,
+    tools: set[str],
 ) -> str:
     """What the index is given of a message, with spaces between."""
+    date = None if created_at is None else created_at // _ONE_DAY
+    joined = _scopes(tenant, thread, role, agent, frozenset(tools), date) + repeats[text_of(message)]
+    return joined if len(joined) * 4 < _MOST else _cut(joined)
+
+
+@lru_cache(4096)
+def _scopes(tenant: int, thread: int, role: str, agent: str | None, tools: frozenset[str], date: int | None) -> str:
+    """What a message has in common with many; the date is a number of days since 1970."""
     found = [in_thread(thread), scope("role", role)]
     if tenant != FIRST_TENANT:
         found += of_tenant(tenant)
     if agent is not None:
         found.append(scope("agent", agent))
     found += (scope("tool", name) for name in tools)
-    if (day := _day(created_at)) is not None:
+    if (day := _day(None if date is None else date * _ONE_DAY)) is not None:
         found += (SCOPE + "d" + day[:length] for length in _DAY)
-    spoken = words(folded(text_of(message)))
-    counts = Counter(spoken)
-    found += counts
-    stems = {word[: STEMS[1]] for word in counts}
-    stems |= {stem[: STEMS[0]] for stem in stems}
-    found += [STEM + stem for stem in stems if len(stem) > 1]
-    norm = 1.2 * (0.25 + 0.75 * len(spoken) / _AVERAGE)
+    return " ".join(found)
+
+
+def _said(text: str) -> str:
+    """The tokens of a text, with a space before each."""
+    spoken, length = tally(text)
+    joined = _marked("", spoken) + _marked(STEM, _stems(spoken))
+    norm = 1.2 * (0.25 + 0.75 * length / _AVERAGE)
+    heavy: Collection[str] = spoken
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
-        least = norm * level
-        found += [mark + word for word, count in counts.items() if count >= least]
-    joined = " ".join(found)
-    return joined if len(joined) * 4 < _MOST else _cut(joined)
+        if (least := norm * level) > 1:
+            heavy = [word for word, count in spoken.items() if count >= least]
+        joined += _marked(mark, heavy)
+    return joined
+
+
+class Repeats(dict[str, str]):
+    """The tokens of texts, those of some megabytes remembered while the index catches up: sessions that are resumed or
+    forked begin with the words of another one, and agents read the same files again."""
+
+    left = _REPEATED
+
+    def __missing__(self, text: str) -> str:
+        said = _said(text)
+        if len(text) <= _REPEATED // 16:
+            if self.left < 0:
+                self.clear()
+                self.left = _REPEATED
+            self.left -= len(text) + len(said)
+            self[text] = said
+        return said
+
+
+def _stems(spoken: Iterable[str]) -> set[str]:
+    stems = {word[: STEMS[1]] for word in spoken if len(word) > 1}
+    return stems | {stem[: STEMS[0]] for stem in stems}
+
+
+def _marked(mark: str, words: Collection[str]) -> str:
+    """Some words as tokens behind a mark, with a space before each."""
+    return f" {mark}" + f" {mark}".join(words) if words else ""
 
 
 def _cut(joined: str) -> str:

@@ -58,11 +58,13 @@ def content(driver: Driver, source: Source) -> Iterator[bytes]:
     at = 0
     while at < source.size:
         rows = driver.read(
-            lambda tx, at=at: tx.all("source_chunks", source=source.number, at=at, limit=8)  # type: ignore[misc]
+            lambda tx, at=at: tx.all(  # type: ignore[misc]
+                "source_chunks", source=source.number, at=at, end=source.size, limit=8
+            )
         )
         for start, size, data in rows:
             piece = bodies.opened(data)
-            yield piece[max(0, at - start) : source.size - start]  # an import may be adding more
+            yield piece[max(0, at - start) : source.size - start]
             at = start + size
         if not rows:
             return
@@ -112,11 +114,11 @@ class Filing:
             own = link(parent.said, item.said)[:16]
             key = item.id
             place = self._known(tx, thread, key, new)
-            for other in other_keys(item.id, item.proof, own):
-                if place is None or place.said == own:
-                    break
-                key = other  # the same id says something else here: both are kept
-                place = self._known(tx, thread, key, new)
+            if place is not None and place.said != own:  # the same id says something else here: both are kept
+                for key in other_keys(item.id, item.proof, own):
+                    place = self._known(tx, thread, key, new)
+                    if place is None or place.said == own:
+                        break
             if place is not None:
                 self.known += 1
             else:
@@ -142,6 +144,8 @@ class Filing:
         """Where a message stands that is in the ledger, or was in this very piece."""
         if key in new:
             return new[key]
+        if not thread.messages:  # as it was before this transaction
+            return None
         row = tx.one("place", thread=thread.thread, id=key)
         return None if row is None else Place(row[0], row[1], bytes(row[2]), bytes(row[3]))
 

@@ -73,6 +73,7 @@ class SqliteDriver:
         self._pid = os.getpid()
         self._jobs = GroupCommit(self._begin, lambda error: _translated(error, self.path))
         self._lock = self._jobs.lock
+        self.catching_up = threading.RLock()
         self._readers: list[apsw.Connection] = []
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False

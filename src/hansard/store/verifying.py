@@ -267,7 +267,7 @@ def _digest(driver: Driver, source: int, size: int) -> bytes:
     """The hash of the first bytes of a file, as many as it says it has: an import may be adding more."""
     digest, at = hashlib.sha256(), 0
     while at < size:
-        rows = driver.read(lambda tx: tx.all("source_chunks", source=source, at=at, limit=8))  # noqa: B023
+        rows = driver.read(lambda tx: tx.all("source_chunks", source=source, at=at, end=size, limit=8))  # noqa: B023
         for start, length, data in rows:
             piece = bodies.opened(bytes(data))
             if start != at or length != len(piece):

@@ -37,8 +37,9 @@ insert into source_chunk (tenant, source, at, size, data) values (:tenant, :sour
 on conflict (tenant, source, at) do update set size = excluded.size, data = excluded.data
 
 -- name: source_chunks
+-- of a file that has `end` bytes: an import may be adding more
 select at, size, data from source_chunk
-where tenant = :tenant and source = :source and at >= :at order by at limit :limit
+where tenant = :tenant and source = :source and at >= :at and at < :end order by at limit :limit
 
 -- name: last_message
 select id from message where tenant = :tenant and thread = :thread order by n desc limit 1
