@@ -17,6 +17,7 @@ from hansard.model import (
     FilePart,
     Message,
     ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -102,6 +103,16 @@ def test_events_of_newer_releases_are_read() -> None:
     assert [part.text for one in messages for part in one.parts if isinstance(part, CompactionPart)] == [
         "Two pictures were shown."
     ]
+
+
+def test_compactions_and_refusals_of_others_are_written() -> None:
+    compacted = Message(role="user", parts=[CompactionPart(text="So far: nothing.")])
+    refused = Message(role="assistant", parts=[RefusalPart(text="I will not.")])
+    written = formats.write(Conversation(messages=[compacted, refused]), NAME)
+    again = formats.read(written.json, NAME).messages
+    assert again[0].parts == compacted.parts
+    assert said(again[1]) == "I will not."
+    assert all("refusal" in loss.what or "I will not." in loss.what for loss in written.losses)
 
 
 def test_broken_events_are_reported_and_the_rest_is_read() -> None:
