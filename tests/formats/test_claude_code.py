@@ -19,7 +19,7 @@ from hansard import formats
 from hansard.formats.claude_code import SESSION
 from hansard.formats.session_file import evidence, with_evidence, without_evidence
 from hansard.formats.session_numbers import Numbers, Uuids
-from hansard.model import Conversation, DataPart, Message, TextPart, native
+from hansard.model import Conversation, Message, TextPart, native
 from hansard.model.tree import active_path, parents
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -251,50 +251,6 @@ def test_a_damaged_file_is_read_and_given_back(path: Path, at: float, junk: byte
         except formats.Unreadable:
             continue
         assert formats.write(conversation, NAME).json == damaged
-
-
-def test_what_the_user_says_while_an_answer_is_under_way_is_the_users_word() -> None:
-    conversation = golden("said_while_working")
-    assert forks(conversation) == []
-    words = [said(message) for message in conversation.messages if message.role == "user"]
-    assert words == ["Say hello in every file.", "No: hi.", "As here."]
-    again = formats.read(formats.write(without_evidence(conversation, NAME), NAME).json, NAME)
-    assert [(one.role, one.parts) for one in again.messages] == [(one.role, one.parts) for one in conversation.messages]
-
-
-def test_lines_that_say_little_are_read_one_after_the_other() -> None:
-    raw = (GOLDEN / NAME / "bare_lines.jsonl").read_bytes()
-    assert formats.detect(raw) == NAME
-    conversation = golden("bare_lines")
-    assert [message.role for message in conversation.messages] == ["user", "assistant", "user", "assistant", "tool"]
-    assert [said(message) for message in conversation.messages][:3] == ["Say hello.", "Hello.", "Now list."]
-    assert len(active_path(conversation)) == 5
-
-
-def test_a_message_of_the_api_makes_a_line_certain() -> None:
-    line = json.loads((GOLDEN / NAME / "bare_lines.jsonl").read_bytes().splitlines()[3])
-    line |= {"uuid": "u", "parentUuid": None, "message": {**line["message"], "type": "message", "id": "msg_1"}}
-    assert formats.detect(json.dumps(line).encode() + b"\n") == NAME
-
-
-def test_notes_of_older_releases_are_read() -> None:
-    (event,) = [message for message in golden("note_of_an_older_release").messages if message.role == "event"]
-    (part,) = event.parts
-    assert isinstance(part, DataPart)
-    assert part.data["content"] == "Running a hook..."
-
-
-def test_what_is_printed_for_programs_is_a_session_too() -> None:
-    raw = (GOLDEN / NAME / "printed_for_programs.jsonl").read_bytes()
-    assert formats.detect(raw) == NAME
-    conversation = golden("printed_for_programs")
-    assert conversation.id == "bbbb0000-0000-4000-8000-000000000001"
-    path = [conversation.messages[i] for i in active_path(conversation)]
-    assert [message.role for message in path] == ["event", "user", "assistant", "tool", "assistant", "event"]
-    aside = [message for message in conversation.messages if message.sidechain is True]
-    assert [said(message) for message in aside] == ["Count them.", "There are three."]
-    assert aside[0].parent_message_id == path[2].id
-    assert [one.usage.output_tokens for one in path if one.usage is not UNSET] == [20, 2]
 
 
 def test_tokens_are_those_of_the_last_line_of_every_answer(corpus: Path) -> None:

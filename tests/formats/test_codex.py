@@ -218,6 +218,18 @@ def test_records_of_tokens_are_counted_and_what_repeats_them_is_not() -> None:
     assert [(usage.input_tokens, usage.output_tokens) for usage in usages] == [(100, 30), (150, 5)]
 
 
+def test_tokens_of_a_running_total_alone_are_what_it_grew_by() -> None:
+    raw = b""
+    for n, (said, count) in enumerate([("One.", 5), ("Two.", 12), ("Three.", 4)]):
+        block = {"type": "output_text", "text": said}
+        item = {"type": "message", "role": "assistant", "content": [block]}
+        told = {"type": "token_count", "info": {"total_token_usage": {"input_tokens": 10 * n, "output_tokens": count}}}
+        for kind, payload in (("response_item", item), ("event_msg", told), ("event_msg", told)):
+            raw += json.dumps({"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload}).encode() + b"\n"
+    usages = [message.usage for message in formats.read(raw, "codex").messages if message.usage is not UNSET]
+    assert [usage.output_tokens for usage in usages] == [5, 7, 4]
+
+
 def test_what_agents_say_to_each_other_is_written_again() -> None:
     items = [one["payload"] for one in records(without_evidence(golden("newer_records.jsonl"), "codex"))]
     assert [item["author"] for item in items if item.get("type") == "agent_message" and "author" in item] == ["/root"]

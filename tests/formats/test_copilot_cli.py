@@ -13,10 +13,12 @@ from hansard import formats
 from hansard.formats.session_file import without_evidence
 from hansard.model import (
     CompactionPart,
+    Context,
     Conversation,
     FilePart,
     Message,
     ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -102,6 +104,27 @@ def test_events_of_newer_releases_are_read() -> None:
     assert [part.text for one in messages for part in one.parts if isinstance(part, CompactionPart)] == [
         "Two pictures were shown."
     ]
+
+
+def test_compactions_and_refusals_of_others_are_written() -> None:
+    compacted = Message(role="user", parts=[CompactionPart(text="So far: nothing.")])
+    refused = Message(role="assistant", parts=[RefusalPart(text="I will not.")])
+    written = formats.write(Conversation(messages=[compacted, refused]), NAME)
+    again = formats.read(written.json, NAME).messages
+    assert again[0].parts == compacted.parts
+    assert said(again[1]) == "I will not."
+    assert all("refusal" in loss.what or "I will not." in loss.what for loss in written.losses)
+
+
+def test_messages_stand_in_the_folder_of_the_session() -> None:
+    place = Context(cwd="/home/ada/notes", git_branch="main")
+    assert {message.context for message in golden("tools").messages} == {place}
+    moved = golden("newer_events").messages
+    assert moved[0].context == Context(cwd="/home/ada/notes")
+    words = [Message(role=role, parts=[TextPart(text="Hi.")], context=place) for role in ("user", "assistant")]
+    written = formats.write(Conversation(messages=words), NAME)
+    assert written.losses == []
+    assert [message.context for message in formats.read(written.json, NAME).messages] == [place, place]
 
 
 def test_broken_events_are_reported_and_the_rest_is_read() -> None:

@@ -37,6 +37,7 @@ from hansard.formats.claude_code_records import Place, write_answer, write_user
 from hansard.formats.made_ids import made_uuid
 from hansard.formats.residue import unpack
 from hansard.formats.session_file import SessionFile
+from hansard.formats.session_identity import is_uuid
 from hansard.formats.session_scanner import Record, Scanner
 from hansard.model.conversation import Context, Conversation, Message
 
@@ -154,15 +155,30 @@ def _sure(record: Any) -> int:
     if kind in _LINES and type(record.get("uuid")) is str and "parentUuid" in record and "sessionId" in record:
         if "userType" in record or "cwd" in record:
             return 3
-    body = record.get("message")  # of tools that write less: certain where it is a message of the API
-    if kind in ("user", "assistant") and type(body) is dict and body.get("role") == kind and "context" not in record:
-        sure = 3 if body.get("type") == "message" and type(body.get("content")) is list else 1
-        return sure if type(record.get("sessionId", record.get("session_id"))) is str else 0
+    if kind in ("user", "assistant") and type(record.get("message")) is dict and "context" not in record:
+        return _sure_of(record, record["message"], kind)
     if kind == "system" and record.get("subtype") == "init" and type(record.get("session_id")) is str:
         return 3 if type(record.get("tools")) is list else 0
     return 2 if kind in _NOTES and "sessionId" in record else 0
 
 
+def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
+    """Lines that say less, as programs write them: certain where the message is one of the API."""
+    content: Any = body.get("content")
+    if (
+        body.get("role", kind) != kind
+        or type(content) not in (str, list)
+        or "toolCalls" in body
+        or "toolResults" in record
+    ):
+        return 0
+    blocks = {str(block.get("type")) for block in content if type(block) is dict}
+    if body.get("type") == "message" or blocks & _OF_THE_API:
+        return 3
+    return 2 if is_uuid(record.get("sessionId", record.get("session_id"))) else 1
+
+
+_OF_THE_API = frozenset({"tool_use", "tool_result", "thinking"})
 _LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
 _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})
 

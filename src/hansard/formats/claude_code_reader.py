@@ -119,15 +119,17 @@ class Reader:
             self._session = value["sessionId"]
         if type(value.get("uuid")) is not str and kind in ("user", "assistant") and "message" in value:
             value["uuid"] = made_uuid(kind, record.byte)
-        if type(value.get("uuid")) is str:
-            self._add_line(value, kind, record)
-        elif kind == SNAPSHOT:
-            self.snapshots.append(read_snapshot(value))
-        elif kind in _TITLES and type(value.get(_TITLES[kind][0])) is str:
+        if kind in _TITLES and type(value.get(_TITLES[kind][0])) is str:
             key, rank = _TITLES[kind]
             named = self._titles.setdefault(rank, [])
             del named[: -_TITLES_KEPT if rank == 1 else None]
             named.append((value.get("leafUuid"), value[key]))
+            if type(value.get("uuid")) is str and (turn := self._last.get(None)) is not None:
+                self._tree.turns[value["uuid"]] = turn  # a line may follow it
+        elif type(value.get("uuid")) is str:
+            self._add_line(value, kind, record)
+        elif kind == SNAPSHOT:
+            self.snapshots.append(read_snapshot(value))
         else:
             self._add_note(value, kind, record)
 

@@ -64,7 +64,7 @@ class Totals:
             return False
         total, last = info.get("total_token_usage"), info.get("last_token_usage")
         seen = total if type(total) is dict else last
-        if seen == self._total or not self._add(last):
+        if seen == self._total or not self._add(last if last is not None else _more(total, self._total)):
             return False
         self._total = seen
         return True
@@ -85,6 +85,15 @@ class Totals:
                 if type(had := getattr(before, name)) is int:
                     counts[name] = counts.get(name, 0) + had
         return Usage(**counts) if counts else UNSET
+
+
+def _more(total: Any, before: Any) -> Any:
+    """What a running total has grown by, where only it is told; a smaller one began anew."""
+    had = before if type(before) is dict else {}
+    if type(total) is not dict or not all(type(count) is int for count in total.values()):
+        return None
+    more = {key: count - _int(had.get(key)) for key, count in total.items()}
+    return total if any(count < 0 for count in more.values()) else more
 
 
 def write_usage(usage: Usage, total: dict[str, int]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
     canonical                         native
     conversation id, created          session.start: sessionId, startTime; its other data are residue
+    context                           cwd and branch of session.start, session.resume or session.context_changed
     message, parent                   an event {type, id, parentId, timestamp, data} in which somebody speaks; over
                                       events of hooks, permissions and turns the parent is the last one who spoke
     system, developer, user           system.message, user.message with files that are there by value
@@ -15,7 +16,8 @@
     event with raw(copilot-cli)       any other event
 
 Hooks, permissions, starts of tools, and the beginnings and ends of turns are in the text of the file only.
-Lost, and reported: titles, runs, contexts, todos, files that are not the user's, the order of parts in an answer.
+Lost, and reported: titles, runs, contexts that change, todos, files that are not the user's, the order of parts in an
+answer.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.formats.copilot_cli_events import (
@@ -45,7 +47,7 @@ from hansard.formats.session_identity import NO_TIME, read_time
 from hansard.formats.session_numbers import Numbers, Uuids
 from hansard.formats.session_scanner import Record, Scanner
 from hansard.model import exact_json
-from hansard.model.conversation import Conversation, Message
+from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.parts import RawPart, ToolResultPart
 
 _SILENT = (
@@ -74,6 +76,7 @@ class Reader:
         self._session = Session()
         self._agents: dict[str, int] = {}  # the last message of each agent that another one started
         self._thought: tuple[dict[str, Any], str, int] | None = None  # which the next message may say again
+        self._context: Context | UnsetType = UNSET
         self._first_seen = False
 
     def feed(self, records: Iterable[Record]) -> list[Message]:
@@ -93,6 +96,7 @@ class Reader:
             del rest["version"]
         if rest.get("producer") == "hansard":
             del rest["producer"]
+            rest.pop("context", None)  # the messages have it
         own = UNSET if session == _NO_SESSION else session
         return Conversation(messages=messages, id=own, created_at=created, extra=pack(NAME, rest))
 
@@ -112,6 +116,8 @@ class Reader:
             own = made_uuid(NAME, record.byte)
         if type(data) is dict and kind in ("session.start", "session.resume", "session.model_change"):
             self._session.chose(data.get("newModel" if kind == "session.model_change" else "selectedModel"))
+        if type(data) is dict and kind in _PLACED:
+            self._context = _read_context(data if kind == "session.context_changed" else data.get("context"))
         if kind == "session.start" and type(data) is dict and not self._first_seen:
             self._first_seen, self._start = True, data
             self._numbers[own] = parent
@@ -148,6 +154,8 @@ class Reader:
         if is_made(own, len(self._ids)) and before == len(self._ids) - 1:
             fields = {"created_at": created}
         self._numbers[own] = len(self._ids)
+        if self._context is not UNSET:
+            fields["context"] = self._context
         if type(side) is str:
             self._agents[side], self._numbers[own] = len(self._ids), parent
             fields["sidechain"] = True
@@ -180,6 +188,15 @@ class Reader:
         self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
 
 
+_PLACED = frozenset({"session.start", "session.resume", "session.context_changed"})
+
+
+def _read_context(value: Any) -> Context | UnsetType:
+    place = value if type(value) is dict else {}
+    cwd, branch = take_maybe_str(dict(place), "cwd"), take_maybe_str(dict(place), "branch")
+    return UNSET if cwd is UNSET and branch is UNSET else Context(cwd=cwd, git_branch=branch)
+
+
 _ENVELOPE = frozenset({"type", "id", "parentId", "timestamp", "data"})
 
 
@@ -200,6 +217,10 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         session = _NO_SESSION if conversation.id is UNSET else conversation.id
         time = NO_TIME if conversation.created_at is UNSET else conversation.created_at
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
+        place = next((one.context for one in conversation.messages if one.context is not UNSET), Context())
+        told = put({}, cwd=place.cwd, branch=place.git_branch)
+        if told and data["producer"] == "hansard":
+            data["context"] = told
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
     before: str | None = None
     ends: dict[str, str | None] = {}

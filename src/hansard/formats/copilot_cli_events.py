@@ -18,6 +18,7 @@ from hansard.model.parts import (
     DataPart,
     FilePart,
     ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -123,8 +124,14 @@ def _read_user(data: Data, fields: Data, session: Session) -> Message:
     return Message(role="user", parts=parts, **fields, extra=pack(NAME, data, marks))
 
 
+def _said(part: Any) -> str | None:
+    """What a part says, if it says anything in words."""
+    words = part.text if type(part) in (TextPart, RefusalPart, CompactionPart) else None
+    return words if type(words) is str else None
+
+
 def write_words(message: Message, data: Data, marks: Data) -> Data:
-    words = "\n\n".join(part.text for part in message.parts if type(part) is TextPart)
+    words = "\n\n".join(words for part in message.parts if (words := _said(part)) is not None)
     if message.role == "user":
         _put_files(data, "attachments", "blob", message.parts, marks)
         return {"type": "user.message", "data": {"content": words, **data}}
@@ -187,7 +194,7 @@ def write_answer(message: Message, data: Data) -> Data:
     out: Data = {}
     if message.model is not UNSET:
         put(out, messageId=message.model.response_id, model=message.model.name)
-    texts = [part.text for part in message.parts if type(part) is TextPart]
+    texts = [words for part in message.parts if (words := _said(part)) is not None]
     calls = [part for part in message.parts if type(part) is ToolCallPart]
     out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
     for part in message.parts:
@@ -227,7 +234,7 @@ def write_other(message: Message, data: Data, marks: Data) -> Data | None:
     part = message.parts[0] if len(message.parts) == 1 else None
     if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
         return {"type": THOUGHT, "data": {"content": part.text, **data}}
-    if marks.get(_KIND) == COMPACTED and type(part) is CompactionPart and type(part.text) is str:
+    if message.role == "user" and type(part) is CompactionPart and type(part.text) is str:
         return {"type": COMPACTED, "data": {"success": True, "summaryContent": part.text, **data}}
     if marks.get(_KIND) == ASKED and type(part) is ToolCallPart:
         return {"type": ASKED, "data": {**_write_request(part, "toolName"), **data}}
@@ -285,7 +292,7 @@ def _read_compacted(data: Data, fields: Data, session: Session) -> Message:
     part = CompactionPart(text=take_str(data, "summaryContent"))
     if data.get("success") is True:
         del data["success"]
-    return Message(role="user", parts=[part], **fields, extra=pack(NAME, data, {_KIND: COMPACTED}))
+    return Message(role="user", parts=[part], **fields, extra=pack(NAME, data))
 
 
 def _read_asset(data: Data, fields: Data, session: Session) -> Message:

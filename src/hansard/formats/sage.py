@@ -44,6 +44,7 @@ from hansard.formats.sage_records import (
     write_snapshot,
 )
 from hansard.formats.sage_usual import Record, parse_respelled, read_usual, write_usual
+from hansard.formats.session_identity import is_uuid
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
 
@@ -319,7 +320,10 @@ def _sure(record: Any) -> int:
         return 0
     if type(record.get("toolResults")) is list or type(record.get("context")) is dict:
         return 3
-    return 2 if type(record.get("message")) is dict and "cwd" not in record and "userType" not in record else 0
+    if type(record.get("message")) is not dict or "cwd" in record or "userType" in record:
+        return 0
+    claude_s = is_uuid(record.get("sessionId")) and "toolCalls" not in record["message"]  # its lines may look so too
+    return 1 if claude_s else 2
 
 
 FORMAT = Format(
