@@ -106,7 +106,7 @@ def write_assistant(message: Message) -> dict[str, Any]:
                 out["function_call"] = write_function_call(part)
             elif part.provider_executed is not True:
                 calls.append(write_call(part))
-        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
+        elif (kind is ReasoningPart and own.get("at") != "content") or (kind is RawPart and "key" in own):
             thoughts.append(part)
         elif own.get("at") == "tool_calls" and kind is RawPart:
             calls.append(part.value)
