@@ -422,3 +422,9 @@ def test_golden_files_are_recognised(path: Any) -> None:
 def test_the_chat_id_is_the_conversation() -> None:
     assert golden("request_body").id == "chat-1"
     assert golden("request_with_the_last_message").id == "chat-1"
+
+
+def test_the_input_of_a_call_that_was_refused_is_its_input() -> None:
+    conversation = formats.read((GOLDEN / NAME / "a_call_that_was_refused.json").read_bytes(), NAME)
+    calls = [part for message in conversation.messages for part in message.parts if type(part) is ToolCallPart]
+    assert [(call.input, call.input_text) for call in calls] == [({"person": "Joe"}, UNSET), (UNSET, '{"person":')]

@@ -17,6 +17,7 @@ from hansard.formats.contract import Target
 from hansard.formats.langchain import fits, write
 from hansard.model import (
     Binding,
+    CompactionPart,
     Conversation,
     DataPart,
     FilePart,
@@ -393,3 +394,38 @@ def test_a_turn_of_thinking_and_calls_is_whole_in_the_librarys_own_blocks(langch
     assert message.tool_calls == [{**CALL, "type": "tool_call"}]
     plain = langchain.messages_from_dict(written(said("assistant", "so", CALLED)))[0]
     assert [block["type"] for block in plain.content_blocks] == ["text", "tool_call"]
+
+
+def test_what_a_provider_ran_and_thought_is_read_in_its_own_words_too() -> None:
+    raw = (GOLDEN / "langchain" / "what_providers_ran_in_their_own_words.json").read_bytes()
+    conversation = formats.read(raw)
+    parts = [part for message in conversation.messages for part in message.parts]
+    assert not [part for part in parts if type(part) is RawPart]
+    calls = [part for part in parts if type(part) is ToolCallPart]
+    assert all(call.provider_executed is True for call in calls)
+    assert [(call.tool_name, call.input) for call in calls] == [
+        ("web_search", {"query": "news"}),
+        ("web_fetch", {"url": "https://example.org/a"}),
+        ("echo", {"x": 1}),
+        ("web_search", {"type": "search", "query": "news"}),
+        ("code_interpreter", "1+1"),
+        ("echo", {"x": 1}),
+        ("image_generation", UNSET),
+    ]
+    results = [(part.tool_call_id, part.is_error) for part in parts if type(part) is ToolResultPart]
+    assert results == [("s1", False), ("s2", True), ("s3", False)]
+    thoughts = [part.text for part in parts if type(part) is ReasoningPart]
+    assert thoughts == ["First.\n\nAnd then.\n\nLast.", "Hm.", "Merged."]
+    assert [part.text for part in parts if type(part) is RefusalPart] == ["No."]
+    assert [part.text for part in parts if type(part) is CompactionPart] == ["We spoke of news.", UNSET]
+
+
+def test_a_sealed_thought_that_no_model_said_is_written_back() -> None:
+    sealed = {"type": "redacted_thinking", "data": "x"}
+    signed = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    for block in (sealed, {"type": "non_standard", "value": sealed}, signed):
+        said = [
+            {"type": "human", "data": {"content": [block], "type": "human"}},
+            {"type": "tool", "data": {"content": [block], "tool_call_id": "c", "type": "tool"}},
+        ]
+        assert formats.write(formats.read(said, "langchain"), "langchain").data == said

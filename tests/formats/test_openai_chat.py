@@ -540,3 +540,24 @@ def test_a_value_in_the_place_of_words_is_read_as_words_and_sent_back_as_words()
     asked = formats.read([{"role": "user", "content": "Which book?"}], "openai-chat")
     assert formats.write(append(asked, conversation), "openai-chat").data[1]["content"] == words
     assert formats.write(conversation, "anthropic").data["messages"][-1]["content"] == [{"type": "text", "text": words}]
+
+
+def test_thoughts_among_the_words_are_reasoning() -> None:
+    raw = (GOLDEN / "openai-chat" / "thoughts_among_the_words.json").read_bytes()
+    assert formats.detect(formats.parse(raw)) == "openai-chat"
+    said = formats.read(raw).messages[1].parts
+    assert [part.text for part in said if type(part) is ReasoningPart] == ["A street.", "Or a river?", ""]
+    assert [type(part) for part in said[:2]] == [ReasoningPart, TextPart]
+
+
+def test_pictures_beside_the_words_are_files() -> None:
+    conversation = formats.read((GOLDEN / "openai-chat" / "response_with_pictures.json").read_bytes())
+    words, first, second = conversation.messages[0].parts
+    assert words == TextPart(text="Here it is.")
+    assert isinstance(first, FilePart)
+    assert isinstance(second, FilePart)
+    assert (first.media_type, first.data, second.url) == ("image/png", "aGk=", "https://example.org/b.png")
+    painted = formats.write(conversation, "gemini").data["contents"][-1]["parts"][1]
+    assert painted == {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
+    odd = {"role": "assistant", "content": "x", "images": [{"type": "image_url", "image_url": {}}, 1]}
+    assert formats.write(formats.read([odd], "openai-chat"), "openai-chat").data == [odd]

@@ -15,9 +15,19 @@ from msgspec import UNSET
 from hansard import formats, streams
 from hansard.formats.residue import unpack
 from hansard.model import Message, native
-from hansard.model.parts import DataPart, FilePart, RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
-from hansard.streams.accumulator import fold
-from hansard.streams.deltas import End, Failure, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
+from hansard.model.parts import DataPart, FilePart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
+from hansard.streams.accumulator import Accumulator, fold
+from hansard.streams.deltas import (
+    End,
+    Failure,
+    MessageDelta,
+    MessageEnd,
+    MessageStart,
+    Other,
+    PartDelta,
+    PartEnd,
+    PartStart,
+)
 from hansard.streams.openai_chat import OpenAIChatDecoder
 from tests.conftest import CORPUS, GOLDEN
 from tests.streams.live import cut, decode, decode_with, framed, shown, shown_live
@@ -393,7 +403,7 @@ def test_content_may_be_a_list() -> None:
         chunk({"content": [{"type": "text", "text": "He"}]}),
         chunk({"content": "llo"}),
     )
-    assert [type(part) for part in message.parts] == [RawPart, TextPart]
+    assert [type(part) for part in message.parts] == [ReasoningPart, TextPart]
     assert words(message) == ["Hello"]
 
 
@@ -605,3 +615,35 @@ def test_a_stream_cut_at_any_byte_keeps_what_came() -> None:
         for message in fold(deltas):
             assert message.state == "partial" or deltas[-1] == End(how="done")
     assert longest == len('Héllo you{"a":1}')
+
+
+def chunks(*deltas: dict[str, Any]) -> bytes:
+    made = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    made.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return b"".join(b"data: " + json.dumps({"id": "c", "model": "m", **one}).encode() + b"\n\n" for one in made)
+
+
+def test_thoughts_among_the_words_grow_into_one() -> None:
+    def thought(text: str) -> dict[str, Any]:
+        return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+
+    raw = chunks({"role": "assistant", "content": ""}, thought("A "), thought("street."), {"content": "Look "})
+    decoder = streams.decoder(NAME)
+    deltas = decoder.feed(raw + chunks({"content": "both ways."})) + decoder.finish()
+    live = Accumulator()
+    for delta in deltas:
+        if type(delta) is not MessageEnd:
+            live.fold(delta)
+    for (message,) in (fold(deltas), live.messages()):
+        assert [(type(part), part.text) for part in message.parts] == [
+            (ReasoningPart, "A street."),
+            (TextPart, "Look both ways."),
+        ]
+
+
+def test_a_tool_that_the_provider_ran_is_said_whole_each_time() -> None:
+    ran = {"index": 0, "type": "search", "arguments": '{"query": "x"}'}
+    raw = chunks({"role": "assistant", "executed_tools": [ran]}, {"executed_tools": [{**ran, "output": "found"}]})
+    decoder = streams.decoder(NAME)
+    (message,) = fold(decoder.feed(raw) + decoder.finish())
+    assert message.extra[NAME]["executed_tools"] == [{**ran, "output": "found"}]

@@ -53,6 +53,8 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     raw = block.get("rawInput")
     if type(raw) is str and (state == "input-streaming" or (state == "output-error" and fields["input"] is UNSET)):
         fields["input_text"] = block.pop("rawInput")
+    elif raw is not None and state == "output-error" and fields["input"] is UNSET:  # of a call that was refused
+        fields["input"], marks["raw"] = block.pop("rawInput"), True
     if fields["input"] is UNSET and state not in ("input-streaming", "output-error"):
         marks["inputless"] = True
     if type(block.get("providerExecuted")) is bool:
@@ -162,6 +164,8 @@ def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, marks: dict[
         put(out, input=call.input, rawInput=call.input_text)
     elif state == "output-error" and call.input is UNSET:
         put(out, rawInput=call.input_text)
+    elif state == "output-error" and marks.get("raw"):
+        out["rawInput"] = shown_input(call)
     elif call.input is not UNSET or not marks.get("inputless"):
         out["input"] = shown_input(call)
 

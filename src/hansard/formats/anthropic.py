@@ -348,7 +348,7 @@ def fits(document: Any) -> int:
     for record in records:
         for block in record["content"] if type(record.get("content")) is list else ():
             kind = block.get("type") if type(block) is dict else None
-            if type(kind) is not str:
+            if type(kind) is not str or (kind == "thinking" and type(block.get(kind)) is list):
                 return 0
             if kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
                 sure = 3

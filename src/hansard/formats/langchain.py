@@ -48,7 +48,7 @@ from hansard.formats.langchain_calls import (
     write_entry,
     write_result,
 )
-from hansard.formats.langchain_content import read_block, write_block
+from hansard.formats.langchain_content import read_block, read_given, write_block
 from hansard.formats.langchain_files import NAME
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -172,12 +172,12 @@ def _read_said(role: str, fields: dict[str, Any], marks: dict[str, Any], names: 
     if role != "assistant":
         if role == "developer":
             del fields["additional_kwargs"]
-        return Message(role=role, parts=_read_content(content, False, fields, marks), id=own_id)
+        return Message(role=role, parts=_read_content(content, False, fields, marks, read_given), id=own_id)
     given = [fields.get(key) or [] for key in ("tool_calls", "invalid_tool_calls")]
     thoughts, others = read_kwargs(fields)
     entries = read_entries(fields, names)
     more = bool(thoughts or entries or others)
-    parts = [*_read_content(content, more, fields, marks), *entries]
+    parts = [*_read_content(content, more, fields, marks, read_block), *entries]
     if type(content) is list:
         parts = placed(content, entries, given, standard) if entries else parts
         pieces = [(is_entry(part), block) for part, block in zip_longest(parts, content)]
@@ -199,7 +199,7 @@ def _write_said(message: Message, form: str, names: dict[str, str], out: list[An
     for part in message.parts:
         if type(part) is ToolResultPart and not (answers and part.provider_executed is True):
             results.append(part)
-        elif answers and write_kwarg(part, kwargs):
+        elif answers and write_kwarg(part, kwargs, provider):
             continue
         elif is_entry(part):
             if answers:
@@ -249,14 +249,14 @@ def _write_message(message: Message, form: str, names: dict[str, str], out: list
 # -- content -------------------------------------------------------------------------------------------------------
 
 
-def _read_content(content: Any, more: bool, fields: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _read_content(content: Any, more: bool, fields: dict[str, Any], marks: dict[str, Any], read: Any) -> list[Any]:
     """The parts of content; with `more` the record says something beside it, and "" is the usual nothing."""
     if type(content) is str:
         return [TextPart(text=content)] if content or not more else []
     if type(content) is list:
         if _plain(content) or (more and not content):
             marks["content"] = "list"
-        return [read_block(block) for block in content]
+        return [read(block) for block in content]
     if content is not UNSET and content is not None:
         fields["content"] = content
     marks["content"] = "null" if content is None else "missing"

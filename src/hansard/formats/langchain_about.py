@@ -8,8 +8,9 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
 from hansard.formats.arguments import read_arguments, write_arguments
+from hansard.formats.langchain_content import read_block, write_block
 from hansard.formats.langchain_files import NAME, merged
-from hansard.formats.residue import MARKS, put, take_maybe_str, unpack
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model.binding import opaque
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.parts import Binding, ReasoningPart, RefusalPart, ToolCallPart
@@ -188,6 +189,9 @@ def read_kwargs(fields: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     behind: list[Any] = []
     if left.get("reasoning_content") and type(left["reasoning_content"]) is str:
         before.append(ReasoningPart(text=left.pop("reasoning_content"), extra=_at("reasoning_content")))
+    if type(thought := _read_thought(left.get("reasoning"))) is ReasoningPart:
+        before.append(thought)
+        del left["reasoning"]
     if left.get("refusal") and type(left["refusal"]) is str:
         behind.append(RefusalPart(text=left.pop("refusal"), extra=_at("refusal")))
     call = left.get("function_call")
@@ -202,12 +206,23 @@ def read_kwargs(fields: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     return before, behind
 
 
-def write_kwarg(part: Any, kwargs: dict[str, Any]) -> bool:
+def _read_thought(given: Any) -> Any:
+    """OpenAI's reasoning as it stood beside the content of old."""
+    if type(given) is not dict or given.get("type") != "reasoning":
+        return UNSET
+    part = read_block(given)
+    rest, marks = unpack(NAME, part.extra)
+    return replace(part, extra=pack(NAME, rest, {**marks, "at": "reasoning"}))
+
+
+def write_kwarg(part: Any, kwargs: dict[str, Any], provider: Any) -> bool:
     """Put the part there if it came from there."""
     at = str(unpack(NAME, part.extra)[1].get("at")) if part.extra is not UNSET else ""
     value: Any = UNSET
     if (type(part), at) in ((ReasoningPart, "reasoning_content"), (RefusalPart, "refusal")):
         value = part.text
+    elif at == "reasoning" and type(part) is ReasoningPart:
+        value = write_block(part, provider)
     elif at == "function_call" and type(part) is ToolCallPart:
         value = {"name": part.tool_name if type(part.tool_name) is str else "", "arguments": write_arguments(part)}
     if not value or at in kwargs:  # UNSET is false

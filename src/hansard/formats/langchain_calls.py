@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.arguments import read_arguments, write_arguments
-from hansard.formats.langchain_content import read_block, write_block
+from hansard.formats.langchain_content import read_block, read_given, write_block
 from hansard.formats.langchain_files import NAME
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -192,7 +192,7 @@ def read_result(fields: dict[str, Any], marks: dict[str, Any], names: dict[str, 
         name, marks["unnamed"] = names[str(call_id)], True
     output, parts = fields.pop("content", UNSET), UNSET  # type: Any, Any
     if type(output) is list:
-        parts, output = [read_block(block) for block in output], UNSET
+        parts, output = [read_given(block) for block in output], UNSET
     elif type(output) is not str:
         marks["content"] = "data"
     failed = fields.get("status") == "error"

@@ -1,11 +1,12 @@
 """LangChain's content: a string, or a list of strings and blocks, in the standard wording and in the providers' own.
 
 text                 text; a bare string
-reasoning            reasoning (words, or OpenAI's summary); thinking, redacted_thinking of Anthropic
-refusal              refusal
+reasoning            reasoning (words, or OpenAI's summary); thinking, redacted_thinking of Anthropic; an empty text
+                     with `reasoning`, which merging the chunks of a stream leaves
+refusal, compaction  refusal, compaction
 tool-call            tool_call, tool_use, function_call beside an entry of `tool_calls` with the same id;
-                     server_tool_call by itself
-tool-result          server_tool_result
+                     by itself what the provider ran (`langchain_server_tools`)
+tool-result          server_tool_result and others there
 file                 `langchain_files`
 raw(langchain)       any other block, word for word
 """
@@ -17,6 +18,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.formats import langchain_server_tools as server
 from hansard.formats.langchain_files import NAME, TYPES, merged, read_file, write_file
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
@@ -35,7 +37,7 @@ from hansard.model.parts import (
 )
 
 _ANTHROPIC = Binding(provider="anthropic")
-_WRAPPED = ("refusal", "redacted_thinking")  # the standard wording has no block for these but non_standard
+_WRAPPED = ("refusal", "redacted_thinking", "compaction")  # standard: only as non_standard
 
 
 # -- words ---------------------------------------------------------------------------------------------------------
@@ -58,8 +60,18 @@ def _read_string(text: str) -> Part:
     return TextPart(text=text, extra=pack(NAME, {}, {"string": True}))
 
 
+def _read_compaction(block: dict[str, Any]) -> Part:
+    text, sealed = take_maybe_str(block, "content"), take_maybe_str(block, "encrypted_content")
+    if text is UNSET and sealed is UNSET:
+        raise Unfit("content")
+    return CompactionPart(text=text, encrypted=sealed, extra=pack(NAME, block, {"type": "compaction"}))
+
+
 def _write_as_text(part: Any, provider: Any) -> Any:
     """What was said to the model in words that this format has no kind for."""
+    rest, marks = unpack(NAME, part.extra)
+    if type(part) is CompactionPart and marks.get("type") == "compaction":
+        return {**put({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
     words = part.text if type(part) is CompactionPart else part.content
     return {"type": "text", "text": words} if type(words) is str and words else UNSET
 
@@ -79,8 +91,8 @@ def _read_reasoning(block: dict[str, Any]) -> Part:
     marks: dict[str, Any] = {}
     text: Any = take_maybe_str(block, "reasoning")
     if text is UNSET:
-        text, marks["words"] = _read_summary(block), "summary" if "summary" in block else "missing"
-        block.pop("summary", None)
+        marks["words"] = "summary" if "summary" in block else "missing"
+        text = _read_summary(block.pop("summary", []), marks)
     encrypted = take_maybe_str(block, "encrypted_content")
     if encrypted is UNSET:
         encrypted = _take_extra(block, "encrypted_content")
@@ -95,19 +107,29 @@ def _read_reasoning(block: dict[str, Any]) -> Part:
     )
 
 
-def _read_summary(block: dict[str, Any]) -> str:
-    """The words of OpenAI's summary; Unfit when they could not be told apart again."""
-    summary = block.get("summary", [])
-    if type(summary) is not list:
+def _read_summary(summary: Any, marks: dict[str, Any]) -> str:
+    """The words of OpenAI's summary; a mark tells how they are cut and what else is said of each."""
+    if type(summary) is not list or not all(type(item) is dict and type(item.get("text")) is str for item in summary):
         raise Unfit("summary")
-    text = "\n\n".join(item["text"] for item in summary if type(item) is dict and type(item.get("text")) is str)
-    if not exact_json.same(_write_summary(text), summary):
-        raise Unfit("summary")
+    text = _GAP.join(item["text"] for item in summary)
+    if not exact_json.same(_write_summary(text, None), summary):
+        about = [{key: value for key, value in item.items() if key != "text"} for item in summary]
+        marks["cuts"] = [[len(item["text"]), more] for item, more in zip(summary, about, strict=True)]
     return text
 
 
-def _write_summary(text: str) -> list[Any]:
-    return [{"type": "summary_text", "text": words} for words in text.split("\n\n")] if text else []
+def _write_summary(text: str, cuts: Any) -> list[Any]:
+    if type(cuts) is list and all(type(cut) is list and list(map(type, cut)) == [int, dict] for cut in cuts):
+        made, at = [], 0
+        for length, more in cuts:
+            made.append({**more, "text": text[at : at + length]})
+            at += length + len(_GAP)
+        if _GAP.join(item["text"] for item in made) == text:
+            return made
+    return [{"type": "summary_text", "text": words} for words in text.split(_GAP)] if text else []
+
+
+_GAP = "\n\n"
 
 
 def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
@@ -127,7 +149,7 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
     out: dict[str, Any] = {"type": "reasoning"}
     how = marks.get("words")
     if how == "summary":
-        out["summary"] = _write_summary(part.text)
+        out["summary"] = _write_summary(part.text, marks.get("cuts"))
     elif how != "missing" or part.text:
         out["reasoning"] = part.text
     put(out, id=part.id)
@@ -135,7 +157,15 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
         put(out, encrypted_content=encrypted)
     elif encrypted is not UNSET:
         out["extras"] = {"encrypted_content": encrypted}
+    if kind == "text":
+        out |= {"type": "text", "text": ""}
     return merged(_signed(out, part, provider), rest)
+
+
+def _read_merged(block: dict[str, Any]) -> Part:
+    """A thought that was merged into an empty text."""
+    del block["text"]
+    return _marked(_read_reasoning(block), type="text")  # type: ignore[no-any-return]
 
 
 def _read_thinking(block: dict[str, Any]) -> Part:
@@ -190,6 +220,9 @@ def _read_server_call(block: dict[str, Any]) -> Part:
 
 
 def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if type(kind := marks.get("type")) is str and kind in server.CALLS:
+        return server.write_call(kind, part, rest, marks)
     out = put({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
     out["args"] = {} if part.input is UNSET else part.input
     return merged(_signed(out, part, provider), unpack(NAME, part.extra)[0])
@@ -211,6 +244,9 @@ def _read_server_result(block: dict[str, Any]) -> Part:
 
 
 def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if type(kind := marks.get("type")) is str and server.is_result(kind):
+        return server.write_result(kind, part, rest)
     out: dict[str, Any] = put({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
     out["status"] = "error" if part.is_error is True else "success"
     output: Any = part.output
@@ -234,38 +270,57 @@ def read_block(block: Any) -> Any:
             return read_file(block)
         if kind == "non_standard":
             return _read_wrapped(block)
+        taken = dict(block)
+        del taken["type"]
+        if kind == "text" and block.get("text") == "" and type(block.get("reasoning")) is str:
+            return _read_merged(taken)
         if (reader := _READERS.get(kind)) is not None:
-            taken = dict(block)
-            del taken["type"]
             part = reader(taken)
-            return _bare(part) if kind in _WRAPPED else part
+            return _marked(part, bare=True) if kind in _WRAPPED else part
+        if kind in server.CALLS:
+            return server.read_call(kind, taken)
+        if server.is_result(kind):
+            return server.read_result(kind, taken)
     except Unfit:
         pass
     return RawPart(format=NAME, value=block)
 
 
+def read_given(block: Any) -> Any:
+    """A block that no model said: what is signed in it is nobody's."""
+    part = read_block(block)
+    if type(part) is not ReasoningPart or part.binding is UNSET:
+        return part
+    part = replace(part, binding=UNSET)
+    return _marked(part, type="redacted_thinking") if part.encrypted is not UNSET else part
+
+
 def _read_wrapped(block: dict[str, Any]) -> Part:
     inner: Any = block.get("value")
     kind = inner.get("type") if type(inner) is dict else None
-    if len(block) != 2 or type(kind) is not str or kind not in _WRAPPED:
+    if type(kind) is not str or kind not in _WRAPPED:
         raise Unfit("value")
     taken = dict(inner)
     del taken["type"]
-    return _READERS[kind](taken)  # type: ignore[no-any-return]
+    around = {key: value for key, value in block.items() if key not in ("type", "value")}
+    part: Part = _READERS[kind](taken)
+    return _marked(part, around=around) if around else part
 
 
-def _bare(part: Any) -> Any:
+def _marked(part: Any, **more: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
-    return replace(part, extra=pack(NAME, rest, {**marks, "bare": True}))
+    return replace(part, extra=pack(NAME, rest, {**marks, **more}))
 
 
 def write_block(part: Any, provider: Any = UNSET) -> Any:
     """A block, or UNSET for what has no place in content."""
     writer = _WRITERS.get(type(part))
     made = writer(part, provider) if writer is not None else UNSET
-    if type(made) is dict and made.get("type") in _WRAPPED and "bare" not in unpack(NAME, part.extra)[1]:
-        if type(part) is not RawPart:
-            return {"type": "non_standard", "value": made}
+    if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not RawPart:
+        marks = unpack(NAME, part.extra)[1]
+        if "bare" not in marks:
+            around = marks.get("around")
+            return {"type": "non_standard", "value": made, **(around if type(around) is dict else {})}
     return made
 
 
@@ -275,6 +330,7 @@ _READERS: dict[str, Any] = {
     "thinking": _read_thinking,
     "redacted_thinking": _read_redacted,
     "refusal": _read_refusal,
+    "compaction": _read_compaction,
     "server_tool_call": _read_server_call,
     "server_tool_result": _read_server_result,
 }

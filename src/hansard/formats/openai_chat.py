@@ -255,7 +255,12 @@ def _record_fits(record: Any) -> int:
             kind = block.get("type") if type(block) is dict else None
             if kind == "text" or kind == "refusal":
                 continue
-            if type(kind) is str and kind in PARTS and kind in block:
+            if (
+                type(kind) is str
+                and kind in PARTS
+                and kind in block
+                and not (kind == "thinking" and _is_claudes(block))
+            ):
                 best = 3
             elif type(kind) is not str or kind in _NOT_PARTS:
                 return 0
@@ -266,6 +271,10 @@ def _record_fits(record: Any) -> int:
             return 0
         best = 3
     return best
+
+
+def _is_claudes(block: dict[str, Any]) -> bool:
+    return type(block["thinking"]) is str
 
 
 _NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from hansard.errors import Unreadable
 from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
-from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
+from hansard.model.parts import Binding, FilePart, Part, RawPart, ReasoningPart, RefusalPart, TextPart
 
 NAME = "openai-chat"
 PROVIDER = "openai"
@@ -36,6 +36,32 @@ def _read_refusal(block: dict[str, Any]) -> Part:
 
 def _write_refusal(part: RefusalPart) -> dict[str, Any]:
     return {"type": "refusal", "refusal": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_thinking(block: dict[str, Any]) -> Part:
+    """A thought among the words, as Mistral's models give it: a list of texts."""
+    entries = block.pop("thinking", None)
+    if type(entries) is not list or not all(type(entry) is dict and entry.keys() == _TEXT for entry in entries):
+        raise Unfit("thinking")
+    if not all(entry["type"] == "text" and type(entry["text"]) is str for entry in entries):
+        raise Unfit("thinking")
+    marks: dict[str, Any] = {"at": "content"}
+    if len(entries) != 1:
+        marks["cuts"] = [len(entry["text"]) for entry in entries]
+    return ReasoningPart(text="".join(entry["text"] for entry in entries), extra=pack(NAME, block, marks))
+
+
+def _write_thinking(part: ReasoningPart) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if marks.get("at") != "content":
+        return UNSET
+    texts, at, cuts = [], 0, marks.get("cuts")
+    for length in cuts if type(cuts) is list and all(type(cut) is int for cut in cuts) else ():
+        texts.append(part.text[at : at + length])
+        at += length
+    if "".join(texts) != part.text or (not texts and cuts is None):
+        texts = [part.text]
+    return {"type": "thinking", "thinking": [{"type": "text", "text": text} for text in texts], **rest}
 
 
 def _read_image(block: dict[str, Any]) -> Part:
@@ -167,6 +193,7 @@ def write_part(part: Part) -> Any:
 
 _READERS: dict[str, Any] = {
     "refusal": _read_refusal,
+    "thinking": _read_thinking,
     "image_url": _read_image,
     "input_audio": _read_audio,
     "file": _read_file,
@@ -174,6 +201,7 @@ _READERS: dict[str, Any] = {
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     RefusalPart: _write_refusal,
+    ReasoningPart: _write_thinking,
     FilePart: _write_file,
     RawPart: lambda part: part.value if part.format == NAME else UNSET,
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.openai_chat_content import NAME, OWN, read_content, write_content
+from hansard.formats.openai_chat_content import NAME, OWN, read_content, read_part, write_content, write_part
 from hansard.formats.openai_chat_reasoning import read_reasoning, write_reasoning
 from hansard.formats.openai_chat_tools import (
     read_call,
@@ -80,6 +81,8 @@ def read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) 
         thoughts = read_reasoning(record, marks)
         if type(record.get("audio")) is dict and type(record["audio"].get("id")) is str:
             said += _read_spoken(record.pop("audio"))
+        if type(record.get("images")) is list:
+            said += _read_images(record)
         if type(record.get("refusal")) is str and record["refusal"]:
             said.append(RefusalPart(text=record.pop("refusal")))
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
@@ -106,10 +109,13 @@ def write_assistant(message: Message) -> dict[str, Any]:
                 out["function_call"] = write_function_call(part)
             elif part.provider_executed is not True:
                 calls.append(write_call(part))
-        elif kind is ReasoningPart or (kind is RawPart and "key" in own):
+        elif (kind is ReasoningPart and own.get("at") != "content") or (kind is RawPart and "key" in own):
             thoughts.append(part)
         elif own.get("at") == "tool_calls" and kind is RawPart:
             calls.append(part.value)
+        elif own.get("at") == "images" and kind is FilePart:
+            picture = write_part(part)
+            out["images"] = [*out.get("images", []), *([picture] if picture is not UNSET else [])]
         elif own.get("at") == "audio":
             out["audio"] = {**out.get("audio", {}), **_write_spoken(part)}
         elif kind is RefusalPart and "at" not in own and "refusal" not in out:
@@ -138,6 +144,19 @@ def _read_spoken(audio: dict[str, Any]) -> list[Any]:
     extra = pack(NAME, rest, {"at": "audio"})
     parts.append(FilePart(media_type="audio/*", file_id=file_id, data=data, binding=OWN, extra=extra))
     return parts
+
+
+def _read_images(record: dict[str, Any]) -> list[Any]:
+    """Pictures that a model made, beside its words: some routers give them so. None, when they are not all pictures."""
+    parts: list[Any] = [read_part(block) for block in record["images"]]
+    if not parts or not all(type(part) is FilePart for part in parts):
+        return []
+    del record["images"]
+    made = []
+    for part in parts:
+        rest, marks = unpack(NAME, part.extra)
+        made.append(replace(part, extra=pack(NAME, rest, {**marks, "at": "images"})))
+    return made
 
 
 def _write_spoken(part: Any) -> dict[str, Any]:

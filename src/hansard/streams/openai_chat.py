@@ -30,7 +30,7 @@ from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, Part
 from hansard.streams.event_decoder import read_whole
 from hansard.streams.openai_chat_calls import Call
 from hansard.streams.openai_chat_choice import RANKS, REASONING, Choice, Completion, group_of
-from hansard.streams.openai_chat_growth import Pieces, grow, grow_list, is_plain_text, merge
+from hansard.streams.openai_chat_growth import Pieces, grow, grow_content, grow_list, merge
 from hansard.streams.openai_chat_quick import CallPiece, grows_by, is_known, read_chunk
 from hansard.streams.repeats import NUMBER, OBJECT, STRING
 
@@ -256,23 +256,19 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         elif type(value) is str or type(value) is list:
             if type(old) is not list:
                 old = message[key] = [{"type": "text", "text": old}] if type(old) is Pieces and any(old) else []
-            for item in value if type(value) is list else [{"type": "text", "text": value}]:
-                self._content_item(choice, old, item)
+            for i, item in enumerate(value if type(value) is list else [{"type": "text", "text": value}]):
+                self._content_item(choice, old, item, i == 0)
         elif old is None:
             message[key] = value
         else:
             self.other({key: value})
 
-    def _content_item(self, choice: Choice, items: list[Any], item: Any) -> None:
-        """Texts that follow one another are one text; every other item stands for itself."""
-        text = item.get("text") if type(item) is dict else None
-        if type(text) is not str or item.get("type") != "text":
-            items.append(item)
-            return
-        if not (items and len(item) == 2 and is_plain_text(items[-1])):
-            items.append({**item, "text": Pieces()})
-        items[-1]["text"].append(text)
-        self._words(choice, f"text.{len(items) - 1}", TextPart(text=""), text)
+    def _content_item(self, choice: Choice, items: list[Any], item: Any, first: bool) -> None:
+        said = grow_content(items, item, first)
+        if said is not None:
+            group, number, text = said
+            part = TextPart(text="") if group == "text" else ReasoningPart(text="")
+            self._words(choice, f"{group}.{number}", part, text)
 
     def _refusal(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})

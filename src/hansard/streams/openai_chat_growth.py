@@ -23,6 +23,9 @@ _WORDS = frozenset(
 )
 
 
+_WHOLE = frozenset({"executed_tools"})
+
+
 class Pieces(list[str]):
     """A string that may still grow."""
 
@@ -65,13 +68,17 @@ def grow(target: dict[str, Any], delta: dict[str, Any]) -> None:
         elif kind is list:
             if type(old) is not list:
                 old = target[key] = []
-            grow_list(old, value)
+            grow_list(old, value, whole=key in _WHOLE)
         else:
             target[key] = value
 
 
-def grow_list(target: list[Any], items: list[Any], *, runs: bool = False) -> list[int]:
-    """More items; the places they went to. With `runs`, an item without an index goes on with the one before it."""
+def grow_list(target: list[Any], items: list[Any], *, runs: bool = False, whole: bool = False) -> list[int]:
+    """More items; the places they went to. With `runs`, an item without an index goes on with the one before it.
+
+    With `whole`, an item that is said again says all of it again.
+    """
+    more = merge if whole else grow
     places = []
     before = len(target)
     for item in items:
@@ -82,10 +89,10 @@ def grow_list(target: list[Any], items: list[Any], *, runs: bool = False) -> lis
             elif runs and target and len(target) == before and _goes_on(target[-1], item):
                 place -= 1
         if place < len(target):
-            grow(target[place], item)
+            more(target[place], item)
         elif type(item) is dict:
             target.append({})
-            grow(target[place], item)
+            more(target[place], item)
         else:
             target.append(item)
         places.append(place)
@@ -119,6 +126,43 @@ def _same(old: dict[str, Any], item: dict[str, Any], key: str) -> bool:
 def is_plain_text(item: Any) -> bool:
     """Is it an item of content that is a growing text and nothing else?"""
     return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces
+
+
+def grow_content(items: list[Any], item: Any, first: bool) -> tuple[str, int, str] | None:
+    """One more item of content: texts that follow one another are one text, others stand for themselves.
+
+    A thought goes on with the one before it when it is the `first` item of a chunk: one chunk may hold several.
+    What was said: the group of the part that it goes on with, its number there, and the words.
+    """
+    kind = item.get("type") if type(item) is dict else None
+    if kind == "thinking" and type(item.get("thinking")) is list:
+        goes_on = first and bool(items) and _thinks(items[-1]) and items[-1].get("closed") is not True
+        if not goes_on:
+            items.append({"type": kind, "thinking": []})
+        items[-1] |= {key: value for key, value in item.items() if key != "thinking"}
+        entries = items[-1]["thinking"]
+        words = [_grow_text(entries, entry, goes_on and i == 0) for i, entry in enumerate(item["thinking"])]
+        return "reasoning", sum(map(_thinks, items)) - 1, "".join(words)
+    if kind != "text" or type(item.get("text")) is not str:
+        items.append(item)
+        return None
+    text = _grow_text(items, item, True)
+    return "text", len(items) - 1 - sum(map(_thinks, items)), text
+
+
+def _grow_text(items: list[Any], item: Any, goes_on: bool) -> str:
+    text = item.get("text") if type(item) is dict and item.get("type") == "text" else None
+    if type(text) is not str:
+        items.append(item)
+        return ""
+    if not (goes_on and items and len(item) == 2 and is_plain_text(items[-1])):
+        items.append({**item, "text": Pieces()})
+    items[-1]["text"].append(text)
+    return text
+
+
+def _thinks(item: Any) -> bool:
+    return type(item) is dict and item.get("type") == "thinking" and type(item.get("thinking")) is list
 
 
 def settled(value: Any, key: str = "") -> Any:
