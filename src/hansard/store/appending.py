@@ -40,9 +40,7 @@ def append(
     done = put(tx, thread, place, items)
     if not done.added:
         return thread
-    row = done.thread.at(done.place)
-    row.save(tx, now)
-    return row._replace(version=row.version + 1)
+    return done.thread.at(done.place).save(tx, now)
 
 
 class Head(NamedTuple):
