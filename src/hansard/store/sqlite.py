@@ -50,9 +50,10 @@ class _Tx:
         self._connection.execute(self._statements[name], values)
         return self._connection.changes()
 
-    def many(self, name: str, rows: list[dict[str, Any]], /) -> None:
-        tenant = self._tenant
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
+        tenant, before = self._tenant, self._connection.total_changes()
         self._connection.executemany(self._statements[name], [{**row, "tenant": tenant} for row in rows])
+        return self._connection.total_changes() - before
 
 
 class SqliteDriver:
