@@ -130,3 +130,17 @@ def test_a_listener_that_leaves_lets_go_of_the_stream() -> None:
         return told
 
     assert asyncio.run(leave()) == ["let go"]
+
+
+def test_what_was_there_when_it_began_to_serve_is_not_looked_through_again(tmp_path: Path) -> None:
+    """Full collections of all that an agent's libraries hold made every stream wait."""
+    program = (
+        "import gc, runpy, sys, uvicorn\n"
+        "uvicorn.Server.run = lambda server, sockets: print('frozen', gc.get_freeze_count(), len(gc.get_objects()))\n"
+        "sys.argv[1:] = ['serve', '--port', '0', '--db', sys.argv[1]]\n"
+        "runpy.run_module('hansard', run_name='__main__')\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "l.db")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    frozen, others = map(int, done.stdout.partition("frozen ")[2].split())
+    assert frozen > 10 * others

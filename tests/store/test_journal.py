@@ -38,6 +38,60 @@ def test_what_one_run_cannot_say_keeps_no_other_from_the_disk(ledger: Ledger) ->
     assert ledger.stop(thread.id, good.id).status == "committed"
 
 
+def test_runs_that_stream_at_once_are_written_together(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
+    runs = [ledger.begin_run(ledger.create_thread().id) for _ in range(20)]
+    ran: list[tuple[str, int]] = []
+    driver: Any = ledger._driver
+    write = driver.write
+
+    def spied(job: Any) -> Any:
+        return write(lambda tx: job(_Spy(tx, ran)))
+
+    monkeypatch.setattr(driver, "write", spied)
+    with ledger._journal._changed:  # the journal waits until all of them have spoken
+        for run in runs:
+            run.write(_words(run.id))
+    for run in runs:
+        run.flush()
+    assert [(name, count) for name, count in ran if "chunk" in name] == [("count_chunks", 20), ("add_chunk", 20)]
+    assert [said.delta for run in runs for said in _now(ledger, run)] == [
+        delta for run in runs for delta in _words(run.id)
+    ]
+
+
+def test_a_run_that_is_shut_out_takes_no_other_with_it(ledger: Ledger) -> None:
+    runs = [ledger.begin_run(ledger.create_thread().id) for _ in range(3)]
+    ledger.abort(runs[1].thread_id, runs[1].id)
+    with ledger._journal._changed:
+        written = [run.write(_words("words")) for run in runs]
+    for run, future in zip(runs, written, strict=True):
+        if run is runs[1]:
+            with pytest.raises(Conflict, match="not active"):
+                future.result(_SECONDS)
+        else:
+            future.result(_SECONDS)
+    assert [len(_now(ledger, run)) for run in runs] == [1, 0, 1]
+
+
+class _Spy:
+    """A transaction that notes the statements it is given and how many rows with them."""
+
+    def __init__(self, tx: Any, ran: list[tuple[str, int]]) -> None:
+        self._tx, self._ran = tx, ran
+
+    def run(self, name: str, /, **values: Any) -> int:
+        self._ran.append((name, 1))
+        return int(self._tx.run(name, **values))
+
+    def many(self, name: str, rows: list[Any], /) -> int:
+        self._ran.append((name, len(rows)))
+        return int(self._tx.many(name, rows))
+
+
+def _now(ledger: Ledger, run: Any) -> list[following.Said]:
+    return ledger._driver.read(lambda tx: following.said_after(tx, run.thread_id, run.id, 0))[0]
+
+
 def test_behind_deltas_that_were_lost_none_are_written(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
     thread = ledger.create_thread()
     run = ledger.begin_run(thread.id)

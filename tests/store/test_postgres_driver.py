@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import psycopg
 import pytest
 
 import hansard
 from hansard.errors import ForkedHandle, StorageError
+from hansard.store.postgres import _sql
+from hansard.store.rows import find_thread
 from tests.store.said import said, transcript
 
 
@@ -51,3 +54,15 @@ def test_the_address_may_set_the_limits_of_the_network_itself(database: str) -> 
         told = ledger._driver._network  # type: ignore[attr-defined]
         assert sorted(told) == ["keepalives_idle", "keepalives_interval", "tcp_user_timeout"]
         assert told["tcp_user_timeout"] == 5000
+
+
+def test_a_place_is_found_by_the_index_of_places_before_the_server_has_looked_at_the_table(database: str) -> None:
+    with hansard.open(database) as ledger:
+        thread = ledger.create_thread("t").id
+        ledger.append(thread, [said(str(i)) for i in range(1000)])
+
+        def plan(tx: Any) -> str:
+            values = {"tenant": tx._tenant, "thread": find_thread(tx, thread).thread, "seg": 0, "depth": 900}
+            return str(tx._connection.execute(b"explain " + _sql()["id_at_place"], values).fetchall())
+
+        assert "depth >=" in ledger._driver.read(plan).partition("Index Cond")[2].partition("Filter")[0]

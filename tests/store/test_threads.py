@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 import pytest
 
 from hansard import Ledger
-from hansard.errors import Conflict, NotFound
+from hansard.errors import Conflict, NotFound, StorageError
+from hansard.model import Usage
 from tests.store.said import said, transcript, words
 
 
@@ -28,6 +32,55 @@ def test_appending_the_same_again_is_nothing(ledger: Ledger) -> None:
     assert transcript(ledger, thread.id) == ["a"]
     ledger.append(thread.id, said("c"))
     assert transcript(ledger, thread.id) == ["a", "c"]
+
+
+def test_a_head_that_was_taken_back_is_not_gone_on_from(ledger: Ledger) -> None:
+    """The ledger remembers heads: one whose transaction was undone is another writer's by now."""
+    thread = ledger.create_thread().id
+    ledger.append(thread, [said("a"), said("b")])
+
+    def undone(job: Any) -> Any:
+        def failing(tx: Any) -> Any:
+            job(tx)
+            raise StorageError("the power went")
+
+        return ledger._driver.write(failing)
+
+    here, there = Ledger(ledger._driver), Ledger(ledger._driver)
+    for known in ([], [said("c")]):  # here has never seen the head, or has seen the one before
+        for message in known:
+            here.append(thread, message)
+        with patch.object(here, "_write", undone), pytest.raises(StorageError):
+            here.append(thread, [said("lost"), said("lost too")])
+        there.append(thread, said("theirs"))
+        here.append(thread, said("ours"))
+    assert transcript(ledger, thread) == ["a", "b", "theirs", "ours", "c", "theirs", "ours"]
+    assert ledger.verify() == []
+
+
+def test_a_remembered_head_is_looked_for_again_when_anybody_changed_the_thread(ledger: Ledger) -> None:
+    thread = ledger.create_thread().id
+    here, there = Ledger(ledger._driver), Ledger(ledger._driver)
+    first = here.append(thread, said("a", usage=Usage(input_tokens=1)))
+    there.append(thread, said("b", usage=Usage(input_tokens=2)))
+    here.append(thread, said("c", usage=Usage(input_tokens=4)))
+    there.fork(thread, first.id)  # type: ignore[arg-type]
+    here.append(thread, said("d"))
+    there.update_thread(thread, title="Tea")
+    here.append(thread, said("e"))
+    run = there.begin_run(thread, fork_from=first.id)  # type: ignore[arg-type]
+    run.stage(said("staged", "assistant", usage=Usage(input_tokens=8)))
+    run.abort()
+    here.append(thread, said("f", usage=Usage(input_tokens=16)))
+    assert transcript(ledger, thread) == ["a", "d", "e", "f"]
+    told = ledger.thread(thread)
+    assert (told.messages, told.usage.input_tokens, told.title) == (7, 31, "Tea")
+    assert here.append(thread, said("a", id=first.id, usage=Usage(input_tokens=1))).id == first.id
+    assert transcript(ledger, thread) == ["a", "d", "e", "f"]
+    ledger.forget(thread)
+    with pytest.raises(NotFound):
+        here.append(thread, said("g"))
+    assert ledger.verify() == []
 
 
 def test_an_unmet_expectation_of_the_head_is_a_conflict_with_both_heads(ledger: Ledger) -> None:

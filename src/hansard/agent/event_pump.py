@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from hansard.agent.durable import durable
+from hansard.store.journal import Written
 
 E = TypeVar("E")
 _AHEAD = 1024
 
 
 async def durable_events(
-    stream: AsyncIterable[E], take: Callable[[E], Future[None] | None], hurry: Callable[[], None]
+    stream: AsyncIterable[E], take: Callable[[E], Written | None], hurry: Callable[[], None]
 ) -> AsyncIterator[E]:
     """The events of a stream, each when what `take` wrote of it is durable; at the end nobody waits for more."""
-    queue: asyncio.Queue[tuple[E, Future[None] | None] | BaseException | None] = asyncio.Queue(_AHEAD)
+    queue: asyncio.Queue[tuple[E, Written | None] | BaseException | None] = asyncio.Queue(_AHEAD)
 
     async def pump() -> None:
         end: BaseException | None = None
@@ -44,9 +46,7 @@ async def durable_events(
                 raise item
             event, future = item
             if future is not None and future is not waited:
-                if not future.done():
-                    await asyncio.shield(asyncio.wrap_future(future))
-                future.result()
+                await durable(future)
                 waited = future
             yield event
     finally:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
 from typing import Any
 
+from hansard.agent.durable import durable
 from hansard.errors import Conflict
+from hansard.store.journal import Written
 from hansard.streams.deltas import Delta
 
 _END = None
@@ -21,16 +22,16 @@ class LiveStream:
     """What one run says, for one listener: given to the recorder as its listener, read with `async for`."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[tuple[list[Delta], Future[None]] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[list[Delta], Written] | None] = asyncio.Queue()
         self._left = False
 
-    def __call__(self, deltas: list[Delta], durable: Future[None]) -> None:
+    def __call__(self, deltas: list[Delta], written: Written) -> None:
         if not self._left:
-            self._queue.put_nowait((deltas, durable))
+            self._queue.put_nowait((deltas, written))
 
     def say(self, deltas: list[Delta]) -> None:
         """Something that is told to this listener only, and not recorded."""
-        done: Future[None] = Future()
+        done = Written()
         done.set_result(None)
         self(deltas, done)
 
@@ -43,15 +44,13 @@ class LiveStream:
         waited: Any = None
         try:
             while (item := await self._queue.get()) is not _END:
-                deltas, durable = item
-                if durable is not waited:
+                deltas, written = item
+                if written is not waited:
                     try:
-                        if not durable.done():
-                            await asyncio.shield(asyncio.wrap_future(durable))
-                        durable.result()
+                        await durable(written)
                     except Conflict:  # the run was stopped before this was written: it was never said
                         continue
-                    waited = durable
+                    waited = written
                 for delta in deltas:
                     yield delta
         finally:

@@ -6,22 +6,22 @@ Nothing that is awaited here blocks the loop. `write` does not wait: what it is 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.agent.durable import durable
 from hansard.errors import Conflict, NotFound
 from hansard.model.conversation import Agent, Message, PendingCall, Run
+from hansard.store.journal import Written
 from hansard.store.ledger import Ledger
 from hansard.store.live_run import LiveRun
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
-Listener: TypeAlias = Callable[[list[Delta], "Future[None]"], None]
+Listener: TypeAlias = Callable[[list[Delta], Written], None]
 _SAYS = ("assistant", "tool")
 
 
@@ -32,7 +32,7 @@ class RecordedRun:
         self.ledger, self.run, self.agent_id = ledger, run, agent_id
         self.staged: list[Message] = []
         self._listener = listener
-        self._future: Future[None] | None = None
+        self._future: Written | None = None
         self._since = Accumulator()
         self._unsaid = True
 
@@ -69,7 +69,7 @@ class RecordedRun:
     def staged_an_answer(self) -> bool:
         return any(message.role == "assistant" for message in self.staged)
 
-    def write(self, deltas: list[Delta]) -> Future[None] | None:
+    def write(self, deltas: list[Delta]) -> Written | None:
         """Put deltas into the journal; the future is done when they are durable."""
         if not deltas:
             return self._future
@@ -85,7 +85,7 @@ class RecordedRun:
         """Wait until everything written is durable."""
         if self._future is not None and not self._future.done():
             self.run.hurry()
-            await asyncio.shield(asyncio.wrap_future(self._future))
+            await durable(self._future)
         if self.run.lost is not None:
             raise self.run.lost
 

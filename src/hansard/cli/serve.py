@@ -72,6 +72,7 @@ def command(
         import uvicorn
 
         from hansard.cli.access import access_to
+        from hansard.formats.collector import collect_seldom
         from hansard.server import create_app
         from hansard.server.door import is_loopback
         from hansard.server.patience import protocol
@@ -111,6 +112,7 @@ def command(
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
         )
+        collect_seldom()
         _announce(_shown(listening, "http" if tls_cert is None else "https"), app, access)
         if tls_cert is None and not is_loopback(host):
             click.echo(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hansard.model.binding import said as words_of
 from hansard.model.conversation import Message
-from hansard.model.times import milliseconds
+from hansard.model.times import milliseconds, spelled
 from hansard.store import bodies, limits
 from hansard.store.driver import safe, unsafe
 from hansard.store.rows import Place
@@ -33,14 +33,14 @@ class Prepared:
 
     __slots__ = ("agent", "blobs", "body", "created_at", "id", "message", "proof", "role", "said", "stored")
 
-    def __init__(self, message: Message, key: str) -> None:
+    def __init__(self, message: Message, key: str, said_at: int | None = None) -> None:
         self.message, self.id = message, safe(limits.id_of(key, "a message")) or ""
         self.body = limits.encoded(message, "a message")
         self.stored, texts = bodies.stored(self.body)
         self.blobs = {name: (len(text), bodies.squeezed(text)) for name, text in texts.items()}
         self.role = safe(message.role)
         self.agent = safe(message.agent_id) if type(message.agent_id) is str else None
-        self.created_at = milliseconds(message.created_at) if type(message.created_at) is str else None
+        self.created_at = milliseconds(message.created_at) if said_at is None else said_at
         self.proof = proof(self.id, self.body)
         self.said = said(message)
 
@@ -71,13 +71,12 @@ def said(message: Message) -> bytes:
     return hashlib.sha256("".join(words).encode("utf-8", "surrogatepass")).digest()
 
 
-def authored(message: Message, key: str, now: str) -> Message:
+def authored(message: Message, key: str, now: int) -> Prepared:
     """A message that is said now: it gets an id and a time where it has none."""
-    if message.id is UNSET:
-        message = replace(message, id=key)
-    if message.created_at is UNSET:
-        message = replace(message, created_at=now)
-    return message
+    if message.created_at is not UNSET:
+        return Prepared(message if message.id is not UNSET else replace(message, id=key), key)
+    name = key if message.id is UNSET else message.id
+    return Prepared(replace(message, id=name, created_at=spelled(now)), key, now)
 
 
 def clock() -> int:

@@ -30,7 +30,9 @@ class Tx(Protocol):
         """Execute; how many rows it changed."""
         ...
 
-    def many(self, name: str, rows: list[dict[str, Any]], /) -> None: ...
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
+        """Execute with each of the rows; how many rows that changed together."""
+        ...
 
 
 Job: TypeAlias = Callable[[Tx], T]

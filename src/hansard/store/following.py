@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from hansard.errors import Damaged, HansardError, StorageError, TooLarge
 from hansard.model.conversation import Message
-from hansard.model.times import spelled
 from hansard.store import bodies, runs
 from hansard.store.chain import Prepared, authored
 from hansard.store.delta_lines import read_lines
@@ -130,7 +129,7 @@ def last_words(
             key = new_ids[i]
             message = replace(message, id=key)
         with suppress(TooLarge):  # it stays in the journal; one answer that is too large is not to keep a run alive
-            items.append(Prepared(authored(message, key, spelled(now)), key))
+            items.append(authored(message, key, now))
     return items
 
 

@@ -51,6 +51,12 @@ class GroupCommit:
 
     def run(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
+        if not self._queue and self.lock.acquire(blocking=False):
+            try:
+                if not self._queue:
+                    return self._alone(job)
+            finally:
+                self.lock.release()
         waiting = Waiting(job)
         self._queue.append(waiting)
         while not waiting.done:  # more than once only when more waited than one transaction takes
@@ -58,6 +64,19 @@ class GroupCommit:
                 if not waiting.done:
                     self.drain()
         return waiting.answer()  # type: ignore[no-any-return]
+
+    def _alone(self, job: Job[T]) -> T:
+        """Nobody else waits: a transaction of its own, with the lock held."""
+        connection, tx = self._begin()
+        try:
+            connection.execute("begin immediate")
+            result = job(tx)
+            connection.execute("commit")
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("rollback")
+            raise self._translated(error) from None
+        return result
 
     def run_all(self, jobs: list[Job[Any]]) -> list[Waiting]:
         """Run several, and wait until all of them are durable."""

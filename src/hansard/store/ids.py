@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from base64 import b32encode
+from functools import lru_cache
 
-_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's, in the order of their codes
+_RANDOM = bytes(ord(_LETTERS[byte & 31]) for byte in range(256))
+_TIME = 10  # letters of the time; sixteen random ones follow
 _lock = threading.Lock()
-_last = 0
+_last = ""
 
 
 def new_id() -> str:
@@ -20,14 +22,13 @@ def new_id() -> str:
     (26, True)
     """
     global _last
-    now = time.time_ns() // 1_000_000
+    now = spelled(time.time_ns() // 1_000_000)
     with _lock:
-        if now > _last >> 80:
-            _last = (now << 80) | int.from_bytes(os.urandom(10))
+        if now > _last[:_TIME]:
+            _last = now + os.urandom(16).translate(_RANDOM).decode()
         else:
-            _last += 1
-        value = _last
-    return spelled(value)
+            _last = following(_last)
+        return _last
 
 
 class NewIds:
@@ -47,10 +48,25 @@ class NewIds:
         return self._made[index]
 
 
-def spelled(value: int) -> str:
-    """128 bits in Crockford's 26 letters.
+def spelled(moment: int) -> str:
+    """Milliseconds since 1970 in ten letters.
 
-    >>> spelled((1 << 128) - 1)
-    '7ZZZZZZZZZZZZZZZZZZZZZZZZZ'
+    >>> spelled(0), spelled((1 << 48) - 1)
+    ('0000000000', '7ZZZZZZZZZ')
     """
-    return b32encode(value.to_bytes(20)).translate(_CROCKFORD)[6:].decode()
+    return _slow(moment >> 10) + _LETTERS[moment >> 5 & 31] + _LETTERS[moment & 31]
+
+
+@lru_cache(8)
+def _slow(part: int) -> str:
+    return "".join(_LETTERS[part >> shift & 31] for shift in range(35, -5, -5))
+
+
+def following(text: str) -> str:
+    """The next id.
+
+    >>> following("01ABC"), following("01AZZ")
+    ('01ABD', '01B00')
+    """
+    kept = text.rstrip("Z")
+    return kept[:-1] + _LETTERS[_LETTERS.index(kept[-1]) + 1] + "0" * (len(text) - len(kept))

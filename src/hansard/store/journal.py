@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hansard.errors import Conflict, HansardError
 from hansard.store import bodies
@@ -27,6 +27,24 @@ MANY = 32
 _HEARTBEAT = 4.0
 
 
+class Round(Future[None]):
+    """One transaction of the journal: done when it is over, and with it every `Written` of it.
+
+    `here` is for event loops: each keeps the one future of its own in it that all of its tasks wait for. A loop is then
+    woken once for all the runs that were written together.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here: dict[Any, Any] = {}
+
+
+class Written(Future[None]):
+    """Done when some deltas of a run are durable; raises if they never will be."""
+
+    round: Round | None = None
+
+
 class Entry:
     """A run this process does: what it has said that is not durable yet."""
 
@@ -35,7 +53,7 @@ class Entry:
         self.thread, self.run, self.fence = thread, run, fence
         self.said = self.durable = said
         self.waiting: list[Delta] = []
-        self.future: Future[None] = Future()  # of what is waiting
+        self.future = Written()  # of what is waiting
         self.underway = self.future  # of what is being written
         self.lost: HansardError | None = None
 
@@ -48,6 +66,7 @@ class Journal:
         self._changed = threading.Condition()
         self._entries: dict[tuple[int, int], Entry] = {}
         self._urgent = self._stopping = False
+        self._round = Round()  # the next one
         self._some = False  # is anything waiting? Asked with every delta, so it is not looked for
         self._thread: threading.Thread | None = None
 
@@ -59,13 +78,15 @@ class Journal:
                 self._thread = threading.Thread(target=self._work, name="hansard-journal", daemon=True)
                 self._thread.start()
 
-    def add(self, entry: Entry, deltas: Iterable[Delta]) -> Future[None]:
+    def add(self, entry: Entry, deltas: Iterable[Delta]) -> Written:
         """Take deltas in; the future is done when they are durable, and raises if the run was shut out before."""
         with self._changed:
             if entry.lost is not None:
                 raise entry.lost
             idle, self._some = not self._some, True
             entry.waiting += deltas
+            if entry.waiting:
+                entry.future.round = self._round
             if len(entry.waiting) >= MANY:
                 self._urgent = True
             if idle or self._urgent:
@@ -121,12 +142,17 @@ class Journal:
                 for entry, deltas in batch:
                     entry.waiting = []
                     entry.said += len(deltas)
-                    entry.underway, entry.future = entry.future, Future()
+                    entry.underway, entry.future = entry.future, Written()
                 self._urgent = False
+                if batch:
+                    round, self._round = self._round, Round()
                 everybody = list(self._entries.values())
                 stopping = self._stopping
             if batch:
-                self._write(batch)
+                try:
+                    self._write(batch)
+                finally:
+                    round.set_result(None)
             if time.monotonic() >= beat and not stopping:
                 beat = time.monotonic() + _HEARTBEAT
                 self._renew(everybody)
@@ -149,28 +175,22 @@ class Journal:
         if not rows:
             return
 
+        counts = [
+            {"thread": entry.thread, "run": entry.run, "fence": entry.fence, "chunks": entry.said}
+            for entry, _, _ in rows
+        ]
+        chunks = [
+            {"thread": entry.thread, "run": entry.run, "seq": entry.said - count, "count": count, "data": data}
+            for entry, count, data in rows
+        ]
+
         def job(tx: Tx) -> list[Entry]:
-            shut_out = []
-            for entry, count, data in rows:
-                changed = tx.run(
-                    "count_chunks",
-                    thread=entry.thread,
-                    run=entry.run,
-                    fence=entry.fence,
-                    chunks=entry.said,
-                )
-                if changed != 1:
-                    shut_out.append(entry)
-                    continue
-                tx.run(
-                    "add_chunk",
-                    thread=entry.thread,
-                    run=entry.run,
-                    seq=entry.said - count,
-                    count=count,
-                    data=data,
-                )
-            return shut_out
+            if tx.many("count_chunks", counts) == len(rows):
+                tx.many("add_chunk", chunks)
+                return []
+            holds = [tx.run("count_chunks", **values) == 1 for values in counts]  # who does not any more?
+            tx.many("add_chunk", [chunk for chunk, held in zip(chunks, holds, strict=True) if held])
+            return [entry for (entry, _, _), held in zip(rows, holds, strict=True) if not held]
 
         try:
             shut_out = self._driver.write(job)

@@ -15,7 +15,6 @@ from msgspec import UNSET, UnsetType
 from hansard.errors import HansardError
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
 from hansard.model.parts import ToolResultPart
-from hansard.model.times import spelled
 from hansard.store import appending, branches, exporting, merging, runs, threads, tree
 from hansard.store.chain import Prepared, authored, clock
 from hansard.store.driver import Driver, Job, Tx
@@ -157,15 +156,14 @@ class Ledger(Live, Searching, Upkeep):
         said: Any = items[0].message if isinstance(messages, Message) else [item.message for item in items]
         if parent is UNSET and items and items[0].message.parent_message_id is not UNSET:
             parent = items[0].message.parent_message_id
-        plain = parent is UNSET and expected_head is UNSET
-        if self._driver.single and plain and len(items) == 1 and not items[0].blobs:
-            if self._heads.append(self._driver, thread_id, items[0], now):
-                return said  # type: ignore[no-any-return]
+        plain = parent is UNSET and expected_head is UNSET and len(items) == 1 and not items[0].blobs
+        server = self._driver.single
+        if server and plain and self._heads.append_to_server(self._driver, thread_id, items[0], now):
+            return said  # type: ignore[no-any-return]
 
         def job(tx: Tx) -> Any:
-            row = appending.append(tx, thread_id, items, now, parent, expected_head)
-            if self._driver.single:
-                self._heads.keep(thread_id, row)
+            if server or not plain or not self._heads.append_to_file(tx, thread_id, items[0], now):
+                self._heads.keep(thread_id, appending.append(tx, thread_id, items, now, parent, expected_head))
             return said
 
         return self._write(job)  # type: ignore[no-any-return]
@@ -391,7 +389,7 @@ def _prepared(message: Message, now: int) -> Prepared:
     if not isinstance(message, Message):
         raise HansardError(f"a Message belongs here, not {type(message).__name__}; hansard.read makes them")
     key = message.id if isinstance(message.id, str) and message.id else new_id()
-    return Prepared(authored(message, key, spelled(now)), key)
+    return authored(message, key, now)
 
 
 def _of_run(message: Message, run_id: str) -> Message:

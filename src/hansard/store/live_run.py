@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from hansard.errors import HansardError
 from hansard.model.conversation import Message, PendingCall, Run, Usage
 
 if TYPE_CHECKING:
-    from hansard.store.journal import Entry
+    from hansard.store.journal import Entry, Written
     from hansard.store.ledger import Ledger
     from hansard.streams.deltas import Delta
 
@@ -63,7 +62,7 @@ class LiveRun:
         else:
             self.abort()
 
-    def write(self, deltas: Iterable[Delta]) -> Future[None]:
+    def write(self, deltas: Iterable[Delta]) -> Written:
         """Put deltas into the journal as they stream: durable when the future is done, 250 ms at the latest."""
         given = list(deltas)
         self._given += len(given)

@@ -71,11 +71,13 @@ class _Tx:
     def run(self, name: str, /, **values: Any) -> int:
         return self._execute(name, values).rowcount
 
-    def many(self, name: str, rows: list[dict[str, Any]], /) -> None:
-        tenant = self._tenant
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
+        tenant, changed = self._tenant, 0
         for i in range(0, len(rows), _ROWS):
             self._silence.spoken(self._connection)
             self._cursor.executemany(self._sql[name], [{**row, "tenant": tenant} for row in rows[i : i + _ROWS]])
+            changed += self._cursor.rowcount
+        return changed
 
     def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
         """Put rows of another ledger into a table as they are, numbers that the table makes itself included."""

@@ -51,8 +51,8 @@ class ThreadRow(NamedTuple):
         """The same with its head there."""
         return self._replace(head_seg=place.seg, head_depth=place.depth, head_hash=place.hash, head_said=place.said)
 
-    def save(self, tx: Tx, now: int) -> None:
-        """Write what changes while a thread goes on; an index that would stay as it is is not written."""
+    def save(self, tx: Tx, now: int) -> ThreadRow:
+        """Write what changes while a thread goes on; an index that would stay as it is is not written. The row then."""
         later = max(seconds(now), self.updated_at)
         tx.run(
             "set_thread" if later > self.updated_at else "set_thread_now",
@@ -67,6 +67,7 @@ class ThreadRow(NamedTuple):
             usage=self.usage,
             now=later,
         )
+        return self._replace(version=self.version + 1, updated_at=later)
 
 
 class RunRow(NamedTuple):

@@ -50,9 +50,10 @@ class _Tx:
         self._connection.execute(self._statements[name], values)
         return self._connection.changes()
 
-    def many(self, name: str, rows: list[dict[str, Any]], /) -> None:
-        tenant = self._tenant
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
+        tenant, before = self._tenant, self._connection.total_changes()
         self._connection.executemany(self._statements[name], [{**row, "tenant": tenant} for row in rows])
+        return self._connection.total_changes() - before
 
 
 class SqliteDriver:
@@ -85,7 +86,9 @@ class SqliteDriver:
                 recognise(self.path, vfs)
             self._writer = self._connect()
             self.migrated = migrate(self._writer, self.path)
+            self._tx = _Tx(self._writer, 0)
             self.tenant = self._tenant(tenant)
+            self._tx = _Tx(self._writer, self.tenant)
         except BaseException as error:
             self._let_go()
             raise _translated(error, self.path) from None
@@ -106,14 +109,14 @@ class SqliteDriver:
 
     def _begin(self) -> tuple[apsw.Connection, _Tx]:
         self._check()
-        return self._writer, _Tx(self._writer, self.tenant)
+        return self._writer, self._tx
 
     def read(self, job: Job[T]) -> T:
         """Run a job on one snapshot of the file."""
         self._check()
         if self.memory:
             with self._lock:
-                return self._translating(lambda: job(_Tx(self._writer, self.tenant)))
+                return self._translating(lambda: job(self._tx))
         try:
             connection = self._readers.pop()
         except IndexError:

@@ -171,8 +171,7 @@ def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: b
     place = ROOT if message_id is None else find_place(tx, row, message_id)
     if tip and place.depth:
         place = newest_below(tx, row, place)
-    row.at(place).save(tx, now)
-    return shown(tx, find_thread(tx, thread_id))
+    return shown(tx, row.at(place).save(tx, now))
 
 
 def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:

@@ -140,12 +140,17 @@ on conflict do nothing
 -- name: place
 select seg, depth, hash, said, run, body, n from message where tenant = :tenant and thread = :thread and id = :id
 
+-- name: the_place
+-- In order, though there is one at most: PostgreSQL knows nothing of a table that has just grown, takes one index of a
+-- thread's messages to be as good as the other, and would go through all of them by the one that has no places.
+where tenant = :tenant and thread = :thread and seg = :seg and depth >= :depth and depth <= :depth
+order by depth limit 1
+
 -- name: at_place
-select id, hash, said, run, body from message
-where tenant = :tenant and thread = :thread and seg = :seg and depth = :depth
+select id, hash, said, run, body from message {the_place}
 
 -- name: id_at_place
-select id from message where tenant = :tenant and thread = :thread and seg = :seg and depth = :depth
+select id from message {the_place}
 
 -- name: range_up
 select id, body, depth, run, n from message

@@ -20,7 +20,8 @@ select pg_database_size(current_database())
 with moved as (
   update thread set head_depth = :depth, head_hash = :hash, head_said = :said, messages = messages + 1,
     usage = :usage, updated_at = :now, version = version + 1
-  where tenant = :tenant and thread = :thread and version = :version and forgotten_at is null
+  where tenant = :tenant and thread = :thread and version = :version and head_hash = :before
+    and forgotten_at is null
   returning version
 ), said as (
   insert into message (tenant, thread, seg, depth, id, role, agent, created_at, hash, said, body)

@@ -11,6 +11,24 @@ from run where tenant = :tenant and thread = :thread and id = :id
 -- name: add_feed
 -- Whoever reads the feed feeds it: see feed_new.
 
+-- name: append_one
+-- In only if nobody moved the head since we looked; `move_head` follows it.
+insert into message (tenant, thread, seg, depth, id, role, agent, created_at, hash, said, body)
+select :tenant, :thread, :seg, :depth, :id, :role, :agent, :created_at, :hash, :said, :body
+from thread where tenant = :tenant and thread = :thread and version = :version and head_hash = :before
+  and forgotten_at is null
+on conflict do nothing
+
+-- name: head_moves
+head_depth = :depth, head_hash = :hash, head_said = :said, messages = messages + 1, usage = :usage,
+  version = version + 1
+
+-- name: move_head
+update thread set {head_moves}, updated_at = :now where tenant = :tenant and thread = :thread
+
+-- name: move_head_now
+update thread set {head_moves} where tenant = :tenant and thread = :thread
+
 -- name: blobs
 select hash, data from blob
 where tenant = :tenant and hash in (select unhex(value) from json_each(:hashes))
