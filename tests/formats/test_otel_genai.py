@@ -6,11 +6,22 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.model import Conversation, Message, ModelRef, TextPart, Usage
+from hansard.model import (
+    Conversation,
+    FilePart,
+    Message,
+    ModelRef,
+    RawPart,
+    ReasoningPart,
+    TextPart,
+    ToolResultPart,
+    Usage,
+)
 from tests.conftest import GOLDEN
 
 
@@ -85,3 +96,18 @@ def test_messages_alone_stay_a_list_when_one_more_is_said() -> None:
     written = formats.write(after, "otel-genai")
     assert written.data == [*said, {"role": "assistant", "parts": [{"type": "text", "content": "hello"}]}]
     assert formats.read(written.json, "otel-genai").messages == after.messages
+
+
+def test_other_words_for_the_same_parts_are_understood() -> None:
+    raw = (GOLDEN / "otel-genai" / "other_words_for_the_same_parts.json").read_bytes()
+    conversation = formats.read(raw)
+    parts: list[Any] = [part for message in conversation.messages for part in message.parts]
+    assert not [part for part in parts if type(part) is RawPart]
+    assert [part.text for part in parts if type(part) is ReasoningPart] == ["Hm.", "So."]
+    assert [part.output for part in parts if type(part) is ToolResultPart] == [{"seen": 2.0}]
+    files = [(part.media_type, part.url, part.data) for part in parts if type(part) is FilePart]
+    assert files == [
+        ("image/*", "https://example.org/a.png", UNSET),
+        ("image/png", UNSET, "aGk="),
+        (UNSET, "https://example.org/b", UNSET),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.formats.residue import MARKS, Unfit, pack, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
@@ -101,9 +102,51 @@ _READERS = {
 }
 
 
+# Before the conventions had settled, and in Pydantic AI's spans still: other names for types and keys.
+_WORDINGS: dict[str, tuple[str, dict[str, str]]] = {
+    "thinking": ("reasoning", {}),
+    "tool_call_response": ("tool_call_response", {"result": "response"}),
+    "binary": ("blob", {"media_type": "mime_type"}),
+    **{f"{sort}-url": ("uri", {"url": "uri"}) for sort in ("image", "audio", "video", "document")},
+}
+
+
+def _respelled(item: dict[str, Any], kind: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The part in the conventions' own words, and the marks that lead back; None when it is in them already."""
+    usual, names = _WORDINGS[kind]
+    if not names.keys() <= item.keys() or any(name in item for name in names.values()):
+        return None
+    made = {**{names.get(key, key): value for key, value in item.items()}, "type": usual}
+    added: dict[str, Any] = {}
+    sort = kind.removesuffix("-url")
+    if usual == "uri" and sort != "document" and "mime_type" not in made:
+        added["mime_type"] = f"{sort}/*"
+    if usual in _FILES and "modality" not in made:
+        added["modality"] = _modality(added.get("mime_type", made.get("mime_type", UNSET)))
+    return {**made, **added}, {"wording": kind, "added": list(added)}
+
+
+def _as_it_was(out: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    kind, added = marks.get("wording"), marks.get("added")
+    if type(kind) is not str or kind not in _WORDINGS or type(added) is not list:
+        return out
+    usual, names = _WORDINGS[kind]
+    if out["type"] != usual:
+        return out
+    back = {name: key for key, name in names.items()}
+    return {**{back.get(key, key): value for key, value in out.items() if key not in added}, "type": kind}
+
+
 def read_part(item: Any) -> Any:
     """A part; one that would not be written as it was read is kept raw."""
     kind = item.get("type") if type(item) is dict else None
+    if type(kind) is str and kind in _WORDINGS and (found := _respelled(item, kind)) is not None:
+        part = read_part(found[0])
+        if type(part) is not RawPart:
+            part = replace(part, extra=pack(NAME, unpack(NAME, part.extra)[0], found[1]))
+            if exact_json.same(write_part(part), item):
+                return part
+        return RawPart(format=NAME, value=item)
     if type(kind) is str and (kind in _READERS or kind in _FILES):
         rest = {key: value for key, value in item.items() if key != "type"}
         try:
@@ -130,7 +173,10 @@ def write_part(part: Any) -> Any:
         out = _write_response(part)
     else:
         out = _write_file(part) if kind is FilePart else None
-    return None if out is None else {**out, **unpack(NAME, part.extra)[0]}
+    if out is None or part.extra is UNSET:
+        return out
+    rest, marks = unpack(NAME, part.extra)
+    return _as_it_was({**out, **rest}, marks)
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
