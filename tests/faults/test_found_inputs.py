@@ -14,8 +14,9 @@ from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.codex_zstd import Inflater
 from hansard.formats.session_file import without_evidence
-from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
+from hansard.formats.session_scanner import Bad, Record, Scanner, Search, decode_record
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
+from hansard.model.epoch import epoch_seconds
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
 from hansard.streams import json_array
@@ -55,6 +56,16 @@ def test_a_torn_line_is_not_looked_at_for_ever(torn: bytes) -> None:
 
     scanner = Scanner(decode)
     assert [*scanner.feed(torn), *scanner.finish()]
+
+
+@pytest.mark.parametrize("text", ['["' + "a" * 1_000_000 + '"', '"' + "a" * 1_000_000 + '"', "[" * 100_000])
+def test_looking_for_a_value_costs_what_was_looked_at(text: str) -> None:
+    search = Search(text)
+    before = search.left
+    search.value_at(0)
+    assert search.left <= before - 10_000
+    search.left = -1
+    assert search.value_at(0) is None
 
 
 def test_the_records_on_a_torn_line_stand_where_they_say() -> None:
@@ -174,6 +185,7 @@ def test_numbers_that_are_texts_are_odd_at_times(digits: str) -> None:
     span["attributes"] += [usage, said]  # type: ignore[operator]
     raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
     assert formats.write(formats.read(raw, "otel-genai"), "otel-genai").json == raw
+    assert epoch_seconds(f"2026-11-18T10:00:00.{digits}Z") is None or digits.isascii()
     assert list(SSEReader().feed(f"retry: {digits}\ndata: x\n\n".encode()))
     for cursor in (digits, f"1.{digits}"):
         with hansard.open(":memory:") as ledger, pytest.raises(HansardError):
