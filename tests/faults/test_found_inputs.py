@@ -179,13 +179,26 @@ def test_a_patch_may_name_a_line_of_ten_thousand_digits() -> None:
 
 @pytest.mark.parametrize("digits", ["²", "--1", "٣", "9" * 5000])
 def test_numbers_that_are_texts_are_odd_at_times(digits: str) -> None:
-    span = {"name": "chat", "startTimeUnixNano": digits, "attributes": [{"key": "a", "value": {"intValue": digits}}]}
-    usage = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": digits}}
-    said = {"key": "gen_ai.input.messages", "value": {"stringValue": '[{"role":"user","parts":[]}]'}}
-    span["attributes"] += [usage, said]  # type: ignore[operator]
-    raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
+    def spelled(values: dict[str, Any]) -> list[Any]:
+        return [{"key": key, "value": value} for key, value in values.items()]
+
+    words = '[{%s"role":"%s","parts":[{"type":"text","content":"tea"}]}]'
+    told = {
+        "gen_ai.usage.input_tokens": {"intValue": digits},
+        "gen_ai.input.messages": {"stringValue": words % ("", "user")},
+        "gen_ai.output.messages": {"stringValue": words % ('"finish_reason":"stop",', "assistant")},
+    }
+    times = {"startTimeUnixNano": digits, "endTimeUnixNano": digits}
+    said = {"role": {"stringValue": "user"}, "parts": {"arrayValue": {}}, "odd": {"intValue": digits}}
+    other = {"gen_ai.input.messages": {"arrayValue": {"values": [{"kvlistValue": {"values": spelled(said)}}]}}}
+    spans = [{"name": "chat", **times, "attributes": spelled(values)} for values in (told, other)]
+    raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
     assert formats.write(formats.read(raw, "otel-genai"), "otel-genai").json == raw
-    assert epoch_seconds(f"2026-11-18T10:00:00.{digits}Z") is None or digits.isascii()
+    at = f"2026-11-18T10:00:00.{digits}Z"
+    late = Message(role="assistant", parts=[TextPart(text="tea")], finish_reason="stop", created_at=at)
+    written = formats.write(Conversation(messages=[late]), "otel-genai")
+    assert [loss.path for loss in written.losses] == ["$.messages[0].createdAt"]
+    assert epoch_seconds(at) is None or digits.isascii()
     assert list(SSEReader().feed(f"retry: {digits}\ndata: x\n\n".encode()))
     for cursor in (digits, f"1.{digits}"):
         with hansard.open(":memory:") as ledger, pytest.raises(HansardError):
