@@ -88,13 +88,13 @@ def test_a_run_whose_message_has_the_id_of_another_can_be_stopped_and_found_dead
     stopped.write([MessageEnd(messages=again)]).result(_SECONDS)
     ledger.stop(thread.id, stopped.id)
     assert transcript(ledger, thread.id) == ["old", "older", "stopped", "too"]
-    dead = [ledger.begin_run(thread.id) for _ in range(2)]
-    for run, key in zip(dead, ("m", "n"), strict=True):
+    dead = [ledger.begin_run(thread.id) for _ in range(3)]
+    for run, key in zip(dead, ("m", "o", "n"), strict=True):
         run.write([MessageStart(id=key), *_words(key)]).result(_SECONDS)
         run.let_go()
     found = following.recover(ledger._driver, clock() + 3_600_000)
     assert [run_id for _, run_id in found] == [run.id for run in dead]
-    assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["n"]]
+    assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["o"], ["n"]]
 
 
 def _stream(message_id: str, text: str) -> bytes:
