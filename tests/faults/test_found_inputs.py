@@ -13,10 +13,13 @@ import hansard
 from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.codex_zstd import Inflater
-from hansard.formats.session_scanner import Bad, Record, Scanner, decode_record
+from hansard.formats.session_file import without_evidence
+from hansard.formats.session_scanner import Bad, Record, Scanner, Search, decode_record
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
+from hansard.model.epoch import epoch_seconds
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
+from hansard.streams import json_array
 from hansard.streams.deltas import Failure
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.json_lines import LineReader
@@ -28,15 +31,17 @@ from tests.laws.test_streams import decode
 
 def export(**node: Any) -> dict[str, Any]:
     said = {"id": "u", "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["hi"]}}
-    return {"mapping": {"u": {"id": "u", "message": said, "parent": None, "children": [], **node}}, "current_node": "u"}
+    told = {"id": "u", "message": said, "parent": None, "children": [], **node}
+    return {"mapping": {"u": {key: value for key, value in told.items() if value is not ...}}, "current_node": "u"}
 
 
-@pytest.mark.parametrize("odd", [None, [], {}, 7, {"a": []}, ["u"], "x"])
+@pytest.mark.parametrize("odd", [None, [], {}, 7, {"a": []}, ["u"], "x", ...])
 @pytest.mark.parametrize("key", ["parent", "id", "children"])
-def test_a_node_of_a_chatgpt_export_may_say_anything(key: str, odd: Any) -> None:
+def test_a_node_of_a_chatgpt_export_may_say_anything_or_nothing(key: str, odd: Any) -> None:
     raw = exact_json.encode(export(**{key: odd}))
     written = formats.write(formats.read(raw, "chatgpt-export"), "chatgpt-export")
-    assert exact_json.same(exact_json.decode(written.json), exact_json.decode(raw)) or written.losses
+    assert written.losses == []
+    assert exact_json.same(exact_json.decode(written.json), exact_json.decode(raw))
 
 
 @pytest.mark.parametrize("torn", [b'{"a"{}' * 300_000, b'{"a":[' * 300_000, b'{"a":{}{"a":1}' * 100_000])
@@ -46,12 +51,21 @@ def test_a_torn_line_is_not_looked_at_for_ever(torn: bytes) -> None:
     def decode(raw: bytes) -> Any:
         nonlocal looked
         looked += len(raw)
+        assert looked < 150_000_000  # here, because what is looked at for ever does not end
         return decode_record(raw)
 
     scanner = Scanner(decode)
-    found = [*scanner.feed(torn), *scanner.finish()]
-    assert found
-    assert looked < 150_000_000
+    assert [*scanner.feed(torn), *scanner.finish()]
+
+
+@pytest.mark.parametrize("text", ['["' + "a" * 1_000_000 + '"', '"' + "a" * 1_000_000 + '"', "[" * 100_000])
+def test_looking_for_a_value_costs_what_was_looked_at(text: str) -> None:
+    search = Search(text)
+    before = search.left
+    search.value_at(0)
+    assert search.left <= before - 10_000
+    search.left = -1
+    assert search.value_at(0) is None
 
 
 def test_the_records_on_a_torn_line_stand_where_they_say() -> None:
@@ -165,12 +179,26 @@ def test_a_patch_may_name_a_line_of_ten_thousand_digits() -> None:
 
 @pytest.mark.parametrize("digits", ["²", "--1", "٣", "9" * 5000])
 def test_numbers_that_are_texts_are_odd_at_times(digits: str) -> None:
-    span = {"name": "chat", "startTimeUnixNano": digits, "attributes": [{"key": "a", "value": {"intValue": digits}}]}
-    usage = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": digits}}
-    said = {"key": "gen_ai.input.messages", "value": {"stringValue": '[{"role":"user","parts":[]}]'}}
-    span["attributes"] += [usage, said]  # type: ignore[operator]
-    raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
+    def spelled(values: dict[str, Any]) -> list[Any]:
+        return [{"key": key, "value": value} for key, value in values.items()]
+
+    words = '[{%s"role":"%s","parts":[{"type":"text","content":"tea"}]}]'
+    told = {
+        "gen_ai.usage.input_tokens": {"intValue": digits},
+        "gen_ai.input.messages": {"stringValue": words % ("", "user")},
+        "gen_ai.output.messages": {"stringValue": words % ('"finish_reason":"stop",', "assistant")},
+    }
+    times = {"startTimeUnixNano": digits, "endTimeUnixNano": digits}
+    said = {"role": {"stringValue": "user"}, "parts": {"arrayValue": {}}, "odd": {"intValue": digits}}
+    other = {"gen_ai.input.messages": {"arrayValue": {"values": [{"kvlistValue": {"values": spelled(said)}}]}}}
+    spans = [{"name": "chat", **times, "attributes": spelled(values)} for values in (told, other)]
+    raw = exact_json.encode({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
     assert formats.write(formats.read(raw, "otel-genai"), "otel-genai").json == raw
+    at = f"2026-11-18T10:00:00.{digits}Z"
+    late = Message(role="assistant", parts=[TextPart(text="tea")], finish_reason="stop", created_at=at)
+    written = formats.write(Conversation(messages=[late]), "otel-genai")
+    assert [loss.path for loss in written.losses] == ["$.messages[0].createdAt"]
+    assert epoch_seconds(at) is None or digits.isascii()
     assert list(SSEReader().feed(f"retry: {digits}\ndata: x\n\n".encode()))
     for cursor in (digits, f"1.{digits}"):
         with hansard.open(":memory:") as ledger, pytest.raises(HansardError):
@@ -198,7 +226,17 @@ def test_no_conversations_lose_nothing() -> None:
             assert formats.write_all([], name).losses == []
 
 
-def test_items_of_an_array_that_end_in_odd_ways_take_the_time_of_others() -> None:
+def test_items_of_an_array_that_end_in_odd_ways_take_the_time_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    whole = json_array._is_value
+
+    def counted(data: bytes) -> bool:
+        nonlocal looked
+        looked += len(data)
+        assert looked < 1_000_000
+        return whole(data)
+
+    monkeypatch.setattr(json_array, "_is_value", counted)
     odd = b"[" + b'{"type":"finish-step"},\n,\n' * 20_000 + b'{"a":1},\n{}]'
     assert len(ArrayReader().feed(odd)) == 20_002
 
@@ -223,6 +261,9 @@ def test_true_is_not_one() -> None:
     )
     written = formats.write(formats.read(raw, "openai-chat"), "openai-chat").json
     assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))
+    start = {"type": "session.start", "id": "e", "parentId": None, "data": {"sessionId": "s", "version": True}}
+    told = without_evidence(formats.read(exact_json.encode(start), "copilot-cli"), "copilot-cli")
+    assert b'"version":true' in formats.write(told, "copilot-cli").json
 
 
 def test_a_string_that_does_not_end_is_looked_at_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import hansard
 from hansard.model import Message, TextPart
-from hansard.model.opening import opening_words
+from hansard.model.opening import LOOKED_AT, opening_words
 
 RULES = "# AGENTS.md instructions for /home/tea\n\n<INSTRUCTIONS>\nBe kind.\n</INSTRUCTIONS>"
 PLACE = "<environment_context>\n  <cwd>/home/tea</cwd>\n</environment_context>"
@@ -48,7 +48,9 @@ def test_the_viewer_says_the_same(tmp_path: Path) -> None:
     copy = tmp_path / "opening.mjs"
     copy.write_bytes(MODULE.read_bytes())
     messages = [[{"role": "user", "parts": [{"type": "text", "text": text}]} for text in texts] for texts, _ in CASES]
-    script = f"import {{ openingWords }} from {json.dumps(str(copy))};"
-    script += f"console.log(JSON.stringify({json.dumps(messages)}.map(openingWords)));"
+    script = f"import {{ LOOKED_AT, openingWords }} from {json.dumps(str(copy))};"
+    script += f"console.log(JSON.stringify([LOOKED_AT, {json.dumps(messages)}.map(openingWords)]));"
     done = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, check=True)
-    assert [words or "" for words in json.loads(done.stdout)] == [expected for _, expected in CASES]
+    looked_at, found = json.loads(done.stdout)
+    assert looked_at == LOOKED_AT
+    assert [words or "" for words in found] == [expected for _, expected in CASES]

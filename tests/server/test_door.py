@@ -108,6 +108,7 @@ BAD: list[tuple[str, str, Any, int, str | None]] = [
     ("POST", "/api/threads", {"id": "t", "title": "other"}, 409, None),
     ("PATCH", "/api/threads/none", {"title": "x"}, 404, None),
     ("PATCH", "/api/threads/t", {"metadata": []}, 400, "$.metadata"),
+    ("PATCH", "/api/threads/t", {"metadata": "\udc00"}, 400, "$"),
     ("POST", "/api/threads/t/messages", {"messages": [{"role": "user"}]}, 400, "$.messages[0]"),
     ("POST", "/api/threads/t/messages", {"messages": [{"role": 1, "parts": []}]}, 400, "$.messages[0].role"),
     ("POST", "/api/threads/t/messages", {"messages": ["hi"]}, 400, "$.messages[0]"),

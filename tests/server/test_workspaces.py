@@ -74,6 +74,9 @@ def test_what_each_message_did_is_listed_and_shown_as_diffs(client: TestClient[A
     rest = client.get(f"{ONE}/changes", params={"limit": 1, "after": first["next"]}).json()
     assert [*first["items"], *rest["items"]] == page["items"]
     assert rest["next"] is None
+    for odd in ("x", "²", "9" * 5000):
+        answer = client.get(f"{ONE}/changes", params={"after": odd})
+        assert (answer.status_code, answer.json()["path"]) == (400, "?after")
     diffs = client.get(f"{ONE}/changes/{page['items'][0]['snapshot']}").json()
     assert "-Darjeeling\n+Ceylon\n milk\n" in diffs[1]["diff"]
 

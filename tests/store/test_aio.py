@@ -48,7 +48,7 @@ def test_an_event_loop_that_ended_leaves_the_ledger_to_the_next(tmp_path: Path) 
 
         asyncio.run(leave())
         for i in range(3):
-            asyncio.run(ledger.aio.append(thread, said(f"{i}", id=f"{i}")))
+            asyncio.run(asyncio.wait_for(ledger.aio.append(thread, said(f"{i}", id=f"{i}")), 20))
         assert [word for word in transcript(ledger, thread) if word != "left"] == ["0", "1", "2"]
 
 

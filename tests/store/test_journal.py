@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from hansard import Ledger
 from hansard.errors import Conflict, HansardError, StorageError
@@ -109,8 +110,19 @@ def test_behind_deltas_that_were_lost_none_are_written(monkeypatch: pytest.Monke
         first.result(_SECONDS)
     with pytest.raises(StorageError, match="full"):
         later[0].result(_SECONDS)
-    ledger.stop(thread.id, run.id)
+    assert ledger.stop(thread.id, run.id).error is UNSET  # what is behind a gap would be damage
     assert transcript(ledger, thread.id) == []
+
+
+def test_a_run_that_somebody_stopped_is_told_whenever_it_writes_or_waits(ledger: Ledger) -> None:
+    thread = ledger.create_thread()
+    run = ledger.begin_run(thread.id)
+    ledger.stop(thread.id, run.id)
+    with pytest.raises(Conflict, match="not active"):
+        run.write(_words("late")).result(_SECONDS)
+    for wait in (run.flush, run.flush, run.commit):
+        with pytest.raises(Conflict, match="not active"):
+            wait()
 
 
 def test_a_run_that_is_stopped_keeps_every_message_it_had_said(ledger: Ledger) -> None:
@@ -124,18 +136,19 @@ def test_a_run_that_is_stopped_keeps_every_message_it_had_said(ledger: Ledger) -
 
 def test_a_run_whose_message_has_the_id_of_another_can_be_stopped_and_found_dead(ledger: Ledger) -> None:
     thread = ledger.create_thread()
-    ledger.append(thread.id, said("old", "assistant", id="m"))
+    ledger.append(thread.id, [said("old", "assistant", id="m"), said("older", "assistant", id="o")])
     stopped = ledger.begin_run(thread.id)
-    stopped.write([MessageStart(id="m"), *_words("stopped")]).result(_SECONDS)
+    again = [said("stopped", "assistant", id="m"), said("too", "assistant", id="o")]
+    stopped.write([MessageEnd(messages=again)]).result(_SECONDS)
     ledger.stop(thread.id, stopped.id)
-    assert transcript(ledger, thread.id) == ["old", "stopped"]
-    dead = [ledger.begin_run(thread.id) for _ in range(2)]
-    for run, key in zip(dead, ("m", "n"), strict=True):
+    assert transcript(ledger, thread.id) == ["old", "older", "stopped", "too"]
+    dead = [ledger.begin_run(thread.id) for _ in range(3)]
+    for run, key in zip(dead, ("m", "o", "n"), strict=True):
         run.write([MessageStart(id=key), *_words(key)]).result(_SECONDS)
         run.let_go()
     found = following.recover(ledger._driver, clock() + 3_600_000)
     assert [run_id for _, run_id in found] == [run.id for run in dead]
-    assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["n"]]
+    assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["o"], ["n"]]
 
 
 def _stream(message_id: str, text: str) -> bytes:

@@ -343,7 +343,10 @@ def test_values_out_of_order_are_right_in_the_data() -> None:
     assert [arguments.take(piece) for piece in pieces] == ['{"a":{"x":"1', '"},"b":"1', "", ""]
 
 
-@pytest.mark.parametrize("path", ["", "$", "a", "$[0]", "$.a[7]", "$.a.b.c", "$..a", "$.a[999999999]", "$.a[", 7, None])
+NOWHERE = ["", "$", "a", "$[0]", "$.a[7]", "$.a.b.c", "$..a", "$.a[999999999]", "$.a[", 7, None]
+
+
+@pytest.mark.parametrize("path", [*NOWHERE, pytest.param(f"$.a[{'9' * 5000}]", id="digits")])
 def test_a_path_that_leads_nowhere_is_kept_as_it_came(path: Any) -> None:
     odd = {"jsonPath": path, "stringValue": "x"}
     message = said(

@@ -75,6 +75,7 @@ def test_undo_shows_its_plan_touches_nothing_before_and_redo_takes_it_back(
     assert head(server) == "f0a"
     until(page, "document.querySelectorAll('.piece .message').length === 2")
     page.wait_for_selector("#files .change.undone")
+    page.wait_for_selector("#files .change-words:text-is('Undo')")
     page.keyboard.press("Escape")
     page.keyboard.press("r")
     page.click("#files .plan .primary:has-text('Redo 3 files')")

@@ -78,7 +78,8 @@ def test_filters_narrow_the_list_and_its_pages(tab: Any, snap: Snap) -> None:
 
 def test_dates_narrow_the_list(tab: Any) -> None:
     tab.click("#show-filters")
-    tab.select_option("#filter-time", "today")
+    with tab.expect_request(lambda asked: "since=today" in asked.url):
+        tab.select_option("#filter-time", "today")
     until(tab, "document.querySelectorAll('#threads .row').length === 50")
     tab.select_option("#filter-time", "between")
     tab.fill("[aria-label='Changed since']", "2020-01-01")
@@ -139,7 +140,7 @@ def test_a_quiet_page_asks_less_and_less(tab: Any) -> None:
     asked: list[str] = []
     tab.on("request", lambda one: asked.append(one.url))
     tab.wait_for_timeout(15_000)
-    assert 1 <= len(asked) <= 8
+    assert 1 <= len(asked) <= 5  # every two seconds it would be seven times
 
 
 def test_an_id_with_half_a_surrogate_pair_is_opened(tab: Any) -> None:

@@ -60,7 +60,8 @@ def test_an_answer_is_stopped_and_what_was_said_is_kept(page: Any, server: LiveS
     _, runs = server.ask("GET", f"/api/threads/{thread_id}/runs")
     assert runs[-1]["status"] != "active"
     _, shown = server.ask("GET", f"/api/threads/{thread_id}/runs/{runs[-1]['id']}")
-    assert "w3" in shown["messages"][-1]["parts"][0]["text"]
+    said = shown["messages"][-1]
+    assert (said["state"], "w3" in said["parts"][0]["text"]) == ("interrupted", True)
 
 
 def test_after_a_reload_the_answer_goes_on(page: Any) -> None:

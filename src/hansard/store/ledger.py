@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
@@ -220,6 +221,16 @@ class Ledger(Live, Searching, Upkeep):
 
         return self._read(job)
 
+    def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[Message]:
+        """The messages on the path, oldest first, without holding them all; a page at a time."""
+        after: str | None = None
+        tip = head or self.thread(thread_id).head
+        while tip is not None:
+            page = self.messages(thread_id, limit=batch, newest=False, after=after, head=tip)
+            yield from page.items
+            if (after := page.next) is None:
+                return
+
     # -- branches --------------------------------------------------------------------------------------------------
 
     def branches(self, thread_id: str) -> list[Branch]:
@@ -280,7 +291,6 @@ class Ledger(Live, Searching, Upkeep):
         """Begin an agent's go behind the head, or behind the message it forks from (None: before everything)."""
         value = Run(id=id or new_id(), agent_id=agent_id, metadata=metadata)
         now = clock()
-
         run, entry = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
         return LiveRun(self, run, entry)
 
@@ -290,11 +300,7 @@ class Ledger(Live, Searching, Upkeep):
 
     def runs(self, thread_id: str) -> list[Run]:
         """All runs of a thread, in the order they began."""
-
-        def job(tx: Tx) -> list[Run]:
-            return [row.value for row in branches.runs_of(tx, find_thread(tx, thread_id)).values()]
-
-        return self._read(job)
+        return self._read(lambda tx: [row.value for row in branches.runs_of(tx, find_thread(tx, thread_id)).values()])
 
     def run_messages(self, thread_id: str, run_id: str) -> list[Message]:
         """What a run has said, staged or committed."""
@@ -374,16 +380,6 @@ class Ledger(Live, Searching, Upkeep):
 
         return self._write(job)
 
-    def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[Message]:
-        """The messages on the path, oldest first, without holding them all; a page at a time."""
-        after: str | None = None
-        tip = head or self.thread(thread_id).head
-        while tip is not None:
-            page = self.messages(thread_id, limit=batch, newest=False, after=after, head=tip)
-            yield from page.items
-            if (after := page.next) is None:
-                return
-
 
 def _prepared(message: Message, now: int) -> Prepared:
     if not isinstance(message, Message):
@@ -393,8 +389,6 @@ def _prepared(message: Message, now: int) -> Prepared:
 
 
 def _of_run(message: Message, run_id: str) -> Message:
-    from msgspec.structs import replace
-
     return replace(message, run_id=run_id) if message.run_id is UNSET else message
 
 
