@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hansard.cli.documents import on_terminal
 from hansard.cli.ledgers import db_option, json_option, open_ledger, say, say_json, shown
+from hansard.cli.narrowing import narrowing
 
 if TYPE_CHECKING:
     from hansard.store.values import Hit
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 @click.argument("query", nargs=-1, required=True)
 @click.option("--limit", default=20, show_default=True, help="How many hits.")
 @click.option("--after", metavar="CURSOR", help="Go on where an earlier search ended.")
+@narrowing
 @db_option
 @json_option
-def command(query: tuple[str, ...], limit: int, after: str | None, db: str | None, as_json: bool) -> int:
+def command(query: tuple[str, ...], limit: int, after: str | None, db: str | None, as_json: bool, **only: Any) -> int:
     """Find messages that have all words of QUERY; exit 1 when there are none.
 
     "a phrase" and beginnings* may be among them, -word leaves out, and filters narrow: role: tool: agent: thread:
-    since: until: (2026-11-18, 7d, today).
+    since: until: (2026-11-18, 7d, today). Those are of messages; the options are of their threads, as `hansard threads`
+    takes them.
     """
     from hansard.store.values import Page
 
@@ -31,7 +34,7 @@ def command(query: tuple[str, ...], limit: int, after: str | None, db: str | Non
     hits: list[Hit] = []
     with open_ledger(db) as ledger:
         while True:
-            page = ledger.search(typed, limit=limit - len(hits), after=after)
+            page = ledger.search(typed, limit=limit - len(hits), after=after, **only)
             hits += page.items
             after = page.next
             if after is None or len(hits) >= limit:

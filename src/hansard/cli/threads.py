@@ -10,6 +10,7 @@ import click
 
 from hansard.cli.documents import on_terminal
 from hansard.cli.ledgers import db_option, json_option, open_ledger, say, say_json, shown
+from hansard.cli.narrowing import narrowing
 
 if TYPE_CHECKING:
     from hansard.store.ledger import Ledger
@@ -20,13 +21,7 @@ if TYPE_CHECKING:
 @click.option("--limit", default=50, show_default=True, help="How many.")
 @click.option("--after", metavar="CURSOR", help="Go on where an earlier list ended.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
-@click.option("--resource", "resource_id", metavar="ID", help="Only those of this resource.")
-@click.option("--format", metavar="FORMAT", help="Only those that came in this format.")
-@click.option("--agent", metavar="NAME", help="Only those in which this agent spoke.")
-@click.option("--model", metavar="NAME", help="Only those in which this model answered.")
-@click.option("--project", metavar="FOLDER", help="Only those of people who worked in this folder.")
-@click.option("--since", metavar="TIME", help="Only those changed since then: 2026-11-18, 7d, yesterday.")
-@click.option("--until", metavar="TIME", help="Only those changed until then.")
+@narrowing
 @click.option("--ids", is_flag=True, help="Print only ids, of all of them; `hansard export -` reads them.")
 @db_option
 @json_option
