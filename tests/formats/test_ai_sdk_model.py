@@ -66,6 +66,14 @@ PARTS: list[tuple[str, dict[str, Any], Part]] = [
         {"type": "file", "data": "data:image/png;base64,aGk=", "mediaType": "image/png"},
         FilePart(data="aGk=", media_type="image/png"),
     ),
+    *(
+        (
+            "user",
+            {"type": "file", "data": {"type": kind, kind: "https://example.org/a"}, "mediaType": "image/png"},
+            FilePart(**{kind: "https://example.org/a"}, media_type="image/png"),
+        )
+        for kind in ("data", "url")
+    ),
     (
         "user",
         {"type": "image", "image": "https://example.org/a"},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import zstandard
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.session_file import Report, without_evidence
@@ -233,3 +234,16 @@ def test_tokens_of_a_running_total_alone_are_what_it_grew_by() -> None:
 def test_what_agents_say_to_each_other_is_written_again() -> None:
     items = [one["payload"] for one in records(without_evidence(golden("newer_records.jsonl"), "codex"))]
     assert [item["author"] for item in items if item.get("type") == "agent_message" and "author" in item] == ["/root"]
+
+
+def test_an_answer_to_a_call_that_was_written_before_is_of_its_kind() -> None:
+    raw = (GOLDEN / "codex" / "kinds_of_tools.jsonl").read_bytes()
+    lines = raw.splitlines(keepends=True)
+    cut = next(i for i, line in enumerate(lines) if b'"custom_tool_call"' in line) + 1
+    before = b"".join(lines[:cut])
+    asked = formats.read(before, "codex")
+    answer = Message(role="tool", parts=[ToolResultPart(tool_call_id="c1", output="done")])
+    written = formats.write(replace(asked, messages=[*asked.messages, answer]), "codex").json
+    assert written.startswith(before)
+    items = [json.loads(line)["payload"] for line in written[len(before) :].splitlines()]
+    assert [item["type"] for item in items if item.get("call_id") == "c1"] == ["custom_tool_call_output"]

@@ -447,3 +447,4 @@ def test_a_snippet_is_short_and_where_the_words_are(ledger: Ledger) -> None:
     assert "\x02milk\x03 and \x02tea\x03" in text
     assert len(text) < 260
     assert text[0] == text[-1] == "…"
+    assert text[1:].split()[0] in filler.split()  # it begins with a whole word

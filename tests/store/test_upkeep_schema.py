@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def test_the_schema_of_postgresql_is_what_the_migrations_build(database: str) ->
 
 def test_both_have_the_same_migrations() -> None:
     assert [m.number for m in migrations("sqlite")] == [m.number for m in migrations("postgres")]
+
+
+def test_every_statement_is_used() -> None:
+    """By its name, in another statement, or by a name that is put together: `forget_` and a table."""
+    sql = "".join(path.read_text() for path in SQL.rglob("*.sql"))
+    code = "".join(path.read_text() for path in SQL.parent.parent.rglob("*.py"))
+
+    def used(name: str) -> bool:
+        names = {name, name.removesuffix("_of"), re.sub("^(any|copy|forget)_", "", name)}
+        return f"{{{name}}}" in sql or any(f'"{one}"' in code for one in names)
+
+    assert [name for name in re.findall(r"^-- name: (\w+)", sql, re.M) if not used(name)] == []
 
 
 @pytest.mark.parametrize("number", [migration.number for migration in migrations("sqlite")])

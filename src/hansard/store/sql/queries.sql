@@ -93,9 +93,6 @@ from workspace_snapshot s join workspace w on w.tenant = s.tenant and w.workspac
 where s.tenant = :tenant and s.thread = :thread and s.state > 0
 group by w.workspace, w.root order by max(s.snap) desc
 
--- name: children_of_thread
-select id from thread where tenant = :tenant and parent_thread = :id and forgotten_at is null order by thread
-
 -- name: change_thread
 update thread set title = :title, resource = :resource, body = :body, version = version + 1, updated_at = :now
 where tenant = :tenant and thread = :thread
@@ -162,14 +159,6 @@ select id, body, depth, run, n from message
 where tenant = :tenant and thread = :thread and seg = :seg and depth > :low and depth <= :high
 order by depth desc limit :limit
 
--- name: said_range
-select depth, id, said from message
-where tenant = :tenant and thread = :thread and seg = :seg and depth > :low and depth <= :high order by depth
-
--- name: chain_range
-select depth, id, hash, said, body, run from message
-where tenant = :tenant and thread = :thread and seg = :seg and depth > :low order by depth limit :limit
-
 -- name: all_messages
 select n, id, seg, depth, run, body from message where tenant = :tenant and thread = :thread order by n
 
@@ -194,9 +183,6 @@ values (:tenant, :thread, :run, :id, :status, :agent, :fork_seg, :fork_depth, :b
 
 -- name: run
 select {run_columns} from run where tenant = :tenant and thread = :thread and id = :id
-
--- name: run_by_number
-select {run_columns} from run where tenant = :tenant and thread = :thread and run = :run
 
 -- name: runs_pending
 select {run_columns} from run where tenant = :tenant and thread = :thread and pending > 0 order by run
@@ -261,9 +247,6 @@ delete from run_chunk where tenant = :tenant and thread = :thread and run in (
 -- name: dead_runs
 select t.id, r.id from run r join thread t on t.tenant = r.tenant and t.thread = r.thread
 where r.tenant = :tenant and r.status = 'active' and r.lease_until < :now order by r.lease_until limit :limit
-
--- name: count_blobs
-select count(*), coalesce(sum(size), 0) from blob where tenant = :tenant
 
 -- name: count_snapshots
 select count(*) from snapshot where tenant = :tenant and thread = :thread

@@ -94,9 +94,6 @@ where w.tenant = :tenant and w.workspace = :workspace order by w.number
 -- name: delete_workspace_window
 delete from workspace_window where tenant = :tenant and number = :number
 
--- name: workspace_snaps_of_thread
-select snap from workspace_snapshot where tenant = :tenant and thread = :thread
-
 -- name: blind_workspaces
 -- What a forgotten thread brought into the ledger may be all that we hold of a file: it is to be looked at anew.
 update workspace set files = null where tenant = :tenant and workspace in (
