@@ -132,20 +132,24 @@ def test_one_id_behind_many_words_is_kept_behind_each_of_them() -> None:
         assert list(ledger.verify()) == []
 
 
-def test_a_session_says_one_thing_behind_many_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [None, "first"])
+def test_a_session_says_one_thing_behind_many_others(tmp_path: Path, first: str | None) -> None:
     path = tmp_path / "s.jsonl"
     head = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-18T10:00:00Z", "cwd": "/w"}
     with hansard.open(":memory:") as ledger:
         for word in ("one", "two", "three", "four"):
             records = [head]
-            for key, parent, text in ((word, None, word), ("same", word, "yes")):
+            for key, parent, text in ((first or word, None, word), ("same", first or word, "yes")):
                 said = {"role": "user", "content": [{"type": "text", "text": text}]}
                 record = {"type": "message", "id": key, "parentId": parent, "timestamp": "2026-11-18T10:00:01Z"}
                 records.append({**record, "message": said})
             path.write_bytes(b"".join(exact_json.encode(one) + b"\n" for one in records))
             done = import_session(ledger, Session(path, "pi"))
-        found = sorted(node.parent_id or "" for node in ledger.tree(done.thread_id))
-        assert found == ["", "", "", "", "four", "one", "three", "two"]
+        tree = ledger.tree(done.thread_id)
+        roots = [node.id for node in tree if node.parent_id is None]
+        assert len(roots) == len(set(roots)) == 4
+        assert sorted(node.parent_id for node in tree if node.parent_id) == sorted(roots)
+        assert first or sorted(roots) == ["four", "one", "three", "two"]
         assert list(ledger.verify()) == []
 
 

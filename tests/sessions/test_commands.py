@@ -143,6 +143,11 @@ def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:
         text = " ".join(words(get(to).read(placed.read_bytes()).messages))
         assert all(one in text for one in said)
         hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x", code=2)
+        placed.unlink()
+        plain = hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x").splitlines()
+        assert len(plain) == 2
+        assert Path(plain[0]).is_relative_to(home)
+        assert plain[1] == f"go on with: {done['resume'].replace(done['path'], plain[0])}"
     found = json.loads(hansard_(home, "import", "--json"))
     assert not [one for one in found if "error" in one]
     hansard_(home, "handover", row["threadId"], "--to", "cobol", code=2)
