@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,12 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = (ROOT / "mkdocs.yml").read_text()
     for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "reference").glob("*.md")]:  # decisions are linked
         assert f"{page.relative_to(ROOT / 'docs')}\n" in menu, page.name
+
+
+def test_what_a_page_shows_of_an_example_stands_in_the_example() -> None:
+    page = (ROOT / "docs" / "howto-fastapi.md").read_text()
+    example = (ROOT / "examples" / "fastapi_chat.py").read_text()
+    shown = [part for part in page.split("\n\n") if part.startswith("    @app.")]
+    assert len(shown) == 2
+    for part in shown:
+        assert textwrap.dedent(part) in example
