@@ -15,6 +15,7 @@ import hansard
 from hansard.errors import HansardError
 from hansard.workspace import By, Workspace
 from hansard.workspace.entries import content_hash
+from hansard.workspace.ignore import SLOTS
 from tests.workspace.trees import say, tree, turn
 
 
@@ -132,6 +133,24 @@ def test_killed_at_every_step_of_taking_back_the_tree_is_whole(tmp_path: Path) -
 
         in_child(reopen)
         assert whole(tmp_path, thread, before, after) == "before"
+
+
+def test_what_was_in_the_slots_and_is_gone_is_taken_from_the_ledger(tmp_path: Path) -> None:
+    at = steps_of(tmp_path).index("swapped")
+    thread, before, after = prepared(tmp_path)
+    left = iter(range(at))
+
+    def die(name: str) -> None:
+        if next(left, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_child(lambda: undo(tmp_path, thread, die)) == signal.SIGKILL
+    (slots,) = (tmp_path / "project").glob(f"{SLOTS}*")
+    emptied = [path for path in slots.rglob("*") if path.is_file() or path.is_symlink()]
+    for path in emptied:
+        path.unlink()  # somebody tidied up
+    assert emptied
+    assert whole(tmp_path, thread, before, after) == "before"
 
 
 def test_a_full_disk_at_every_step_leaves_the_tree_whole(tmp_path: Path) -> None:
