@@ -195,7 +195,7 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         message = _read_message(key, said)
         if own:
             left, kept = unpack(NAME, message.extra)
-            message = replace(message, extra={NAME: {**left, MARKS: {**kept, "node": own}}})
+            message = replace(message, extra=pack(NAME, left, {**kept, "node": own}))
         before = messages[-1].id if messages else None
         if nearest != before:
             message = replace(message, parent_message_id=nearest)
