@@ -127,3 +127,15 @@ def test_a_message_with_a_key_as_our_marks_have_it_keeps_it(value: object) -> No
     document = [{"title": "T", "mapping": nodes, "current_node": "a"}]
     written = formats.write(formats.read(document, "chatgpt-export"), "chatgpt-export")
     assert (written.data, written.losses) == (document, [])
+
+
+def test_children_stay_in_their_order_when_one_says_nothing() -> None:
+    said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi."]}}
+    nodes = {
+        "a": {"id": "a", "message": said, "parent": None, "children": ["b", "c"]},
+        "b": {"id": "b", "message": said, "parent": "a", "children": []},
+        "c": {"id": "c", "message": None, "parent": "a", "children": []},
+    }
+    document = [{"title": "T", "mapping": nodes, "current_node": "b"}]
+    written = formats.write(formats.read(document, "chatgpt-export"), "chatgpt-export")
+    assert (written.data, written.losses) == (document, [])
