@@ -118,3 +118,24 @@ def test_a_time_says_the_number_it_came_from(number: int | float | Decimal) -> N
 def test_any_number_is_a_time_that_says_it_or_none(number: float) -> None:
     time = epoch_time(number)
     assert time is None or repr(epoch_seconds(time)) == repr(number)
+
+
+@pytest.mark.parametrize("value", ["", {"named": ["text", "text"]}, {"node": {"id": None}}])
+def test_a_message_with_a_key_as_our_marks_have_it_keeps_it(value: object) -> None:
+    message = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi."]}, "$": value}
+    nodes = {"a": {"id": "a", "message": message, "parent": None, "children": [], "more": 1}}
+    document = [{"title": "T", "mapping": nodes, "current_node": "a"}]
+    written = formats.write(formats.read(document, "chatgpt-export"), "chatgpt-export")
+    assert (written.data, written.losses) == (document, [])
+
+
+def test_children_stay_in_their_order_when_one_says_nothing() -> None:
+    said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hi."]}}
+    nodes = {
+        "a": {"id": "a", "message": said, "parent": None, "children": ["b", "c"]},
+        "b": {"id": "b", "message": said, "parent": "a", "children": []},
+        "c": {"id": "c", "message": None, "parent": "a", "children": []},
+    }
+    document = [{"title": "T", "mapping": nodes, "current_node": "b"}]
+    written = formats.write(formats.read(document, "chatgpt-export"), "chatgpt-export")
+    assert (written.data, written.losses) == (document, [])

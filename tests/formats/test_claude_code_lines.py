@@ -77,3 +77,12 @@ def test_what_is_printed_for_programs_is_a_session_too() -> None:
     assert [said(message) for message in aside] == ["Count them.", "There are three."]
     assert aside[0].parent_message_id == path[2].id
     assert [one.usage.output_tokens for one in path if one.usage is not UNSET] == [20, 2]
+
+
+@pytest.mark.parametrize("cut", [slice(40, None), slice(None, -1)])
+def test_what_a_sub_agent_says_inside_a_torn_line_is_no_line(cut: slice) -> None:
+    raw = (GOLDEN / NAME / "prompt_and_answer.jsonl").read_bytes()
+    inner = {"type": "assistant", "uuid": "i", "message": {"role": "assistant", "content": [{"type": "thinking"}]}}
+    line = {"uuid": "p", "parentUuid": None, "sessionId": "s", "type": "progress", "data": {"message": inner}}
+    conversation = formats.read(raw + json.dumps(line).encode()[cut] + b"\n", NAME)
+    assert len(conversation.messages) == len(golden("prompt_and_answer").messages)

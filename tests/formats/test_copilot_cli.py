@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from msgspec import UNSET
@@ -154,3 +155,15 @@ def test_one_text_a_message_is_written_without_loss(conversation: Conversation) 
 def test_a_real_log_is_read(corpus: Path) -> None:
     (raw,) = corpus_documents(corpus, NAME)
     assert [message.role for message in formats.read(raw, NAME).messages] == ["system", "user", "assistant", "event"]
+
+
+@pytest.mark.parametrize(("agent", "count"), [("A", 1), ("B", 2)])
+def test_a_thought_is_said_again_only_by_the_agent_that_thought_it(agent: str, count: int) -> None:
+    events = [
+        {"type": "session.start", "id": "s", "parentId": None, "data": {"sessionId": "x"}},
+        {"type": "assistant.reasoning", "id": "t", "parentId": "s", "agentId": "A", "data": {"content": "Ok"}},
+        {"type": "assistant.message", "id": "m", "parentId": "t", "agentId": agent, "data": {"content": "Hi."}},
+    ]
+    events[2]["data"]["reasoningText"] = "Ok then"  # type: ignore[index]
+    raw = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
+    assert len(formats.read(raw, "copilot-cli").messages) == count

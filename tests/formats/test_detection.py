@@ -26,3 +26,33 @@ OTHERS: dict[str, Any] = {
 def test_a_document_of_nobody_is_refused(case: str) -> None:
     with pytest.raises(UnknownFormat):
         formats.detect(OTHERS[case])
+
+
+_ODD: dict[str, Any] = {"odd": 1}
+KNOWN: dict[str, tuple[str, Any]] = {
+    "an_odd_block_beside_a_result": (
+        "anthropic",
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}, _ODD]}],
+    ),
+    "an_odd_block_beside_a_picture": (
+        "openai-chat",
+        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}, _ODD]}],
+    ),
+    "an_odd_block_beside_a_call": (
+        "openai-chat",
+        [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, "and a string"]},
+            {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f"}}]},
+        ],
+    ),
+    "data_with_content_beside_words": (
+        "ai-sdk-ui",
+        [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hi"}, {"type": "data-a", "content": "b"}]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_what_is_odd_beside_what_only_one_format_has_changes_nothing(case: str) -> None:
+    name, document = KNOWN[case]
+    assert formats.detect(document) == name

@@ -15,6 +15,7 @@ from msgspec import UNSET
 import hansard
 from hansard import Ledger
 from hansard.formats import get
+from hansard.sessions import importer
 from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import Imported, import_session
 from hansard.sessions.places import Session, in_folder
@@ -62,6 +63,21 @@ def test_a_file_that_tells_late_whose_it_is_comes_back_whole(name: str, tmp_path
     files = session_files(ledger, late.thread_id, "claude-code")
     assert files == {path.name: path.read_bytes()}
     assert imported(ledger, path).changed is False
+
+
+def test_a_file_that_does_not_tell_whose_it_is_stays_in_its_thread(
+    tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = b'{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"Hi."}}\n'
+    second = b'{"type":"user","uuid":"b","parentUuid":"a","message":{"role":"user","content":"Ho."}}\n'
+    path = tmp_path / f"{_SESSION.decode()}.jsonl"
+    path.write_bytes(first)
+    with monkeypatch.context() as before:
+        before.setattr(importer, "is_uuid", lambda name: False)  # a release that named threads otherwise
+        early = import_session(ledger, Session(path, "claude-code"))
+    path.write_bytes(first + second)
+    late = import_session(ledger, Session(path, "claude-code"))
+    assert (late.thread_id, late.added, late.known) == (early.thread_id, 1, 1)
 
 
 _SESSION = b"aaaa0000-0000-4000-8000-00000000000b"

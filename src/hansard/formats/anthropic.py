@@ -345,16 +345,19 @@ def fits(document: Any) -> int:
     if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
         return 0
     sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
+    odd = False
     for record in records:
         for block in record["content"] if type(record.get("content")) is list else ():
             kind = block.get("type") if type(block) is dict else None
-            if type(kind) is not str or (kind == "thinking" and type(block.get(kind)) is list):
+            if type(kind) is not str:
+                odd = True
+            elif kind == "thinking" and type(block.get(kind)) is list:
                 return 0
-            if kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
+            elif kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
                 sure = 3
             elif kind in _NOT_BLOCKS:
                 return 0
-    return sure
+    return 0 if odd and sure < 3 else sure
 
 
 _TELLING = {

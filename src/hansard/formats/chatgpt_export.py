@@ -168,7 +168,8 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
     bare: list[str] = []  # nodes that do not say whether they have children
     above: dict[str, str | None] = {}  # the nearest message at or above a node
     order = _order(mapping)
-    usual = _children(order, {key: mapping[key].get("parent") for key in order})
+    written = sorted(order, key=lambda key: type(mapping[key].get("message")) is dict)  # those without words go first
+    usual = _children(written, {key: mapping[key].get("parent") for key in order})
     for key in order:
         rest = dict(mapping[key])
         parent, said = rest.pop("parent", UNSET), rest.get("message")
@@ -195,7 +196,7 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         message = _read_message(key, said)
         if own:
             left, kept = unpack(NAME, message.extra)
-            message = replace(message, extra={NAME: {**left, MARKS: {**kept, "node": own}}})
+            message = replace(message, extra=pack(NAME, left, {**kept, "node": own}))
         before = messages[-1].id if messages else None
         if nearest != before:
             message = replace(message, parent_message_id=nearest)
@@ -238,9 +239,10 @@ def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dic
             parent = key
         ends.append(str(parent))
     usual = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
-    bare = marks.get("bare")
+    told = marks.get("bare")
+    bare = {key for key in told if type(key) is str} if type(told) is list else set()
     for key, node in mapping.items():
-        if type(bare) is not list or key not in bare:
+        if key not in bare:
             node.setdefault("children", usual.get(key, []))
     return mapping, ends
 

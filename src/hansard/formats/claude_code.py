@@ -132,8 +132,10 @@ def _join(held: dict[str, Any], more: dict[str, Any], writing: _Writing, message
 
 
 def whole(value: Any) -> bool:
-    """Is this object a record, not a part of one?"""
-    return _sure(value) > 0
+    """Is this object a record, not a part of one? Progress holds the lines of sub-agents, without their session."""
+    if type(value) is dict and value.get("type") in ("user", "assistant") and _SESSIONS.isdisjoint(value):
+        return False
+    return _sure(value) > 1
 
 
 def fits(document: Any) -> int:
@@ -178,6 +180,7 @@ def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
     return 2 if is_uuid(record.get("sessionId", record.get("session_id"))) else 1
 
 
+_SESSIONS = frozenset({"sessionId", "session_id"})
 _OF_THE_API = frozenset({"tool_use", "tool_result", "thinking"})
 _LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
 _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})

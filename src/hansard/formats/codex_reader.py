@@ -72,7 +72,7 @@ class CodexReader:
         self._before: str | None = None  # the tip before the last message
         self._last: str | None = None  # the last message in the list, which a message follows unless it says otherwise
         self._turns: list[str | None] = []  # for each turn on the path, what stood before it
-        self._calls: Calls = {}
+        self._calls = Calls()
         self._ends: dict[str, Any] = {}  # what events told of results to come
         self._thoughts: list[str] = []  # of this turn
         self._shown: list[tuple[str, dict[str, Any]]] = []  # thoughts shown whose item has not come
@@ -184,7 +184,7 @@ class CodexReader:
         for item in history if type(history) is list else ():
             if type(item) is dict and type(item.get("encrypted_content")) is str and item.get("type") != "reasoning":
                 sealed = item["encrypted_content"]
-            read = read_response_item(item, {}, UNSET)
+            read = read_response_item(item, Calls(), UNSET)
             last = next((part.text for part in read[1] if isinstance(part, TextPart)), last) if read else last
         words = last if words is UNSET and sealed is UNSET else words  # the summary stands behind what was kept
         binding = UNSET if sealed is UNSET else Binding(provider="openai", model=self._name)

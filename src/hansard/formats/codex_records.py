@@ -54,7 +54,7 @@ class _Writing:
         self._model: Any = UNSET
         self._effort: Any = UNSET
         self._total: dict[str, int] = {}
-        self._calls: Calls = {}
+        self._calls = Calls()
 
     def session(self) -> Iterator[dict[str, Any]]:
         conversation = self._conversation

@@ -83,7 +83,7 @@ class Reader:
         return [message for record in records for message in self._read(record)]
 
     def finish(self) -> list[Message]:
-        found = self._settled(None, None)
+        found = self._settled({})
         self.unsettled = {str(message.id) for message in found}
         return found
 
@@ -107,7 +107,7 @@ class Reader:
             self._report(record, "not an event: an object with a type was expected", "bad")
             return []
         data = value.get("data")
-        found = self._settled(kind, data)
+        found = self._settled(value)
         parent = self._parent(value, record)
         own = value.get("id")
         if type(own) is not str or self._numbers.get(own) is not None:
@@ -130,15 +130,16 @@ class Reader:
             found.append(self._message(value, own, parent))
         return found
 
-    def _settled(self, kind: str | None, data: Any) -> list[Message]:
-        """The thought that waited, unless the event behind it is the answer that says it too."""
+    def _settled(self, behind: dict[str, Any]) -> list[Message]:
+        """The thought that waited, unless the event behind it is the answer of the same agent that says it too."""
         waiting, self._thought = self._thought, None
         if waiting is None:
             return []
         value, own, parent = waiting
-        said = data.get("reasoningText") if kind == "assistant.message" and type(data) is dict else None
-        words = value["data"].get("content") if type(value.get("data")) is dict else None
-        if type(said) is str and type(words) is str and words in said:
+        data, thought = behind.get("data"), value.get("data")
+        said = data.get("reasoningText") if type(data) is dict and behind["type"] == "assistant.message" else None
+        words = thought.get("content") if type(thought) is dict else None
+        if type(said) is str and type(words) is str and words in said and _agent(behind) == _agent(value):
             return []
         return [self._message(value, own, parent)]
 
@@ -146,8 +147,7 @@ class Reader:
         kind, data = value["type"], value.get("data")
         created = read_time(value.get("timestamp"))
         rest = {key: one for key, one in value.items() if key not in _ENVELOPE}
-        agent = rest.get("agentId")
-        side = agent if type(agent) is str else data.get("parentToolCallId") if type(data) is dict else None
+        agent, side = rest.get("agentId"), _agent(value)
         before = self._agents.get(side, parent) if type(side) is str else parent
         above = self._ids[before] if before >= 0 else None
         fields: dict[str, Any] = {"id": own, "parent_message_id": above, "created_at": created}
@@ -186,6 +186,12 @@ class Reader:
 
     def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
         self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
+
+
+def _agent(event: dict[str, Any]) -> Any:
+    """The agent whose event it is, or the call that started it; None for the session's own."""
+    agent, data = event.get("agentId"), event.get("data")
+    return agent if type(agent) is str else data.get("parentToolCallId") if type(data) is dict else None
 
 
 _PLACED = frozenset({"session.start", "session.resume", "session.context_changed"})

@@ -65,7 +65,8 @@ def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> li
             FilePart(data=data, media_type=media, extra=pack(NAME, rest, {} if kind in _USUAL else {"type": kind}))
         )
     if files:
-        others = [entry for i, entry in enumerate(entries) if i not in places]
+        taken = set(places)
+        others = [entry for i, entry in enumerate(entries) if i not in taken]
         held[key] = others
         if not others:
             del held[key]

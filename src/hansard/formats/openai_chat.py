@@ -234,6 +234,8 @@ def fits(document: Any) -> int:
         if (sure := _record_fits(record)) == 0:
             return 0
         best = max(best, sure)
+    if best < 3 and any(map(_is_odd, records)):
+        return 0
     if best < 3 and type(document) is dict:
         if any(key in document for key in (*_SETTINGS, *_MORE_SETTINGS)) or _function_tools(document.get("tools")):
             return 3
@@ -262,7 +264,7 @@ def _record_fits(record: Any) -> int:
                 and not (kind == "thinking" and _is_claudes(block))
             ):
                 best = 3
-            elif type(kind) is not str or kind in _NOT_PARTS:
+            elif type(kind) is str and kind in _NOT_PARTS:
                 return 0
     elif type(content) is dict and "format" in content:
         return 0
@@ -271,6 +273,12 @@ def _record_fits(record: Any) -> int:
             return 0
         best = 3
     return best
+
+
+def _is_odd(record: dict[str, Any]) -> bool:
+    """Are there blocks without a type, as others have them?"""
+    content = record.get("content")
+    return type(content) is list and any(type(one) is not dict or type(one.get("type")) is not str for one in content)
 
 
 def _is_claudes(block: dict[str, Any]) -> bool:

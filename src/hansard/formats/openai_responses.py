@@ -63,7 +63,7 @@ _DETAILS = (
 def _read_items(items: list[Any], path: str) -> list[Message]:
     """Messages of a list of items: runs of the assistant's items are one, and so are runs of outputs."""
     out: list[Message] = []
-    calls: Calls = {}
+    calls = Calls()
     running = ""  # the role of the message at the end, when more items may be of it
     run: list[Any] = []  # and its parts
     role: Any
@@ -145,7 +145,7 @@ def _write_message(message: Message) -> list[Any]:
 
 def _write_messages(messages: list[Message], request: bool) -> list[Any]:
     items: list[Any] = []
-    calls: Calls = {}
+    calls = Calls()
     for message in messages:
         start = len(items)
         if message.role in _ROLES:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.formats.arguments import read_arguments, write_arguments
@@ -24,7 +24,12 @@ Fields: TypeAlias = dict[str, Any]
 
 
 Call: TypeAlias = tuple[str, str, bool]  # what an output needs to know of its call: kind, tool's name, executed
-Calls: TypeAlias = dict[str, Call]
+
+
+class Calls(dict[str, Call]):
+    """The calls so far by their ids, and the id of the last search for tools."""
+
+    searched: str | UnsetType = UNSET
 
 
 class _Tool(NamedTuple):
@@ -123,6 +128,7 @@ def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
     executed = tool.executed
     if kind == "tool_search_call":
         executed = item.get("execution") != "client"
+        calls.searched = call_id
     elif kind == "shell_call":
         executed = _in_container(item.get("environment"))
     calls[call_id] = (kind, tool.name, executed)
@@ -215,8 +221,8 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
     call_id = take_maybe_str(item, "id" if kind == "local_shell_call_output" else "call_id")
     by: Fields = {}
     if kind == "tool_search_output" and call_id is UNSET:
-        searched = [name for name, call in calls.items() if call[0] == "tool_search_call"]
-        call_id, by = (searched[-1], {"unnamed": True}) if searched else (UNSET, {})
+        call_id = calls.searched
+        by = {"unnamed": True} if call_id is not UNSET else {}
     call = calls.get(call_id) if call_id is not UNSET else None
     marks: Fields = {} if kind == _answer_to(call) else {"type": kind}
     marks.update(by)

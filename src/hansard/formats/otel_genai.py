@@ -249,7 +249,10 @@ def _is_bare(document: Any) -> bool:
     parts = [part for item in document for part in _parts(item)]
     if not parts or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
         return False
-    return any(part["type"] in _TELLING or ("content" in part and "text" not in part) for part in parts)
+    return any(
+        part["type"] in _TELLING or (part["type"] in _WORDS and "content" in part and "text" not in part)
+        for part in parts
+    )
 
 
 def _parts(item: dict[str, Any]) -> list[Any]:
@@ -258,6 +261,7 @@ def _parts(item: dict[str, Any]) -> list[Any]:
 
 
 _TELLING = frozenset({"tool_call", "tool_call_response", "blob", "uri"})
+_WORDS = frozenset({"text", "reasoning", "thinking"})
 
 
 def _still(conversation: Conversation, place: list[Any], document: Any) -> bool:

@@ -57,6 +57,8 @@ class Repair:
         self.notes: list[tuple[int, str, str, str]] = []
         self._prefixes: dict[int, str] | None = None
         self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}  # the last number behind a name that several are made of
 
     def note(self, i: int, where: str, what: str, why: str) -> None:
         self.notes.append((i, where, what, why))
@@ -331,12 +333,13 @@ class Repair:
                 said = [part for message in self.messages for part in message.parts if type(part) is ToolCallPart]
                 names = [part.tool_name for part in said if type(part.tool_name) is str]
                 self._names = {name: name for name in names if self.is_name(name)}
+                self._taken = set(self._names)
             base = re.sub(r"[^a-zA-Z0-9_-]", "_", given)[:64] or "tool"
             legal = base = base if self.is_name(base) else f"_{base}"[:64]
-            taken, count = set(self._names.values()), 1
-            while legal in taken:
-                count += 1
+            while legal in self._taken:
+                self._counts[base[:56]] = count = self._counts.get(base[:56], 1) + 1
                 legal = f"{base[:56]}_{count}"
+            self._taken.add(legal)
             self._names[given] = legal
         return self._names[given]
 

@@ -204,7 +204,7 @@ class _Import:
                     for message in messages:
                         self._calls.note(message)
                 if value is None:
-                    value = self._identified(reading, path, main=main)
+                    value = self._identified(reading, path, before, main=main)
                     if before is not None and before.thread_id != self._thread:
                         before, known, kept = None, None, 0  # it tells only now whose it is
                 waiting.append(sources.Arrival(messages, chunk[max(0, kept - at) :], max(at, kept)))
@@ -242,11 +242,13 @@ class _Import:
 
         return self._ledger._write(job)
 
-    def _identified(self, reading: Reading, path: Path, *, main: bool) -> Conversation:
-        """The thread of a file, as its first piece tells it; before it says so, as its name does, if that is an id."""
+    def _identified(self, reading: Reading, path: Path, before: Source | None, *, main: bool) -> Conversation:
+        """The thread of a file, as its first piece tells it; before it says so the one that it went into, and of a
+        new file the one of its name, if that is an id."""
         value = reading.conversation([])
         if main:
             named = path.stem if is_uuid(path.stem) else _key(path, 0)
+            named = named if before is None else before.thread_id
             self._thread = value.id if isinstance(value.id, str) and value.id else named
         return replace(value, id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
 

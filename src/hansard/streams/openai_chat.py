@@ -264,9 +264,10 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             self.other({key: value})
 
     def _content_item(self, choice: Choice, items: list[Any], item: Any, first: bool) -> None:
-        said = grow_content(items, item, first)
+        said = grow_content(items, item, first, choice.thoughts)
         if said is not None:
             group, number, text = said
+            choice.thoughts = max(choice.thoughts, number + 1) if group == "reasoning" else choice.thoughts
             part = TextPart(text="") if group == "text" else ReasoningPart(text="")
             self._words(choice, f"{group}.{number}", part, text)
 

@@ -22,6 +22,7 @@ class Choice:
         self.fields: dict[str, Any] = {}
         self.message: dict[str, Any] = {}
         self.calls = Calls()
+        self.thoughts = 0  # among the items of its content
         self.speaks = len(REASONING)  # the rank of the key whose reasoning is given out
 
     def more_logprobs(self, said: dict[str, Any]) -> None:

@@ -128,10 +128,11 @@ def is_plain_text(item: Any) -> bool:
     return type(item) is dict and len(item) == 2 and item.get("type") == "text" and type(item.get("text")) is Pieces
 
 
-def grow_content(items: list[Any], item: Any, first: bool) -> tuple[str, int, str] | None:
+def grow_content(items: list[Any], item: Any, first: bool, thoughts: int) -> tuple[str, int, str] | None:
     """One more item of content: texts that follow one another are one text, others stand for themselves.
 
     A thought goes on with the one before it when it is the `first` item of a chunk: one chunk may hold several.
+    `thoughts` is how many of the items so far are thoughts.
     What was said: the group of the part that it goes on with, its number there, and the words.
     """
     kind = item.get("type") if type(item) is dict else None
@@ -142,12 +143,12 @@ def grow_content(items: list[Any], item: Any, first: bool) -> tuple[str, int, st
         items[-1] |= {key: value for key, value in item.items() if key != "thinking"}
         entries = items[-1]["thinking"]
         words = [_grow_text(entries, entry, goes_on and i == 0) for i, entry in enumerate(item["thinking"])]
-        return "reasoning", sum(map(_thinks, items)) - 1, "".join(words)
+        return "reasoning", thoughts - goes_on, "".join(words)
     if kind != "text" or type(item.get("text")) is not str:
         items.append(item)
         return None
     text = _grow_text(items, item, True)
-    return "text", len(items) - 1 - sum(map(_thinks, items)), text
+    return "text", len(items) - 1 - thoughts, text
 
 
 def _grow_text(items: list[Any], item: Any, goes_on: bool) -> str:

@@ -270,7 +270,7 @@ class Answer:
         self.body: dict[str, Any] = {}
         self.items: list[Item] = []
         self.by_index: dict[float, Item] = {}
-        self.calls: Calls = {}
+        self.calls = Calls()
         self.ended = False
         self.messages: list[Message] | None = None
 
@@ -288,7 +288,7 @@ class Answer:
         flat: list[Any] = [part for message in messages for part in message.parts]
         i = 0
         for item in items:
-            for _ in item.parts({}):
+            for _ in item.parts(Calls()):
                 flat[i] = flat[i] if item.done else item.unfinished(flat[i])
                 i += 1
         parts = iter(flat)
