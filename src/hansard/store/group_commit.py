@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from hansard.errors import StorageError
 from hansard.store.driver import Job, Tx
 
 T = TypeVar("T")
@@ -97,10 +98,12 @@ class GroupCommit:
         try:
             self._together(batch)
         except BaseException as error:
+            told = self._translated(error)
+            if not isinstance(error, Exception):  # Ctrl-C is for the thread that got it
+                told = StorageError("whoever wrote this together with others was interrupted; see whether it is there")
             for waiting in batch:
                 if not waiting.done:
-                    waiting.error = self._translated(error)
-                    waiting.done = True
+                    waiting.error, waiting.done = told, True
             if not isinstance(error, Exception):
                 raise
 
