@@ -44,6 +44,18 @@ def test_who_waits_no_longer_stops_nobody_else(ledger: Ledger) -> None:
     assert len(list(ledger.follow(one.value))) == 2
 
 
+def test_saying_nothing_is_done_at_once_and_hides_nothing_said_behind_it(ledger: Ledger) -> None:
+    run = _run(ledger)
+    run.write([]).result(0)
+    assert not ledger._journal._some  # else the thread would not be woken for what comes next
+    with ledger._journal._changed:
+        first = run.write(_words("one"))
+        assert run.write([]) is first
+    first.result(_SECONDS)
+    run.write([]).result(_SECONDS)
+    run.write(_words("two")).result(_SECONDS)
+
+
 def test_what_a_run_said_last_is_answered_though_it_was_let_go(ledger: Ledger) -> None:
     run = _run(ledger)
     with ledger._journal._changed:

@@ -53,6 +53,12 @@ class Written(_Sure):
     round: Round | None = None
 
 
+def _nothing() -> Written:
+    done = Written()
+    done.set_result(None)
+    return done
+
+
 class Entry:
     """A run this process does: what it has said that is not durable yet."""
 
@@ -96,10 +102,14 @@ class Journal:
                 raise entry.lost
             if entry.ended:
                 raise Conflict(f"run {entry.run_id!r} has ended; begin a new one")
-            idle, self._some = not self._some, True
+            before = len(entry.waiting)
             entry.waiting += deltas
-            if entry.waiting:
-                entry.future.round = self._round
+            if not entry.waiting:
+                return entry.underway if entry.durable != entry.said else _nothing()
+            if len(entry.waiting) == before:
+                return entry.future
+            idle, self._some = not self._some, True
+            entry.future.round = self._round
             if len(entry.waiting) >= MANY:
                 self._urgent = True
             if idle or self._urgent:
