@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, ForkedHandle, HansardError, StorageError
 from hansard.model import TextPart
+from hansard.store.group_commit import GroupCommit
 from hansard.store.live_run import LiveRun
 from hansard.streams.deltas import Delta, PartStart
 
@@ -155,3 +158,27 @@ def test_ctrl_c_is_for_the_thread_that_got_it(tmp_path: Path) -> None:
         kinds = sorted(type(error).__name__ for error in told)
         assert kinds == ["KeyboardInterrupt", "StorageError"]
         ledger.create_thread()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_ctrl_c_never_leaves_the_ledger_locked() -> None:
+    class Connection:
+        in_transaction = False
+
+        def execute(self, text: str) -> None:
+            self.in_transaction = text.startswith("begin")
+
+    connection: Any = Connection()
+    jobs = GroupCommit(lambda: (connection, connection), lambda error: error)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for number in range(500):
+            with suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, (10 + number % 90) / 1e6)
+                while True:
+                    jobs.run(lambda tx: None)
+            assert not jobs.lock.locked()
+            assert not connection.in_transaction
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

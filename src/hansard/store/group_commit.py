@@ -52,12 +52,10 @@ class GroupCommit:
 
     def run(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
-        if not self._queue and self.lock.acquire(blocking=False):
-            try:
+        if not self._queue and not self.lock.locked():
+            with self.lock:  # no acquire() and try: Ctrl-C between the two would leave it locked
                 if not self._queue:
                     return self._alone(job)
-            finally:
-                self.lock.release()
         waiting = Waiting(job)
         self._queue.append(waiting)
         while not waiting.done:  # more than once only when more waited than one transaction takes
