@@ -330,3 +330,36 @@ def test_what_is_no_request_is_refused_by_the_call_and_what_does_not_fit_by_awai
     assert b"Two." in second
     assert texts(asyncio.run(agent.ui_messages("t"))) == ["one", "One.", "two", "Two."]
     assert asyncio.run(agent.ui_messages("nowhere")) == []
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_nothing_is_kept_for_a_client_that_went_before_the_first_byte(ledger: hansard.Ledger, closed: bool) -> None:
+    agent = Agent(ScriptedModel(["One."]), ledger=ledger)
+
+    async def ask() -> int:
+        answer = await agent.sse({"id": "t", "messages": [user("one", "u1")]})
+        ((_, stream),) = agent._tasks.values()
+        if closed:
+            await answer.aclose()
+        del answer  # as a response does whose client is gone
+        await agent.wait()
+        return stream._queue.qsize()
+
+    assert asyncio.run(ask()) == 1  # that it has ended
+    assert [run.status for run in ledger.runs("t")] == ["committed"]
+
+
+def test_an_answer_that_is_awaited_twice_at_once_is_begun_once(ledger: hansard.Ledger) -> None:
+    agent = Agent(ScriptedModel(["One."]), ledger=ledger)
+
+    async def ask() -> None:
+        answer = agent.sse({"id": "t", "messages": [user("one", "u1")]})
+        await asyncio.gather(answer, _again(answer))
+        await agent.wait()
+
+    asyncio.run(ask())
+    assert len(ledger.runs("t")) == 1
+
+
+async def _again(answer: Any) -> None:
+    await answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from typing import Any
 
@@ -16,17 +17,20 @@ class Answer(AsyncIterator[bytes]):
     def __init__(self, begin: Callable[[], Awaitable[AsyncGenerator[bytes, None]]]) -> None:
         self._begin = begin
         self._bytes: AsyncGenerator[bytes, None] | None = None
+        self._beginning = asyncio.Lock()
 
     def __await__(self) -> Generator[Any, Any, Answer]:
         return self._begun().__await__()
 
     async def _begun(self) -> Answer:
-        if self._bytes is None:
-            self._bytes = await self._begin()
+        async with self._beginning:  # one answer, however many await it
+            if self._bytes is None:
+                self._bytes = await self._begin()
         return self
 
     async def __anext__(self) -> bytes:
-        await self
+        if self._bytes is None:
+            await self
         assert self._bytes is not None
         return await anext(self._bytes)
 

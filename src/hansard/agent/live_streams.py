@@ -54,4 +54,10 @@ class LiveStream:
                 for delta in deltas:
                     yield delta
         finally:
-            self._left = True
+            self.leave()
+
+    def leave(self) -> None:
+        """Nobody listens any more: nothing is kept for them."""
+        self._left = True
+        while not self._queue.empty():
+            self._queue.get_nowait()

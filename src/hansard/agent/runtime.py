@@ -211,7 +211,9 @@ class Agent:
         shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
         if asked.results is not None:
             shown.go_on([*asked.results.calls, *asked.results.approvals])
-        return _emitted(shown, stream)
+        data = _emitted(shown, stream)
+        await anext(data)
+        return data
 
     async def ui_messages(self, thread_id: str, *, target: str | None = None) -> list[dict[str, Any]]:
         """What a client of a thread begins with, as UIMessages; nothing for a thread that is not there yet."""
@@ -275,10 +277,14 @@ class Agent:
 
 
 async def _emitted(shown: Any, stream: LiveStream) -> AsyncGenerator[bytes, None]:
-    async for delta in stream.deltas():
-        if data := shown.emit(delta):
-            yield data
-    yield shown.finish()
+    try:
+        yield b""  # begun: a reader that goes away before the first byte is noticed too
+        async for delta in stream.deltas():
+            if data := shown.emit(delta):
+                yield data
+        yield shown.finish()
+    finally:
+        stream.leave()
 
 
 def _several(prompt: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from hansard.errors import StorageError
 from hansard.store.driver import Job, Tx
 
 T = TypeVar("T")
@@ -51,12 +52,10 @@ class GroupCommit:
 
     def run(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
-        if not self._queue and self.lock.acquire(blocking=False):
-            try:
+        if not self._queue and not self.lock.locked():
+            with self.lock:  # no acquire() and try: Ctrl-C between the two would leave it locked
                 if not self._queue:
                     return self._alone(job)
-            finally:
-                self.lock.release()
         waiting = Waiting(job)
         self._queue.append(waiting)
         while not waiting.done:  # more than once only when more waited than one transaction takes
@@ -97,10 +96,12 @@ class GroupCommit:
         try:
             self._together(batch)
         except BaseException as error:
+            told = self._translated(error)
+            if not isinstance(error, Exception):  # Ctrl-C is for the thread that got it
+                told = StorageError("whoever wrote this together with others was interrupted; see whether it is there")
             for waiting in batch:
                 if not waiting.done:
-                    waiting.error = self._translated(error)
-                    waiting.done = True
+                    waiting.error, waiting.done = told, True
             if not isinstance(error, Exception):
                 raise
 

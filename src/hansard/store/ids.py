@@ -14,6 +14,16 @@ _lock = threading.Lock()
 _last = ""
 
 
+def _forked() -> None:
+    """A child does not go on from where its parent does, nor wait for a lock that nobody there holds."""
+    global _lock, _last
+    _lock, _last = threading.Lock(), ""
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 def new_id() -> str:
     """A ULID greater than the one before it.
 

@@ -6,13 +6,14 @@ milliseconds after the first delta, at once when a run has said much, and never 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from hansard.errors import Conflict, HansardError
+from hansard.errors import Conflict, ForkedHandle, HansardError, StorageError
 from hansard.store import bodies
 from hansard.store.chain import clock
 from hansard.store.delta_lines import write_lines
@@ -27,7 +28,14 @@ MANY = 32
 _HEARTBEAT = 4.0
 
 
-class Round(Future[None]):
+class _Sure(Future[None]):
+    """A future that nobody calls off: whoever no longer waits for it does not stop what is written."""
+
+    def cancel(self) -> bool:
+        return False
+
+
+class Round(_Sure):
     """One transaction of the journal: done when it is over, and with it every `Written` of it.
 
     `here` is for event loops: each keeps the one future of its own in it that all of its tasks wait for. A loop is then
@@ -39,10 +47,16 @@ class Round(Future[None]):
         self.here: dict[Any, Any] = {}
 
 
-class Written(Future[None]):
+class Written(_Sure):
     """Done when some deltas of a run are durable; raises if they never will be."""
 
     round: Round | None = None
+
+
+def _nothing() -> Written:
+    done = Written()
+    done.set_result(None)
+    return done
 
 
 class Entry:
@@ -56,6 +70,7 @@ class Entry:
         self.future = Written()  # of what is waiting
         self.underway = self.future  # of what is being written
         self.lost: HansardError | None = None
+        self.ended = False
 
 
 class Journal:
@@ -64,7 +79,8 @@ class Journal:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._changed = threading.Condition()
-        self._entries: dict[tuple[int, int], Entry] = {}
+        self._entries: dict[Entry, None] = {}
+        self._pid = os.getpid()
         self._urgent = self._stopping = False
         self._round = Round()  # the next one
         self._some = False  # is anything waiting? Asked with every delta, so it is not looked for
@@ -73,20 +89,27 @@ class Journal:
     def open(self, entry: Entry) -> None:
         """A run begins: it is kept alive until `close`."""
         with self._changed:
-            self._entries[entry.thread, entry.run] = entry
+            self._entries[entry] = None
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="hansard-journal", daemon=True)
                 self._thread.start()
 
     def add(self, entry: Entry, deltas: Iterable[Delta]) -> Written:
         """Take deltas in; the future is done when they are durable, and raises if the run was shut out before."""
+        self._check()
         with self._changed:
             if entry.lost is not None:
                 raise entry.lost
-            idle, self._some = not self._some, True
+            if entry.ended:
+                raise Conflict(f"run {entry.run_id!r} has ended; begin a new one")
+            before = len(entry.waiting)
             entry.waiting += deltas
-            if entry.waiting:
-                entry.future.round = self._round
+            if not entry.waiting:
+                return entry.underway if entry.durable != entry.said else _nothing()
+            if len(entry.waiting) == before:
+                return entry.future
+            idle, self._some = not self._some, True
+            entry.future.round = self._round
             if len(entry.waiting) >= MANY:
                 self._urgent = True
             if idle or self._urgent:
@@ -95,6 +118,7 @@ class Journal:
 
     def hurry(self) -> None:
         """Write what is waiting now, without company: somebody stands still until it is durable."""
+        self._check()
         with self._changed:
             if self._any():
                 self._urgent = True
@@ -102,6 +126,7 @@ class Journal:
 
     def flush(self, entry: Entry) -> None:
         """Wait until everything the run has said is durable."""
+        self._check()
         with self._changed:
             if not entry.waiting and entry.durable == entry.said:
                 if entry.lost is not None:
@@ -115,21 +140,51 @@ class Journal:
             raise entry.lost
 
     def close(self, entry: Entry) -> None:
-        """The run has ended."""
+        """The run has ended; what still waits is written, or refused, and then it is let go."""
+        if os.getpid() != self._pid:
+            return
         with self._changed:
-            self._entries.pop((entry.thread, entry.run), None)
+            entry.ended = True
+            if not entry.waiting:
+                self._entries.pop(entry, None)
 
     def stop(self) -> None:
         """Write what is left and end the thread."""
+        if os.getpid() != self._pid:
+            return
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:  # the thread that writes did not come along, and a lock may be held for ever
+            raise ForkedHandle("this run was begun before a fork; open the ledger again in the child")
 
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
+        try:
+            self._rounds()
+        finally:
+            self._gone()
+
+    def _gone(self) -> None:
+        """Nobody is to wait for a thread that is gone."""
+        with self._changed:
+            self._thread = None
+            for entry in self._entries:
+                entry.lost = entry.lost or StorageError("this ledger is closed; open it again")
+                for future in (entry.underway, entry.future):
+                    if not future.done():
+                        future.set_exception(entry.lost)
+            self._entries.clear()
+            self._round.set_result(None)
+            self._round = Round()
+
+    def _rounds(self) -> None:
         beat = time.monotonic() + _HEARTBEAT
         while True:
             with self._changed:
@@ -138,15 +193,17 @@ class Journal:
                 if self._any() and not self._urgent and not self._stopping:
                     self._changed.wait_for(lambda: self._urgent or self._stopping, LINGER)
                 self._some = False
-                batch = [(entry, entry.waiting) for entry in self._entries.values() if entry.waiting]
+                batch = [(entry, entry.waiting) for entry in self._entries if entry.waiting]
                 for entry, deltas in batch:
                     entry.waiting = []
                     entry.said += len(deltas)
                     entry.underway, entry.future = entry.future, Written()
+                    if entry.ended:
+                        del self._entries[entry]
                 self._urgent = False
                 if batch:
                     round, self._round = self._round, Round()
-                everybody = list(self._entries.values())
+                everybody = list(self._entries)
                 stopping = self._stopping
             if batch:
                 try:
@@ -160,7 +217,7 @@ class Journal:
                 return
 
     def _any(self) -> bool:
-        return any(entry.waiting for entry in self._entries.values())
+        return any(entry.waiting for entry in self._entries)
 
     def _write(self, batch: list[tuple[Entry, list[Delta]]]) -> None:
         rows: list[tuple[Entry, int, bytes]] = []
@@ -194,7 +251,7 @@ class Journal:
 
         try:
             shut_out = self._driver.write(job)
-        except Exception as error:
+        except BaseException as error:  # whatever it is, somebody waits
             failed = error if isinstance(error, HansardError) else HansardError(f"the journal failed: {error!r}")
             for entry, _, _ in rows:
                 entry.lost = failed
@@ -218,5 +275,5 @@ class Journal:
 
         try:
             self._driver.write(job)
-        except HansardError:
+        except Exception:
             return  # the next beat tries again; if none comes through, the lease runs out as it should
