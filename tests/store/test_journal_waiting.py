@@ -178,6 +178,7 @@ def test_ctrl_c_never_leaves_the_ledger_locked() -> None:
                 while True:
                     jobs.run(lambda tx: None)
             assert not jobs.lock.locked()
+            assert not jobs._queue  # what was called off is not done by the next one
             assert not connection.in_transaction
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

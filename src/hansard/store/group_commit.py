@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import apsw
@@ -52,16 +53,20 @@ class GroupCommit:
 
     def run(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable, together with everybody who waits."""
-        if not self._queue and not self.lock.locked():
-            with self.lock:  # no acquire() and try: Ctrl-C between the two would leave it locked
-                if not self._queue:
-                    return self._alone(job)
         waiting = Waiting(job)
-        self._queue.append(waiting)
-        while not waiting.done:  # more than once only when more waited than one transaction takes
-            with self.lock:
-                if not waiting.done:
-                    self.drain()
+        try:
+            self._queue.append(waiting)
+            while not waiting.done:  # more than once only when more waited than one transaction takes
+                with self.lock:  # no acquire() and try: Ctrl-C between the two would leave it locked
+                    if len(self._queue) == 1 and self._queue[0] is waiting:
+                        self._queue.popleft()
+                        return self._alone(job)
+                    if not waiting.done:
+                        self.drain()
+        except BaseException:
+            with suppress(ValueError):  # nobody is to do it later
+                self._queue.remove(waiting)
+            raise
         return waiting.answer()  # type: ignore[no-any-return]
 
     def _alone(self, job: Job[T]) -> T:
