@@ -294,3 +294,13 @@ def test_old_and_new_names_of_counts_may_stand_together(counts: dict[str, int]) 
     raw = exact_json.encode([answer])
     written = formats.write(formats.read(raw, "pydantic-ai"), "pydantic-ai").json
     assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))
+
+
+@pytest.mark.parametrize("ran", [True, 1, 1.0, "true"])
+def test_one_is_not_true(ran: Any) -> None:
+    call = {"type": "tool-call", "toolCallId": "c", "toolName": "brew", "input": {}, "providerExecuted": True}
+    asked = {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}
+    said = {"type": "tool-approval-response", "approvalId": "a", "approved": True, "providerExecuted": ran}
+    raw = exact_json.encode([{"role": "assistant", "content": [call, asked]}, {"role": "tool", "content": [said]}])
+    written = formats.write(formats.read(raw, "ai-sdk-model"), "ai-sdk-model").json
+    assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.model import exact_json
 from hansard.model.parts import ToolCallPart
 
 _REQUEST = {name: name for name in ("signature", "inputSchemaInput", "isAutomatic")} | {"requestReason": "reason"}
@@ -54,7 +55,7 @@ def read_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCallPart | 
     left = {key: value for key, value in block.items() if key not in ("type", "approvalId", "approved")}
     if "reason" in left and type(left.pop("reason")) is not str:
         return None
-    if left != ({"providerExecuted": True} if call.provider_executed is True else {}):
+    if not exact_json.same(left, {"providerExecuted": True} if call.provider_executed is True else {}):  # 1 is not true
         return None
     return call
 
