@@ -94,11 +94,11 @@ def _bring_in(ledger: hansard.Ledger, thread_id: str, folder: Path, name: str) -
     """Its edits into a workspace: nothing is written to a file."""
     root = folder / "project"
     root.mkdir(exist_ok=True)
-    workspace = Workspace(ledger, str(root))
-    if name == "sage":
-        sage_folder.read_folder(workspace, thread_id, str(folder))
-    else:
-        importing.bring_in(workspace, thread_id, backups=str(folder))
+    with Workspace(ledger, str(root)) as workspace:
+        if name == "sage":
+            sage_folder.read_folder(workspace, thread_id, str(folder))
+        else:
+            importing.bring_in(workspace, thread_id, backups=str(folder))
     assert list(root.iterdir()) == [], "importing wrote into the project"
 
 
