@@ -17,6 +17,7 @@ from hansard.formats.session_file import without_evidence
 from hansard.formats.session_scanner import Bad, Record, Scanner, Search, decode_record
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
 from hansard.model.epoch import epoch_seconds
+from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import import_session
 from hansard.sessions.places import Session
 from hansard.streams import json_array
@@ -304,3 +305,15 @@ def test_one_is_not_true(ran: Any) -> None:
     raw = exact_json.encode([{"role": "assistant", "content": [call, asked]}, {"role": "tool", "content": [said]}])
     written = formats.write(formats.read(raw, "ai-sdk-model"), "ai-sdk-model").json
     assert exact_json.same(exact_json.decode(written), exact_json.decode(raw))
+
+
+def test_a_file_that_turns_out_to_be_of_another_agent_comes_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "messages.jsonl"
+    first = b'{"type":"user","uuid":"1","sessionId":"s","message":{"role":"user","content":"hi"}}\n'
+    path.write_bytes(first)
+    with hansard.open(":memory:") as ledger:
+        import_session(ledger, Session(path, "sage"))
+        path.write_bytes(first + first.replace(b'"1"', b'"2"'))
+        done = import_session(ledger, Session(path, "claude-code"))
+        assert ledger.verify() == []
+        assert session_files(ledger, done.thread_id, "claude-code") == {path.name: path.read_bytes()}

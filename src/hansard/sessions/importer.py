@@ -178,6 +178,10 @@ class _Import:
     def file(self, path: Path, before: Source | None, *, main: bool) -> None:
         """One file: its messages and its bytes."""
         stat = os.stat(path)
+        if before is not None and (before.format, before.told.get("archived")) != (self._name, True):
+            before = (
+                None  # it was read as something else, and perhaps as a whole: its bytes are not there to go on from
+            )
         grown = before is not None and stat.st_size >= before.size and _prefix(path, before.size) == before.hash
         session = formats.get(self._name).session
         assert session is not None
