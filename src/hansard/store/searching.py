@@ -66,5 +66,8 @@ class Searching:
         return self._driver.read(facts.told)
 
     def rebuild_search(self, progress: Progress | None = None) -> int:
-        """Throw the search index away and make it again; how many messages it has. `progress` is told the count."""
+        """Throw the search index away and make it again; how many messages it has. `progress` is told the count.
+
+        Searches that others make meanwhile find only what is in it again.
+        """
         return rebuild(self._driver, progress)
