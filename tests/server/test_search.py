@@ -37,3 +37,13 @@ def test_a_search_takes_the_filters_of_the_list_of_threads() -> None:
         {one["name"] for one in document[path]["get"]["parameters"]} for path in ("/api/threads", "/api/search")
     )
     assert listed - {"newest"} == found - {"q"}
+
+
+def test_a_parameter_that_is_given_twice_is_refused_by_name() -> None:
+    with hansard.open(":memory:") as ledger, TestClient(create_app(ledger), base_url="http://127.0.0.1") as client:
+        for path in ("/api/threads?agent=a&limit=3&agent=b", "/api/search?q=tea&q=coffee", "/api/threads?x=1&x=1"):
+            refused = client.get(path)
+            assert refused.status_code == 400
+            assert refused.json()["error"] == "it is given twice"
+            assert refused.json()["path"].startswith("?")
+        assert client.get("/api/threads?agent=a&limit=3").status_code == 200

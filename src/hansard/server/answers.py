@@ -128,6 +128,15 @@ def undecoded(request: AnyRequest, error: UnicodeDecodeError) -> Response[bytes]
     return answer(Fault(error="the query is not UTF-8", path="?", way_out="percent-encode it"), 400)
 
 
+async def asked_once(request: AnyRequest) -> None:
+    """Before a request: of a parameter that is given twice nobody knows which is meant, so none is taken."""
+    seen: set[str] = set()
+    for key, _ in request.query_params.multi_items():
+        if key in seen:
+            raise Unreadable("it is given twice", f"?{key[:100]}", "give it once")
+        seen.add(key)
+
+
 HANDLERS: dict[Any, Any] = {
     HansardError: refused,
     HTTPException: misdirected,

@@ -19,7 +19,7 @@ from hansard._version import __version__
 from hansard.errors import HansardError
 from hansard.server import chat, documents, files, login, pages, threads
 from hansard.server import workspaces as workspaces_
-from hansard.server.answers import HANDLERS, JSON, encoded
+from hansard.server.answers import HANDLERS, JSON, asked_once, encoded
 from hansard.server.documented import components
 from hansard.server.door import HEADERS, Door, Refusal
 from hansard.server.patience import in_time
@@ -112,6 +112,7 @@ def create_app(
             *workspaces_.ROUTES,
             *pages.ROUTES,
         ],
+        before_request=asked_once,
         exception_handlers=HANDLERS,
         lifespan=[_living(here) for here in whose.values()],
         openapi_config=OpenAPIConfig(
