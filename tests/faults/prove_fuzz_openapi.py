@@ -72,6 +72,8 @@ def _ask(cases: Any, count: int) -> tuple[int, str]:
 
     try:
         ask()
+    except BaseExceptionGroup as error:  # what schemathesis finds
+        return asked, f"{type(error).__name__}: {' '.join(str(error.exceptions[0]).split())[:300]}"
     except Exception as error:
         return asked, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return asked, ""
