@@ -26,6 +26,8 @@ from hansard.streams.json_array import ArrayReader
 from hansard.streams.json_lines import LineReader
 from hansard.streams.sse import SSEReader
 from hansard.workspace import transcript
+from hansard.workspace.beneath import Refused, relative
+from hansard.workspace.importing import placed
 from tests.faults.fuzz_http import asking
 from tests.laws.test_streams import decode
 
@@ -317,3 +319,10 @@ def test_a_file_that_turns_out_to_be_of_another_agent_comes_back_whole(tmp_path:
         done = import_session(ledger, Session(path, "claude-code"))
         assert ledger.verify() == []
         assert session_files(ledger, done.thread_id, "claude-code") == {path.name: path.read_bytes()}
+
+
+@pytest.mark.parametrize("name", ["/p/half\ud83d", "half\ud83d", "/elsewhere/\udfff"])
+def test_half_a_surrogate_pair_is_no_name_of_a_file(name: str) -> None:
+    with pytest.raises(Refused):
+        relative("/p", name)
+    assert placed("/p", "/p", name) is None

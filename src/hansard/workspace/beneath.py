@@ -219,7 +219,10 @@ def allowed(path: str | os.PathLike[str]) -> str:
 
 def relative(root: str, path: str | bytes) -> bytes:
     """A path as it is named below a root; one that is given from `/` on must be below it."""
-    raw = os.fsencode(path)
+    try:
+        raw = os.fsencode(path)
+    except UnicodeEncodeError:  # half a surrogate pair
+        raise Refused(f"{path!r} is no name that a file can have") from None
     if raw.startswith(b"/"):
         start = os.fsencode(root).rstrip(b"/") + b"/"
         whole = os.path.normpath(raw) if b".." not in raw.split(b"/") else raw
