@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from litestar.testing import TestClient
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
+from hansard.server import create_app
 from hansard.workspace import By, Workspace
 from tests.server.live import BEARER, LiveServer
 
@@ -69,3 +71,20 @@ def check(cases: Any) -> None:
         case.call_and_validate(excluded_checks=[positive_data_acceptance])  # a random format is no format
 
     ask()
+
+
+def test_what_is_said_of_a_forgotten_thread_is_documented() -> None:
+    words = {"role": "user", "content": "hi"}
+    asked = {
+        "/api/threads": {"id": "t"},
+        "/api/import": {"format": "anthropic", "document": {"messages": [words]}, "threadId": "t"},
+    }
+    with hansard.open(":memory:") as ledger, TestClient(create_app(ledger), base_url="http://127.0.0.1") as client:
+        ledger.create_thread("t")
+        ledger.forget("t")
+        paths = client.get("/schema/openapi.json").json()["paths"]
+        for path, body in asked.items():
+            answer = client.post(path, json=body)
+            assert answer.status_code == 404, path
+            assert "forgotten" in answer.json()["error"]
+            assert "404" in paths[path]["post"]["responses"], path

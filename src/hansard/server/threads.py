@@ -69,7 +69,7 @@ async def list_facts(request: AnyRequest) -> Response[bytes]:
 
 @post(
     "/api/threads",
-    operation_class=says(Thread, 409, takes=bodies.NewThread, status=201, why="The thread."),
+    operation_class=says(Thread, 404, 409, takes=bodies.NewThread, status=201, why="The thread."),
     tags=["threads"],
 )
 async def create_thread(request: AnyRequest) -> Response[bytes]:
