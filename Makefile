@@ -3,11 +3,13 @@
 PYTHON ?= python3
 ARGS ?=
 REACT_SOURCES := $(wildcard examples/react_chat/*.js* examples/react_chat/*.html examples/react_chat/src/*)
+WORKERS ?= auto
+SMOKE = tests/model tests/streams tests/test_imports.py tests/laws/test_formats.py tests/store/test_threads.py tests/store/test_runs.py tests/workspace/test_undo.py -k "not postgresql"
 PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check test prove bench clean chromium matrix docs dist fresh
+.PHONY: help setup demo check smoke test prove bench clean chromium matrix docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -26,9 +28,16 @@ check: .venv/.stamp-all  ## linter, formatting and types
 	@echo "mypy"        && .venv/bin/python -m mypy --no-error-summary
 
 test: setup check chromium  ## everything that must hold; ARGS="-k name" picks tests
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+smoke: .venv/.stamp-all  ## under half a minute, before each commit: linter, the core of every part
+	@.venv/bin/python -m ruff check -q . && .venv/bin/python -m ruff format -q --check .
+	@.venv/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup $(SMOKE)
 
 prove: .venv/.stamp-prove  ## every promise under faults, load and hostile input (hours); ARGS="fuzz --scale 0.1" picks
+	@$(if $(ARGS),:,.venv/bin/python -m pytest -m prove)
+	@$(if $(ARGS),:,seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "laws at random, seed $$seed"; \
+	  HANSARD_HYPOTHESIS=explore .venv/bin/python -m pytest -n $(WORKERS) --timeout 3600 --hypothesis-seed $$seed tests/laws tests/formats tests/streams tests/model)
 	@.venv/bin/python -m tests.faults.prove $(ARGS)
 
 bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks

@@ -32,10 +32,12 @@ def main(path: str, point: str) -> None:
 
     async def dig() -> str:
         if point == "tool":
-            await asyncio.sleep(0.3)  # the other one has returned
+            await seen_quickly.wait()  # the caller has the result of the other call
             print("seen tool", flush=True)
             await asyncio.sleep(600)
         return "dug"
+
+    seen_quickly = asyncio.Event()
 
     async def run() -> None:
         with hansard.open(path) as ledger:
@@ -47,6 +49,8 @@ def main(path: str, point: str) -> None:
                     delta = getattr(event, "delta", None) or getattr(event, "part", None)
                     text = getattr(delta, "content_delta", None) or getattr(delta, "content", None)
                     print("seen", event.event_kind, repr(text), flush=True)
+                    if event.event_kind == "function_tool_result":
+                        seen_quickly.set()
             print("seen end", flush=True)
             await asyncio.sleep(600)
 

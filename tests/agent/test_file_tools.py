@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hansard import Ledger
 from hansard.agent import Agent, FileTools, Recorder, ScriptedModel
 from hansard.errors import HansardError
 from hansard.model import Message, ToolCallPart, ToolResultPart
+from tests.waiting import wait_until, wait_until_async
 from tests.workspace.trees import tree
 
 Call = dict[str, Any]
@@ -139,12 +139,12 @@ def test_a_recorded_pydantic_agent_has_the_tools_too(memory: Ledger, root: Path)
 
 def test_two_agents_in_one_tree_do_not_undo_each_other(ledger: Ledger, root: Path) -> None:
     (root / "shared").write_text("1\n2\n3\n4\n5\n")
-    files = FileTools(ledger, root)
+    files, busy = FileTools(ledger, root), root.parent / "busy"
     one = scripted(
         ledger,
         files,
         [
-            [call("shell", command="sleep 0.4; echo one > ones")],
+            [call("shell", command=f"touch '{busy}'; while [ ! -e twos ]; do sleep 0.01; done; echo one > ones")],
             [call("edit", path="shared", old_string="1\n", new_string="ONE\n")],
         ],
         name="one",
@@ -161,7 +161,7 @@ def test_two_agents_in_one_tree_do_not_undo_each_other(ledger: Ledger, root: Pat
 
     async def both() -> None:
         first = asyncio.create_task(one.run("1", "go"))
-        await asyncio.sleep(0.2)
+        await wait_until_async(busy.exists, "the shell of the first")
         await asyncio.gather(first, two.run("2", "go"))
 
     asyncio.run(both())
@@ -182,8 +182,7 @@ def test_a_turn_that_was_stopped_in_a_shell_is_undone(ledger: Ledger, root: Path
 
     async def stop() -> None:
         _, task = await agent.start("t", "go")
-        while not (root / "b").exists():
-            await asyncio.sleep(0.02)
+        await wait_until_async((root / "b").exists, "the shell")
         await agent.stop("t")
         await asyncio.gather(task, return_exceptions=True)
 
@@ -269,6 +268,7 @@ def test_a_path_given_from_the_root_on_is_told_in_the_way_it_is_wanted(memory: L
     assert answer.endswith("as 'src/a.py'")
 
 
+@pytest.mark.prove
 def test_a_swap_of_a_folder_for_a_link_writes_nothing_outside(memory: Ledger, root: Path) -> None:
     outside = root.parent / "elsewhere"
     outside.mkdir()
@@ -383,16 +383,15 @@ def test_writing_keeps_the_mode_and_makes_folders(memory: Ledger, root: Path) ->
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, within a while."""
-    for _ in range(200):
+    """Wait until a process has ended."""
+
+    def ended() -> bool:
         try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().split()[2] in "ZX":
-                    return True
-        except FileNotFoundError:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        except (FileNotFoundError, ProcessLookupError):
             return True
-        time.sleep(0.05)
-    return False
+
+    return wait_until(ended, f"process {pid}")
 
 
 def test_a_shell_is_told_apart_by_its_end_and_leaves_nothing_running(memory: Ledger, root: Path) -> None:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hansard.store.chain import clock
 from hansard.store.following import recover
 from hansard.workspace import Workspace
 from tests.agent.test_file_tools import gone
+from tests.waiting import wait_until
 from tests.workspace.test_faults import in_child
 from tests.workspace.trees import say, tree
 
@@ -95,20 +95,24 @@ def test_killed_at_every_step_of_a_tool_the_turn_can_be_undone(tmp_path: Path, w
     assert seen == {False, True}
 
 
+def ready(project: Path) -> bool:
+    """Whether the shell and its child have written their numbers."""
+    return (project / "ready").exists() and (project / "child").is_file() and (project / "child").read_text() != ""
+
+
 def test_killed_in_a_shell_nothing_of_it_goes_on_and_the_turn_can_be_undone(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     before = prepared(folder)
-    script = "echo $$ > pid; rm a; (sleep 1; touch late) & touch ready; sleep 600"
+    script = "echo $$ > pid; rm a; (echo $BASHPID > child; sleep 600; touch late) & touch ready; sleep 600"
     code = (
         "import sys; from pathlib import Path; from tests.agent.test_file_tools_kills import run; "
         f"run(Path(sys.argv[1]), {{'tool': 'shell', 'input': {{'command': {script!r}}}}}, lambda name: None)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(folder)]) as process:
-        while not (folder / "project/ready").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: ready(folder / "project") or process.poll() is not None, "the shell")
+        assert process.poll() is None
         process.send_signal(signal.SIGKILL)
-    assert gone(int((folder / "project/pid").read_text()))
-    time.sleep(1.5)
+    for name in ("pid", "child"):
+        assert gone(int((folder / "project" / name).read_text()))
     assert not (folder / "project/late").exists()
     undone(folder, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -287,13 +287,17 @@ def test_a_model_that_fails_leaves_what_it_said(ledger: hansard.Ledger) -> None:
 
 
 def test_a_run_that_is_cancelled_leaves_what_it_said(ledger: hansard.Ledger) -> None:
-    agent, _ = looking(ledger, script=[["Half an ", {"delay": 60}, "answer."]])
+    half_said = asyncio.Event()
+
+    def pieces() -> Iterator[str]:
+        yield "Half an "
+        half_said.set()
+
+    agent, _ = looking(ledger, script=[[{"text": "", "pieces": pieces()}, {"delay": 60}, "answer."]])
 
     async def cut() -> None:
         task = asyncio.create_task(agent.run("what is it?"))
-        while not any(run.status == "active" for run in _runs(ledger)) or not ledger.search("what"):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await half_said.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -301,10 +305,3 @@ def test_a_run_that_is_cancelled_leaves_what_it_said(ledger: hansard.Ledger) -> 
     (run,) = ledger.runs("t")
     assert run.status == "aborted"
     assert ledger.run_messages("t", run.id)[1].state == "interrupted"
-
-
-def _runs(ledger: hansard.Ledger) -> list[hansard.Run]:
-    try:
-        return ledger.runs("t")
-    except hansard.HansardError:
-        return []

@@ -6,11 +6,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import TracebackType
 
 import httpx
+
+from tests.waiting import wait_until
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -29,15 +30,17 @@ class ChatServer:
     def __enter__(self) -> ChatServer:
         environment = {key: value for key, value in os.environ.items() if key != "MODEL"}
         self._process = subprocess.Popen(self._command, env={**environment, "HANSARD_DB": str(self.db)})
-        for _ in range(600):
-            try:
-                httpx.get(f"{self.url}/api/chat/none")
-                return self
-            except httpx.TransportError:
-                if self._process.poll() is not None:
-                    raise RuntimeError("uvicorn did not start; its output says why") from None
-                time.sleep(0.05)
-        raise RuntimeError("uvicorn did not answer in thirty seconds")
+        wait_until(self._answers, "uvicorn")
+        return self
+
+    def _answers(self) -> bool:
+        if self._process.poll() is not None:
+            raise RuntimeError("uvicorn did not start; its output says why")
+        try:
+            httpx.get(f"{self.url}/api/chat/none")
+        except httpx.TransportError:
+            return False
+        return True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -83,9 +83,9 @@ class Postgres:
         try:
             first = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
             found = [first, *first.children(recursive=True)]
-            return [one for one in found if not words or any(word in " ".join(one.cmdline()) for word in words)]
         except (OSError, psutil.Error):
             return []
+        return [one for one in found if not words or any(word in _title(one) for word in words)]
 
     def kill(self) -> None:
         """SIGKILL for everybody; nobody is started again while the others die."""
@@ -147,6 +147,14 @@ def _template() -> Path:
     home.chmod(0o777)
     get_server(home / "data", start=False).ensure_pgdata_inited()
     return home / "data"
+
+
+def _title(process: psutil.Process) -> str:
+    """Empty for one that is gone in the meantime: children come and go while they are listed."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -6,6 +6,8 @@ import asyncio
 import random
 from pathlib import Path
 
+import pytest
+
 import hansard
 from hansard.errors import Conflict
 from tests.faults.processes import together
@@ -15,6 +17,7 @@ from tests.store.said import said, words
 EACH = 250
 
 
+@pytest.mark.prove
 def test_eight_processes_lose_nothing_on_postgresql(database: str) -> None:
     with hansard.open(database) as ledger:
         ledger.create_thread("shared")
@@ -28,6 +31,7 @@ def test_eight_processes_lose_nothing_on_postgresql(database: str) -> None:
         assert ledger.verify() == []
 
 
+@pytest.mark.prove
 def test_a_cancelled_call_is_done_or_not_done_and_the_ledger_goes_on(url: str) -> None:
     rng = random.Random(3)
 

@@ -1,4 +1,4 @@
-"""A sample of every proof holds, and every deliberate defect is caught. `make prove` runs them in full."""
+"""A sample of every proof holds, and every deliberate defect is caught. `make prove` runs this, and then all tries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults.harness import Place, Proof, proofs
 
+pytestmark = [pytest.mark.prove, pytest.mark.timeout(1200)]
 PROOFS = proofs()
 CONTROLS = [pytest.param(proof, defect, id=f"{proof.name}: {defect}") for proof in PROOFS for defect in proof.defects]
 

@@ -10,9 +10,12 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import apsw
 
 ROOT = Path(__file__).parent.parent.parent
 TOKEN = "the tests' own token"
@@ -56,6 +59,12 @@ class LiveServer:
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
         self.process.communicate()
+
+    def expire_leases(self) -> None:
+        """As if the time had passed after which a run without a sign of life counts as dead."""
+        with closing(apsw.Connection(str(self.db))) as connection:
+            connection.set_busy_timeout(60_000)
+            connection.execute("update run set lease_until = 1 where lease_until is not null")
 
     def interrupt(self) -> tuple[int, str]:
         """Ctrl-C: the exit code, and what was printed to stderr."""

@@ -291,6 +291,7 @@ def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) ->
         ]
         for client in fresh:
             client.do({"op": "resume", "wait": False}, {"op": "until", "chars": 60}, ok=False)
+        server.expire_leases()
         for client, before in zip(fresh, seen, strict=True):
             client.do({"op": "idle"}, ok=False)
             text = said(client.messages[-1])

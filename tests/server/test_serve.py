@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,12 +19,14 @@ import hansard
 from hansard.errors import HansardError
 from hansard.server.chat import coalesced
 from tests.server.live import BEARER, ROOT, LiveServer
+from tests.waiting import wait_until_async
 
 
 def serve(*arguments: str, db: Path) -> tuple[int, str]:
     """What a server that does not start says."""
     command = [sys.executable, "-m", "hansard", "serve", "--db", str(db), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "HOME": str(db.parent)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
 
@@ -71,13 +73,11 @@ def test_an_interrupt_ends_it_without_a_word_even_while_it_answers(tmp_path: Pat
         assert ledger.run_messages("c", run.id)[0].parts[0].text.startswith("w0 ")
 
 
-async def _given(pieces: list[bytes | Exception], pause: float = 0) -> AsyncIterator[bytes]:
+async def _given(pieces: list[bytes | Exception]) -> AsyncIterator[bytes]:
     for piece in pieces:
         if isinstance(piece, Exception):
             raise piece
         yield piece
-        if pause:
-            await asyncio.sleep(pause)
 
 
 def test_what_waits_goes_as_one_piece() -> None:
@@ -85,7 +85,8 @@ def test_what_waits_goes_as_one_piece() -> None:
         got = []
         async for piece in coalesced(b"0", _given([b"%d" % i for i in range(1, 500)]), set()):
             got.append(piece)
-            await asyncio.sleep(0.01)
+            for _ in range(1000):  # turns of the event loop in which the other side goes on
+                await asyncio.sleep(0)
         return got
 
     pieces = asyncio.run(slowly())
@@ -95,7 +96,19 @@ def test_what_waits_goes_as_one_piece() -> None:
 
 def test_what_does_not_wait_goes_at_once() -> None:
     async def quickly() -> list[bytes]:
-        return [piece async for piece in coalesced(b"", _given([b"a", b"b", b"c"], pause=0.02), set())]
+        taken = asyncio.Event()
+
+        async def one_by_one() -> AsyncIterator[bytes]:
+            for piece in (b"a", b"b", b"c"):
+                taken.clear()
+                yield piece
+                await taken.wait()
+
+        got = []
+        async for piece in coalesced(b"", one_by_one(), set()):
+            got.append(piece)
+            taken.set()
+        return got
 
     assert asyncio.run(quickly()) == [b"a", b"b", b"c"]
 
@@ -117,16 +130,14 @@ def test_a_listener_that_leaves_lets_go_of_the_stream() -> None:
             try:
                 while True:
                     yield b"x"
-                    await asyncio.sleep(0.001)
+                    await asyncio.sleep(0)
             finally:
                 told.append("let go")
 
         stream: Any = coalesced(b"", endless(), set())
         await anext(stream)
         await stream.aclose()
-        limit = time.monotonic() + 5
-        while not told and time.monotonic() < limit:
-            await asyncio.sleep(0.001)
+        await wait_until_async(lambda: told, "the stream that is let go")
         return told
 
     assert asyncio.run(leave()) == ["let go"]
@@ -141,6 +152,7 @@ def test_what_was_there_when_it_began_to_serve_is_not_looked_through_again(tmp_p
         "runpy.run_module('hansard', run_name='__main__')\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "l.db")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     frozen, others = map(int, done.stdout.partition("frozen ")[2].split())
     assert frozen > 10 * others

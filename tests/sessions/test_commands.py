@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -181,7 +180,6 @@ def test_watch_imports_what_is_said_meanwhile(home: Path) -> None:
     try:
         assert watching.stdout is not None
         assert "live.jsonl" in watching.stdout.readline()
-        time.sleep(0.2)
         with open(path, "ab") as file:
             file.write(b"".join(source[2:]))
         assert "7 messages" in watching.stdout.readline()

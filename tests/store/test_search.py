@@ -338,9 +338,8 @@ def test_superseded_answers_are_found_and_marked_and_dead_runs_are_not(ledger: L
     assert hits[keys["old"]].status == "superseded"
 
 
+@pytest.mark.opened_twice
 def test_tenants_do_not_see_one_another(url: str) -> None:
-    if url == ":memory:":
-        pytest.skip("a ledger in memory cannot be opened twice")
     with hansard.open(url) as one, hansard.open(url, tenant="b") as two, hansard.open(url, tenant="c") as three:
         for ledger, text in ((one, "tea for one"), (two, "tea for two"), (three, "tea for three")):
             thread = ledger.create_thread("same")
@@ -386,9 +385,7 @@ def test_what_takes_the_number_of_a_deleted_message_is_found(ledger: Ledger) -> 
     assert [found(ledger, word) for word in ("water", "milk", "juice")] == [[message.id] for message in new]
 
 
-def test_many_indexers_and_writers_lose_and_double_nothing(
-    url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_indexers_and_writers_lose_and_double_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "BATCH", 10)
     threads = [ledger.create_thread().id for _ in range(4)]
     errors: list[BaseException] = []

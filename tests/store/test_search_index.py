@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -36,9 +35,8 @@ def _beside(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
     monkeypatch.setattr(searchable, "tokens", cut)
 
 
-def test_others_write_while_words_are_cut(url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    if url == ":memory:":
-        pytest.skip("a ledger in memory has one connection")
+@pytest.mark.opened_twice
+def test_others_write_while_words_are_cut(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = ledger.create_thread().id
     first = ledger.append(thread, said("tea")).id
     _beside(monkeypatch, lambda: ledger.append(thread, said("tea too")))
@@ -46,11 +44,10 @@ def test_others_write_while_words_are_cut(url: str, ledger: Ledger, monkeypatch:
     assert len(found(ledger, "tea")) == 2
 
 
+@pytest.mark.opened_twice
 def test_what_is_deleted_while_its_words_are_cut_is_not_indexed(
-    url: str, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if url == ":memory:":
-        pytest.skip("a ledger in memory has one connection")
     thread = ledger.create_thread().id
     ledger.append(thread, said("tea"))
     run = ledger.begin_run(thread)
@@ -85,18 +82,24 @@ def test_a_text_that_is_said_again_is_cut_once(ledger: Ledger, monkeypatch: pyte
 
 def test_threads_that_search_at_once_do_not_cut_the_same_words(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "BATCH", 10)
-    tokens, cut = searchable.tokens, list[Any]()
+    tokens, cut, met = searchable.tokens, list[Any](), threading.Event()
 
     def slowly(message: Message, repeats: searchable.Repeats, **about: Any) -> str:
         cut.append(message.id)
-        time.sleep(0.001)
+        met.wait(60)  # all four are searching
         return tokens(message, repeats, **about)
 
     monkeypatch.setattr(searchable, "tokens", slowly)
     thread = ledger.create_thread().id
     ledger.append(thread, [said(f"tea {i}") for i in range(60)])
     counts: list[int] = []
-    working = [threading.Thread(target=lambda: counts.append(len(found(ledger, "tea")))) for _ in range(4)]
+    arrived = threading.Barrier(4, action=met.set)
+
+    def work() -> None:
+        arrived.wait(60)
+        counts.append(len(found(ledger, "tea")))
+
+    working = [threading.Thread(target=work) for _ in range(4)]
     for one in working:
         one.start()
     for one in working:

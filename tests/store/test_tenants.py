@@ -10,9 +10,8 @@ from hansard.errors import NotFound, StorageError
 from tests.store.said import said, transcript
 
 
+@pytest.mark.opened_twice
 def test_two_tenants_have_threads_of_the_same_id(url: str) -> None:
-    if url == ":memory:":
-        pytest.skip("memory is one handle's own")
     with hansard.open(url, tenant="a") as a, hansard.open(url, tenant="b") as b:
         a.create_thread("t")
         a.append("t", said("a's", id="m"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
+
+import psycopg
 
 from hansard import Ledger
 from hansard.store import appending
@@ -13,6 +14,7 @@ from hansard.store.driver import Tx
 from hansard.streams.deltas import PartDelta
 from tests.store.said import said, transcript
 from tests.store.test_upkeep_prune import ask, count
+from tests.waiting import wait_until
 
 LONG = [f"{number} " + "the same long words " * 400 for number in range(3)]
 
@@ -47,22 +49,34 @@ def test_a_blob_that_is_just_being_used_again_is_not_deleted(ledger: Ledger) -> 
     assert count(ledger, "blob") == 0
 
 
-def test_a_use_that_is_not_yet_committed_counts(ledger: Ledger) -> None:
+def _waits(ledger: Ledger, url: str) -> bool:
+    """Whether a write waits for another that is not yet committed."""
+    if not url.startswith("postgresql"):
+        return bool(ledger._driver._jobs._queue)
+    with psycopg.connect(url) as connection:
+        return connection.execute("select 1 from pg_locks where not granted").fetchone() is not None
+
+
+def test_a_use_that_is_not_yet_committed_counts(ledger: Ledger, url: str) -> None:
     for key in "tu":
         ledger.create_thread(key)
     ledger.append("u", said(LONG[0]))
-    begun = threading.Event()
+    begun, waited = threading.Event(), threading.Event()
 
     def job(tx: Tx) -> None:
         appending.append(tx, "t", [Prepared(said(LONG[0], id="m"), "m")], clock())
         begun.set()
-        time.sleep(0.3)
+        waited.wait(60)
 
     writer = threading.Thread(target=lambda: ledger._driver.write(job))
     writer.start()
-    begun.wait()
-    ledger.forget("u")
-    writer.join()
+    begun.wait(60)
+    eraser = threading.Thread(target=lambda: ledger.forget("u"))
+    eraser.start()
+    wait_until(lambda: _waits(ledger, url), "the erasure that waits for the writer")
+    waited.set()
+    for one in (writer, eraser):
+        one.join(60)
     assert ledger.verify() == []
     assert transcript(ledger, "t") == [LONG[0]]
 

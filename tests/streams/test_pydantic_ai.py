@@ -106,14 +106,16 @@ def run_events() -> list[Any]:
             yield "20 degrees."
 
     agent = Agent(FunctionModel(stream_function=answer))
+    refused = asyncio.Event()
 
     @agent.tool_plain
     async def weather(city: str) -> dict[str, int]:
-        await asyncio.sleep(0.02)  # ends behind the other, which was called after it
+        await refused.wait()  # ends after the other, which was called after it
         return {"degrees": 20}
 
     @agent.tool_plain
     async def broken() -> str:
+        refused.set()
         raise ModelRetry("not now")
 
     async def collect() -> list[Any]:
