@@ -349,14 +349,13 @@ def test_one_at_a_time_makes_the_tables(database: str) -> None:
     """Processes that start together on an empty database: the second waits, and finds the tables made."""
     opened: list[Ledger] = []
     openers = [threading.Thread(target=lambda: opened.append(hansard.open(database))) for _ in range(2)]
-    with psycopg.connect(database, autocommit=True) as other:
-        with other.transaction():
-            other.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
-            for opener in openers:
-                opener.start()
-            with psycopg.connect(database, autocommit=True) as third:
-                wait_until(lambda: waiting(third) == 2, "both wait for the lock")
-                assert third.execute("select to_regclass('thread')").fetchone() == (None,)
+    with psycopg.connect(database, autocommit=True) as other, other.transaction():
+        other.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
+        for opener in openers:
+            opener.start()
+        with psycopg.connect(database, autocommit=True) as third:
+            wait_until(lambda: waiting(third) == 2, "both wait for the lock")
+            assert third.execute("select to_regclass('thread')").fetchone() == (None,)
     for opener in openers:
         opener.join(60)
     made = sorted(len(ledger._driver.migrated) for ledger in opened)
