@@ -34,7 +34,6 @@ from tests.faults.disk_layer import Call, Layer
 from tests.store.said import said, transcript, words
 from tests.waiting import wait_until
 
-SHARED = pytest.mark.parametrize("url", ["file", "postgresql"], indirect=True)  # memory cannot be opened twice
 OLDEST = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 
 
@@ -115,7 +114,6 @@ def test_a_sqlite_that_does_not_sync_is_refused(monkeypatch: pytest.MonkeyPatch,
         hansard.open(path, durability=durability)
 
 
-@SHARED
 def test_what_a_call_has_acknowledged_every_other_process_reads(ledger: Ledger, reopened: Callable[[], Ledger]) -> None:
     """Acknowledged means committed: a `kill -9` right after the call loses nothing."""
     with reopened() as other:
@@ -155,7 +153,6 @@ def test_a_backup_is_synced_before_it_takes_its_name_and_the_name_after(tmp_path
 # -- races: locks, snapshots, fences -----------------------------------------------------------------------------------
 
 
-@SHARED
 def test_a_read_is_one_snapshot(ledger: Ledger, reopened: Callable[[], Ledger]) -> None:
     """Else a page has its thread from before and its messages from after somebody else's commit."""
     ledger.create_thread("t")
@@ -194,8 +191,9 @@ def test_a_write_waits_for_a_writer_in_another_process(path: str) -> None:
         other.execute("begin immediate")
         writer = threading.Thread(target=lambda: ledger.append("t", said("waited")))
         writer.start()
-        wait_until(driver._lock.locked, "the writer that waits")
+        wait_until(lambda: driver._lock.locked() or not writer.is_alive(), "the writer that waits")
         assert transcript(ledger, "t") == []
+        assert writer.is_alive()
         other.execute("commit")
         other.close()
         writer.join(60)
@@ -247,7 +245,6 @@ def test_a_job_that_fails_leaves_nothing_of_itself(ledger: Ledger) -> None:
     assert transcript(ledger, "t") == ["one", "three"]
 
 
-@SHARED
 def test_reads_see_what_another_process_has_just_written(ledger: Ledger, reopened: Callable[[], Ledger]) -> None:
     """Nothing is answered from memory: not the transcript, and not the head that appends remember."""
     with reopened() as other:
@@ -258,7 +255,6 @@ def test_reads_see_what_another_process_has_just_written(ledger: Ledger, reopene
             assert transcript(ledger, "t")[-2:] == [f"here {number}", f"there {number}"]
 
 
-@SHARED
 def test_of_two_that_name_the_same_head_the_second_is_refused(ledger: Ledger, reopened: Callable[[], Ledger]) -> None:
     """Else the second goes behind words that its author has not read."""
     ledger.create_thread("t")
@@ -271,7 +267,6 @@ def test_of_two_that_name_the_same_head_the_second_is_refused(ledger: Ledger, re
     assert transcript(ledger, "t") == ["one", "theirs"]
 
 
-@SHARED
 def test_of_two_runs_from_one_head_the_second_commit_is_refused_and_a_forced_one_supersedes(
     ledger: Ledger, reopened: Callable[[], Ledger]
 ) -> None:

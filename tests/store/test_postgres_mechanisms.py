@@ -364,3 +364,29 @@ def test_one_at_a_time_makes_the_tables(database: str) -> None:
     for ledger in opened:
         ledger.create_thread()
         ledger.close()
+
+
+# -- standbys ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_address_with_several_servers_finds_the_one_that_takes_writes(database: str) -> None:
+    """After a failover the same address leads to the new primary: the first server is gone, the second takes over."""
+    told = psycopg.conninfo.conninfo_to_dict(database)
+    host, port = told.get("host"), told.get("port", "5432")
+    where = f"host=127.0.0.1,{host}&port=1,{port}&user={told['user']}&target_session_attrs=read-write"
+    with hansard.open(f"postgresql:///{told['dbname']}?{where}") as ledger:
+        ledger.create_thread("t")
+        ledger.append("t", said("moved"))
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(_END_ALL)
+        ledger.append("t", said("over"))
+        assert transcript(ledger, "t") == ["moved", "over"]
+
+
+def test_a_server_that_takes_no_writes_can_be_read_and_says_so(database: str, ours: Ledger) -> None:
+    """A standby: opening it writes nothing, reading works, a write is one clear error."""
+    with hansard.open(f"{database}&options=-c%20default_transaction_read_only%3Don", retry_for=0) as standby:
+        assert transcript(standby, "t") == ["first"]
+        with pytest.raises(StorageError, match="read-only transaction"):
+            standby.append("t", said("no"))
+    assert transcript(ours, "t") == ["first"]
