@@ -645,15 +645,27 @@ def test_a_file_that_another_sqlite_library_of_this_process_has_open_is_refused(
 
 
 def test_a_backup_has_what_is_only_in_the_log_and_nothing_that_came_later(path: str, tmp_path: Path) -> None:
-    """A copy of the file alone would be an older ledger, or a damaged one."""
+    """A copy of the file alone would be an older ledger, or a damaged one; one that follows every writer never ends."""
+    small = apsw.Connection(path)
+    small.execute("pragma page_size = 512")  # so that a megabyte is copied in more than one step
+    small.execute("vacuum")
+    small.close()
+    steps: list[int] = []
     with hansard.open(path) as ledger, hansard.open(path) as other:
         ledger.create_thread("t")
         driver: Any = ledger._driver
         driver._writer.execute("pragma wal_autocheckpoint = 0")
-        ledger.append("t", [said("only in the log"), said("and this")])
-        ledger.backup(str(tmp_path / "copy.db"), lambda done, total: other.append("t", said("later")) and None)
+        ledger.append("t", [said(random.Random(1).randbytes(1_200_000).hex(), id="1"), said("and this", id="2")])
+
+        def progress(done: int, total: int) -> None:
+            steps.append(done)
+            if len(steps) == 1:
+                other.append("t", said("later"))
+
+        ledger.backup(str(tmp_path / "copy.db"), progress)
+    assert len(steps) > 1
     with hansard.open(str(tmp_path / "copy.db")) as copy:
-        assert transcript(copy, "t") == ["only in the log", "and this"]
+        assert [message.id for message in copy.transcript("t")] == ["1", "2"]
         assert copy.verify() == []
 
 

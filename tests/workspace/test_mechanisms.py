@@ -125,8 +125,11 @@ def test_a_tool_that_works_alone_holds_the_lock_and_others_hold_it_only_around_t
             assert not locked(root)
 
 
-def test_a_look_holds_the_lock(monkeypatch: pytest.MonkeyPatch, ledger: Ledger, root: Path) -> None:
-    """What is found and what is written down are one step."""
+def test_a_look_holds_the_lock_until_what_it_found_is_written_down(
+    monkeypatch: pytest.MonkeyPatch, ledger: Ledger, root: Path
+) -> None:
+    """Also the looks before and after a tool or a shell: two at once would record one change twice."""
+    thread = changed(ledger, root)
     held: list[bool] = []
     write = type(ledger._driver).write
 
@@ -136,10 +139,13 @@ def test_a_look_holds_the_lock(monkeypatch: pytest.MonkeyPatch, ledger: Ledger, 
 
     with Workspace(ledger, root) as files:
         monkeypatch.setattr(type(ledger._driver), "write", watched)
-        files.snapshot()
-        (root / "sub/a").write_text("changed")
-        files.snapshot()
-    assert held
+        for look in (files.snapshot, lambda: files.track(By(thread_id=thread), "sub/a")):
+            (root / "sub/a").write_text(f"changed {len(held)}")
+            look()
+        for work in (files.tool(By(thread_id=thread), "sub/a"), files.window(By(thread_id=thread))):
+            with work:
+                (root / "sub/a").write_text(f"changed {len(held)}")
+    assert len(held) >= 6
     assert all(held)
 
 
@@ -348,6 +354,7 @@ def test_a_folder_that_becomes_a_link_before_any_step_is_not_followed(ledger: Le
             (folder / "sub").mkdir(parents=True)
             (folder / "sub/a").write_text("before")
         thread = changed(ledger, root)
+        (outside / "sub/a").write_text("after")  # what the undo looks for below the root
         before, at = tree(outside), iter(range(number))
         names = []
 
