@@ -72,17 +72,21 @@ def follow(driver: Driver, thread_id: str, run_id: str, after: int) -> Iterator[
             wait = FEW
 
 
-def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> None:
-    """Mark a dead run as interrupted; what it had said that was not staged is kept as a message of its own."""
+def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> bool:
+    """Mark a dead run as interrupted; what it had said that was not staged is kept as a message of its own.
+
+    False, and nothing is done, if it is not dead any more: it has renewed its lease, or another process was quicker.
+    """
     thread = find_thread(tx, thread_id, lock=True)
     row: RunRow = find_run(tx, thread, run_id, lock=True)
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
-        return
+        return False
     row._replace(fence=row.fence + 1).save(tx, thread.thread)
     said, damage = partial_of(tx, thread.thread, row)
     if items := last_words(tx, thread, row, said, now, new_ids):
         runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
     runs.end(tx, thread_id, run_id, None, "interrupted", damage, now)
+    return True
 
 
 def partial_of(tx: Tx, thread: int, row: RunRow) -> tuple[list[Message], str | UnsetType]:
@@ -148,8 +152,8 @@ def recover(driver: Driver, now: int) -> list[tuple[str, str]]:
         for key in left:
             ids = NewIds()
             try:
-                driver.write(lambda tx, key=key, i=ids: interrupt(tx, key[0], key[1], now, i))  # type: ignore[misc]
-                done.append(key)
+                if driver.write(lambda tx, key=key, i=ids: interrupt(tx, key[0], key[1], now, i)):  # type: ignore[misc]
+                    done.append(key)
             except (HansardError, *_ODD) as error:
                 if isinstance(error, StorageError) and not isinstance(error, Damaged):
                     raise  # the disk or the server: it is not about this run
