@@ -59,3 +59,34 @@ def test_a_lost_field_is_named_with_its_value() -> None:
     before = Conversation(messages=[replace(said("a"), id="m1")], title="T")
     found = differences(before, Conversation(messages=[said("a")]))
     assert [(one.path, one.what) for one in found] == [("$.title", '"T"'), ("$.messages[0].id", '"m1"')]
+
+
+def test_a_part_that_was_found_is_not_taken_for_another() -> None:
+    before = Conversation(messages=[said("a"), said("b")])
+    after = Conversation(messages=[said("a", "z")])
+    assert [(found.path, found.what) for found in differences(before, after)] == [
+        ("$.messages[1]", "joined with messages[0]"),
+        ("$.messages[1].parts[0].text", '"b" becomes "z"'),
+    ]
+
+
+def test_what_was_split_moved_added_or_put_in_another_order_is_called_that() -> None:
+    def told(before: list[Message], after: list[Message]) -> list[tuple[str, str, str]]:
+        found = differences(Conversation(messages=before), Conversation(messages=after))
+        return [(one.path, one.what, one.field) for one in found]
+
+    assert told([said("a", "b")], [said("a"), said("b")]) == [("$.messages[0]", "one user message becomes 2", "split")]
+    assert told([said("a"), said("b", "c"), said("d")], [said("b", "c"), said("a"), said("d")]) == [
+        ("$.messages[1]", "moved to another place", "order")
+    ]
+    assert told([said("a", "b", "c"), said("d")], [said("b", "a", "c"), said("d"), said("e")]) == [
+        ("$.messages[0].parts", "parts in another order", "order"),
+        ("$.messages[2]", 'a user message was added text "e"', "added"),
+    ]
+    assert told([said("a"), said("b")], [said("a", "n"), said("b")]) == [
+        ("$.messages[0].parts[1]", 'a part was added: text "n"', "added")
+    ]
+    assert told([said("a"), said()], [said("a"), said(role="tool")]) == [
+        ("$.messages[1]", "the user message", "messages"),
+        ("$.messages[1]", "a tool message was added", "added"),
+    ]
