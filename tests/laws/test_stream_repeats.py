@@ -228,5 +228,7 @@ def test_events_that_somebody_else_parsed_may_follow_bytes(case: str) -> None:
     name, events = GROWING[case]
     told = [*events, *[events[-1]] * 20]
     decoder = streams.decoder(name)
-    deltas = decoder.feed(framed(events)) + [delta for event in told[len(events) :] for delta in decoder.feed_event(event)]
+    deltas = decoder.feed(framed(events)) + [
+        delta for event in told[len(events) :] for delta in decoder.feed_event(event)
+    ]
     assert spoken(deltas + decoder.finish()) == spoken(one_by_one(name, told))

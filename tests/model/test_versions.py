@@ -67,6 +67,21 @@ def test_a_draft_that_was_answered_since_is_written_with_parts() -> None:
     assert "content" not in message
 
 
+def test_beside_a_draft_other_messages_stay_what_they_are() -> None:
+    draft = {"role": "user", "content": "hi", "metadata": {"schemaVersion": 0}}
+    others = [message(version) for version in (1, -1, 1.5)] + [{"role": "user", "parts": []}]
+    for other in others:
+        if "metadata" in other:
+            other["metadata"]["v0"] = True  # type: ignore[index]
+    kept = [draft, *others]
+    assert exact_json.same(exact_json.decode(formats.write(formats.read(kept, "hansard"), "hansard").json), kept)
+
+
+def test_a_draft_without_words_is_refused_for_what_it_lacks() -> None:
+    with pytest.raises(Unreadable, match="no 'parts'"):
+        formats.read([{"role": "user", "content": ["hi"], "metadata": {"schemaVersion": 0}}], "hansard")
+
+
 @pytest.mark.parametrize(("version", "refused"), [(1, False), (1.9, False), (2, True), (2.0, True), (True, False)])
 def test_the_newest_version_that_is_read_is_1(version: object, refused: bool) -> None:
     if refused:

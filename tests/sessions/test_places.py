@@ -64,7 +64,9 @@ def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: places.Agent
         path = agent.folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")
-    assert sorted(agent.find(agent.folder())) == sorted(Session(agent.folder() / name, agent.format) for name in sessions)
+    assert sorted(agent.find(agent.folder())) == sorted(
+        Session(agent.folder() / name, agent.format) for name in sessions
+    )
     assert dict((one.name, len(found)) for one, found in places.found()) == {agent.name: len(sessions)}
     assert in_folder(agent.folder()) == list(agent.find(agent.folder()))
 

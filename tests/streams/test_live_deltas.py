@@ -63,7 +63,13 @@ SAID = {
         [
             {
                 "type": "message_start",
-                "message": {"id": "r1", "model": "m1", "role": "assistant", "content": [], "usage": {"input_tokens": 3}},
+                "message": {
+                    "id": "r1",
+                    "model": "m1",
+                    "role": "assistant",
+                    "content": [],
+                    "usage": {"input_tokens": 3},
+                },
             },
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
             {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
@@ -177,9 +183,11 @@ SAID = {
 
 def bare(value: Any) -> Any:
     """The canonical fields without residue."""
-    return type(value)(**{name: getattr(value, name) for name in value.__struct_fields__ if name != "extra"}) if (
-        isinstance(value, Usage | ModelRef)
-    ) else value
+    return (
+        type(value)(**{name: getattr(value, name) for name in value.__struct_fields__ if name != "extra"})
+        if (isinstance(value, Usage | ModelRef))
+        else value
+    )
 
 
 def test_every_decoder_is_listed() -> None:
