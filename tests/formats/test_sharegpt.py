@@ -222,7 +222,7 @@ def test_what_is_no_conversation_is_refused_with_its_place(document: Any, path: 
         (one({"role": "user", "content": "a"}), 1),
         (one(), 1),
         (one(turn("human", "a")) + one({"role": "user", "content": "a"}), 1),
-        (one(turn("human", "a")) + [{"messages": []}], 0),
+        ([*one(turn("human", "a")), {"messages": []}], 0),
         (one(turn("human", "a"), "b"), 0),
         ([], 0),
         ([turn("human", "a")], 0),

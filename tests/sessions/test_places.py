@@ -67,7 +67,7 @@ def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: places.Agent
     assert sorted(agent.find(agent.folder())) == sorted(
         Session(agent.folder() / name, agent.format) for name in sessions
     )
-    assert dict((one.name, len(found)) for one, found in places.found()) == {agent.name: len(sessions)}
+    assert {one.name: len(found) for one, found in places.found()} == {agent.name: len(sessions)}
     assert in_folder(agent.folder()) == list(agent.find(agent.folder()))
 
 

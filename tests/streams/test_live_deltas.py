@@ -11,9 +11,9 @@ import pytest
 from msgspec import UNSET, Struct
 
 from hansard import streams
-from hansard.model import ModelRef, Usage
+from hansard.model import ModelRef, TextPart, ToolCallPart, Usage
 from hansard.streams.accumulator import fold
-from hansard.streams.deltas import Delta, MessageDelta, MessageStart, PartDelta, PartStart
+from hansard.streams.deltas import Delta, MessageDelta, MessageStart, PartDelta, PartEnd, PartStart
 from tests.streams.live import decode, framed
 
 Event = dict[str, Any]
@@ -349,6 +349,16 @@ def test_a_client_sees_every_piece_when_it_comes(name: str, what: str) -> None:
     assert grown(decoder.feed(framed(events))) == wanted, "from bytes"
     decoder = streams.decoder(name)
     assert grown([delta for event in events for delta in decoder.feed_event(event)]) == wanted, "from events"
+
+
+def test_what_an_answer_begins_with_is_shown_whole_at_once() -> None:
+    """Calls that the code of a provider made stand in the content of Anthropic's first event."""
+    call = {"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}
+    message = {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "x"}, call]}
+    start, *told = streams.decoder("anthropic").feed(framed([{"type": "message_start", "message": message}]))
+    parts = [TextPart(text="x"), ToolCallPart(tool_call_id="c", tool_name="f", input={"a": 1})]
+    assert type(start) is MessageStart
+    assert told == [kind(key=f"1.first.{i}", part=part) for i, part in enumerate(parts) for kind in (PartStart, PartEnd)]
 
 
 def test_a_second_choice_is_not_shown_as_the_first() -> None:
