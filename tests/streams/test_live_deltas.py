@@ -358,7 +358,9 @@ def test_what_an_answer_begins_with_is_shown_whole_at_once() -> None:
     start, *told = streams.decoder("anthropic").feed(framed([{"type": "message_start", "message": message}]))
     parts = [TextPart(text="x"), ToolCallPart(tool_call_id="c", tool_name="f", input={"a": 1})]
     assert type(start) is MessageStart
-    assert told == [kind(key=f"1.first.{i}", part=part) for i, part in enumerate(parts) for kind in (PartStart, PartEnd)]
+    assert told == [
+        kind(key=f"1.first.{i}", part=part) for i, part in enumerate(parts) for kind in (PartStart, PartEnd)
+    ]
 
 
 def test_a_second_choice_is_not_shown_as_the_first() -> None:
