@@ -62,7 +62,9 @@ def test_a_session_without_any_date_is_as_old_as_its_import(tmp_path: Path, ledg
     path = tmp_path / "5e551000-0000-4000-8000-000000000001.jsonl"
     said = {"role": "user", "content": "say"}
     line = {"type": "user", "uuid": "a", "parentUuid": None, "sessionId": path.stem, "cwd": "/x", "message": said}
-    path.write_text(json.dumps(line) + "\n")
-    thread = import_session(ledger, Session(path, "claude-code")).thread_id
-    assert ledger.thread(thread).updated_at >= before
-    assert [one.id for one in ledger.threads().items] == [thread, "before"]
+    title = {"type": "custom-title", "customTitle": "Nothing said yet", "sessionId": path.stem}
+    for text in (json.dumps(title) + "\n", json.dumps(title) + "\n" + json.dumps(line) + "\n"):
+        path.write_text(text)
+        thread = import_session(ledger, Session(path, "claude-code")).thread_id
+        assert ledger.thread(thread).updated_at >= before
+        assert [one.id for one in ledger.threads().items] == [thread, "before"]
