@@ -361,3 +361,29 @@ def test_what_is_written_has_all_that_claude_code_asks_of_a_session(conversation
             assert record["message"].keys() >= ANSWER
             assert all(type(block) is dict for block in record["message"]["content"])
             assert record["message"]["usage"]["input_tokens"] >= 0
+
+
+def line(number: int, kind: str, content: Any, parent: int | None = None, **more: Any) -> dict[str, Any]:
+    def key(n: int) -> str:
+        return f"00000000-0000-4000-8000-00000000000{n}"
+
+    about = {"sessionId": "5e551000-0000-4000-8000-000000000001", "cwd": "/x", "isSidechain": False}
+    up = {"uuid": key(number), "parentUuid": None if parent is None else key(parent)}
+    return {"type": kind, **up, **about, "message": {"role": kind, "content": content}, **more}
+
+
+def test_only_a_sub_agent_hangs_on_the_call_with_its_first_words() -> None:
+    """Where the user says the words that a sub-agent was given, a new beginning of theirs is no answer to the call."""
+    side = {"isSidechain": True, "agentId": "a"}
+    task = {"type": "tool_use", "id": "t", "name": "Task", "input": {"prompt": "Find it."}}
+    lines = [
+        line(1, "user", "Look."),
+        line(2, "assistant", [task], 1),
+        line(3, "user", "Find it.", None, **side),
+        line(4, "assistant", [{"type": "text", "text": "Which?"}], 3, **side),
+        line(5, "user", "Find it.", 4, **side),
+        line(6, "user", "Find it."),
+        line(7, "user", "Find another.", None, **side),
+    ]
+    read = formats.read(b"".join(json.dumps(one).encode() + b"\n" for one in lines), NAME)
+    assert parents(read.messages) == [None, 0, 1, 2, 3, None, None]

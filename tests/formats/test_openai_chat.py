@@ -561,3 +561,12 @@ def test_pictures_beside_the_words_are_files() -> None:
     assert painted == {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
     odd = {"role": "assistant", "content": "x", "images": [{"type": "image_url", "image_url": {}}, 1]}
     assert formats.write(formats.read([odd], "openai-chat"), "openai-chat").data == [odd]
+
+
+def test_a_part_of_a_result_that_chat_has_no_place_for_is_left_out_by_the_writer_itself() -> None:
+    """The rules of providers take it away before; a writer that is called without them must not send a hole."""
+    odd = RawPart(format="gemini", value={"x": 1})
+    for content, sent in (([TextPart(text="a"), odd], [{"type": "text", "text": "a"}]), ([odd], "")):
+        result = ToolResultPart(tool_call_id="c", tool_name="f", content=content)
+        document = write(Conversation(messages=[Message(role="tool", parts=[result])]), Target())
+        assert exact_json.plain(document) == {"messages": [{"role": "tool", "tool_call_id": "c", "content": sent}]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,8 @@ from hansard.model import exact_json
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import Delta, PartDelta
 from tests.laws.test_streams import plain
+from tests.streams.live import decode, framed
+from tests.streams.test_live_deltas import GROWS
 
 ODD = ["", '"', "\\", '\\"}', '"}}\n\ndata: {', "\n", "\r\n\r\n", "\u2028", "é", "\U0001f600", "\ud83d", "\ude00", "\0"]
 words = st.one_of(st.sampled_from(ODD), st.text(max_size=5), st.just(" seven"))
@@ -185,3 +187,48 @@ def test_events_that_repeat_are_read_as_they_would_be_one_by_one(case: str, data
     expected = one_by_one(name, json.loads(exact_json.encode(events)))
     assert spoken(deltas) == spoken(expected)
     assert plain(fold(deltas)) == plain(fold(expected))
+
+
+# -- one event that differs ----------------------------------------------------------------------------------------
+
+GROWING = {f"{name}: {what}": (name, events) for (name, what), events in GROWS.items()}
+GROWING |= {case: (name, make(["a", "b", "c"])) for case, (name, make) in CASES.items()}
+
+
+def variations(value: Any) -> Iterator[Any]:
+    """The value with one thing in it changed, left out or added, at every place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield {other: kept for other, kept in value.items() if other != key}
+            yield from ({**value, key: changed} for changed in variations(item))
+        yield {**value, "unheardOf": "x"}
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from ([*value[:i], changed, *value[i + 1 :]] for changed in variations(item))
+        yield [*value, *value[-1:]]
+    else:
+        yield from (other for other in ("other", "", 1, None, True, {"a": 1}) if not exact_json.same(other, value))
+
+
+@pytest.mark.parametrize("again", [0, 20], ids=["after a few", "after many"])
+@pytest.mark.parametrize("case", GROWING)
+def test_an_event_that_differs_anywhere_is_read_as_it_would_be_alone(case: str, again: int) -> None:
+    """What the quick ways do not look at would be lost: a late id of a call, a signature, another model."""
+    name, events = GROWING[case]
+    last = events[-1]
+    before = [*events, *[last] * again]
+    for odd in variations(last):
+        told = [*before, odd, last, last]
+        deltas, expected = decode(name, framed(told)), one_by_one(name, json.loads(exact_json.encode(told)))
+        assert spoken(deltas) == spoken(expected), odd
+
+
+@pytest.mark.parametrize("case", GROWING)
+def test_events_that_somebody_else_parsed_may_follow_bytes(case: str) -> None:
+    name, events = GROWING[case]
+    told = [*events, *[events[-1]] * 20]
+    decoder = streams.decoder(name)
+    deltas = decoder.feed(framed(events)) + [
+        delta for event in told[len(events) :] for delta in decoder.feed_event(event)
+    ]
+    assert spoken(deltas + decoder.finish()) == spoken(one_by_one(name, told))

@@ -54,3 +54,17 @@ def test_a_session_file_is_as_old_as_its_last_line(tmp_path: Path) -> None:
     with hansard.open(str(tmp_path / "ledger.db")) as ledger:
         thread = import_session(ledger, Session(path, "")).thread_id
         assert ledger.thread(thread).updated_at.startswith("2025-05-02T10:00:00")
+
+
+def test_a_session_without_any_date_is_as_old_as_its_import(tmp_path: Path, ledger: Ledger) -> None:
+    """Not of 1970, which would hide it behind everything else."""
+    before = ledger.create_thread("before").updated_at
+    path = tmp_path / "5e551000-0000-4000-8000-000000000001.jsonl"
+    said = {"role": "user", "content": "say"}
+    line = {"type": "user", "uuid": "a", "parentUuid": None, "sessionId": path.stem, "cwd": "/x", "message": said}
+    title = {"type": "custom-title", "customTitle": "Nothing said yet", "sessionId": path.stem}
+    for text in (json.dumps(title) + "\n", json.dumps(title) + "\n" + json.dumps(line) + "\n"):
+        path.write_text(text)
+        thread = import_session(ledger, Session(path, "claude-code")).thread_id
+        assert ledger.thread(thread).updated_at >= before
+        assert [one.id for one in ledger.threads().items] == [thread, "before"]

@@ -238,3 +238,21 @@ def test_messages_that_share_an_id_and_say_other_things_are_both_kept(ledger: Le
     assert (filing.added, filing.known) == (0, 4)
     assert sorted(words(ledger.export_conversation("t").messages)) == ["a", "b", "c", "d"]
     assert ledger.verify() == []
+
+
+def test_a_head_that_no_message_of_the_file_has_is_passed_over(tmp_path: Path, ledger: Ledger) -> None:
+    """A file may name a line as its end that is no message of its own: what was said stays readable."""
+
+    def line(key: str, parent: str | None, kind: str, content: object, **more: object) -> bytes:
+        about = {"uuid": key, "parentUuid": parent, "sessionId": _SESSION.decode(), "cwd": "/x", "type": kind}
+        return msgspec.json.encode({**about, "message": {"role": kind, "content": content, **more}}) + b"\n"
+
+    path = tmp_path / "s.jsonl"
+    lines = [line("a", None, "user", "Hi."), line("b", "a", "assistant", [{"type": "text", "text": "Ho."}], id="m")]
+    lines += [line("c", "b", "assistant", [{"type": "text", "text": "Hum."}], id="m")]
+    last = {"type": "last-prompt", "lastPrompt": "", "leafUuid": "c", "sessionId": _SESSION.decode()}
+    path.write_bytes(b"".join(lines) + msgspec.json.encode(last) + b"\n")
+    assert get("claude-code").read(path.read_bytes()).head == "c"
+    done = import_session(ledger, Session(path, "claude-code"))
+    assert [message.role for message in ledger.transcript(done.thread_id)] == ["user", "assistant"]
+    assert ledger.thread(done.thread_id).messages == 2

@@ -366,6 +366,41 @@ def test_an_approval_changes_the_call() -> None:
         assert part.approval == {"id": "p"}
 
 
+def test_an_answer_to_an_approval_reaches_the_call_that_asked() -> None:
+    """By the approval's id, whatever calls are there: else one tool runs on the yes to another."""
+    calls = [{"type": "tool-input-available", "toolCallId": name, "toolName": "w", "input": {}} for name in ("c", "d")]
+    asks = [{"type": "tool-approval-request", "toolCallId": n, "approvalId": f"p-{n}"} for n in ("c", "d")]
+    said_no = {"type": "tool-approval-response", "approvalId": "p-d", "approved": False, "reason": "too dear"}
+    said_yes = {"type": "tool-approval-response", "approvalId": "p-c", "approved": True, "reason": None}
+    wanted = [{"id": "p-c", "approved": True}, {"id": "p-d", "approved": False, "reason": "too dear"}]
+    deltas = decode(sse([*START, *calls, *asks, said_no, said_yes, *FINISH]))
+    for found in (fold(deltas), fold(without_end(deltas))):
+        assert [part.approval for part in found[0].parts if type(part) is ToolCallPart] == wanted
+    assert not [delta for delta in deltas if type(delta) is Failure]
+    assert [part["state"] for part in shown(deltas)[0]["parts"][1:]] == ["approval-responded"] * 2
+    lost = decode(sse([*START, *calls, *asks, {**said_no, "approvalId": "c"}, *FINISH]))
+    assert [delta.text for delta in lost if type(delta) is Failure] == [
+        "an answer to the approval 'c', which nobody asked for"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "approval"),
+    [
+        ({"reason": None, "isAutomatic": False}, {}),  # what stands for nothing
+        ({"isAutomatic": True}, {"isAutomatic": True}),
+        ({"reason": "why"}, {"requestReason": "why"}),
+        ({"approvalDescriptor": {"k": 1}}, {"descriptor": {"k": 1}}),
+        ({"inputSchemaInput": None}, {"inputSchemaInput": None}),  # an input may be null
+        ({"inputSchemaInput": {"a": 1}, "new": 0}, {"inputSchemaInput": {"a": 1}, "new": 0}),
+    ],
+)
+def test_what_an_approval_was_asked_with_is_kept(more: Chunk, approval: Chunk) -> None:
+    call = {"type": "tool-input-available", "toolCallId": "c", "toolName": "w", "input": {}}
+    asks = {"type": "tool-approval-request", "toolCallId": "c", "approvalId": "p", **more}
+    assert shown(decode(sse([*START, call, asks, *FINISH])))[0]["parts"][1]["approval"] == {"id": "p", **approval}
+
+
 def test_a_step_that_is_said_again_is_said_once() -> None:
     words = [{"type": "text-start", "id": "t"}, {"type": "text-delta", "id": "t", "delta": "x"}]
     deltas = decode(sse([*START, *words, {"type": "reset-step"}, *words, {"type": "text-end", "id": "t"}, *FINISH]))

@@ -647,3 +647,11 @@ def test_a_tool_that_the_provider_ran_is_said_whole_each_time() -> None:
     decoder = streams.decoder(NAME)
     (message,) = fold(decoder.feed(raw) + decoder.finish())
     assert message.extra[NAME]["executed_tools"] == [{**ran, "output": "found"}]
+
+
+def test_a_type_that_a_call_gets_late_is_not_lost() -> None:
+    late = call(0, args="}", type="function")
+    for decoder in (OpenAIChatDecoder(), SlowDecoder()):
+        decode_with(decoder, framed([chunk(call(0, "a", "f", args="{")), chunk(call(0, args=" ")), chunk(late), DONE]))
+        (made,) = decoder.body()["choices"][0]["message"]["tool_calls"]
+        assert made == {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{ }"}}

@@ -99,7 +99,8 @@ def _compare_matched(
 def _report_added(after: list[Message], came: set[tuple[int, int]], claimed: set[int], found: list[Difference]) -> None:
     for k, new in enumerate(after):
         if k not in claimed and not any((k, j) in came for j in range(len(new.parts))):
-            found.append(Difference(f"$.messages[{k}]", f"a {new.role} message was added {_brief_parts(new)}", "added"))
+            what = f"a {new.role} message was added {_brief_parts(new)}".strip()
+            found.append(Difference(f"$.messages[{k}]", what, "added"))
             continue
         for j, part in enumerate(new.parts):
             if (k, j) not in came:

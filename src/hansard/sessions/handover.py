@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +31,9 @@ class HandedOver(NamedTuple):
 
 
 def _claude(folder: Path, session: str, cwd: str, time: str) -> Path:
-    return folder / "".join(c if c.isalnum() else "-" for c in cwd) / f"{session}.jsonl"
+    """JavaScript replaces all but ASCII letters and digits, and a character beyond U+FFFF is two there."""
+    name = re.sub("[^a-zA-Z0-9]", lambda found: "--" if found[0] > "\uffff" else "-", cwd)
+    return folder / name / f"{session}.jsonl"
 
 
 def _codex(folder: Path, session: str, cwd: str, time: str) -> Path:
@@ -74,7 +77,7 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     conversation = replace(conversation, id=session)
     written = formats.write(conversation, to)
     path = place(folder, session, where, spelled(now))
-    before = next((one for one in walk(folder, ".jsonl") if session in str(one) or one == path), None)
+    before = next((one for one in walk(folder, ".jsonl") if one == path or _is_of(one, session)), None)
     if before is not None:
         raise CannotWrite(
             f"{before} is there already: this thread was handed over before; go on with it, or move it away"
@@ -82,6 +85,14 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     make_folders(str(path.parent), 0o700)
     write_whole(str(path), written.json, mode=0o600, replace=False)
     return HandedOver(path, words.format(cwd=where, session=session, path=path), written)
+
+
+def _is_of(path: Path, session: str) -> bool:
+    """Whether a file is of a session. Gemini CLI names it by the beginning of the id, which others may share."""
+    if session in str(path) or not path.name.endswith(f"-{session[:8]}.jsonl"):
+        return session in str(path)
+    with open(path, "rb") as file:
+        return session.encode() in file.read(1 << 12)
 
 
 def _cwd(conversation: Conversation) -> str | None:

@@ -277,11 +277,12 @@ class _Import:
             row = find_thread(tx, self._thread, lock=True)
         threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
         if move:
-            head = value.head if isinstance(value.head, str) else threads.last_said(tx, row)
+            last = threads.last_said(tx, row)
+            head = value.head if isinstance(value.head, str) else last
             try:
                 threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
-            except NotFound:
-                pass  # the file names a head that it does not hold
+            except NotFound:  # the file names a head that it does not hold
+                threads.checkout(tx, self._thread, last, row.updated_at, tip=False)
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:

@@ -42,13 +42,14 @@ _NEW: dict[str, dict[str, Any]] = {  # the block, if nothing opened it
 
 class _Grown(Struct, forbid_unknown_fields=True, gc=False):
     type: Literal["text_delta", "thinking_delta", "input_json_delta"]
-    text: str = ""
-    thinking: str = ""
-    partial_json: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    partial_json: str | None = None
     estimated_tokens: int | None = None
 
 
-class _Quick(Struct, forbid_unknown_fields=True, tag="content_block_delta", gc=False):
+class _Quick(Struct, forbid_unknown_fields=True, gc=False):
+    type: Literal["content_block_delta"]  # not a tag, which msgspec lets be absent
     index: int
     delta: _Grown
 
@@ -154,7 +155,9 @@ class AnthropicDecoder(EventDecoder):
         delta, block = event.delta, self._open.get(event.index)
         if block is None or block.shows != _GROWS[delta.type]:
             return False
-        text: str = getattr(delta, block.shows)
+        text: str | None = getattr(delta, block.shows)
+        if text is None:
+            return False
         if text:
             block.pieces.append(text)
             self._out.append(PartDelta(key=block.key, text=text))

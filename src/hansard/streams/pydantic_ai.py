@@ -20,7 +20,7 @@ with, else field by field.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -65,7 +65,8 @@ class _Call(
     provider_details: None = None
 
 
-class _Quick(Struct, forbid_unknown_fields=True, tag="part_delta", tag_field="event_kind"):
+class _Quick(Struct, forbid_unknown_fields=True):
+    event_kind: Literal["part_delta"]  # not a tag, which msgspec lets be absent
     index: int
     delta: _Text | _Thinking | _Call
 

@@ -43,8 +43,8 @@ def put(root: Root, path: bytes, data: bytes, found: Entry | None, step: Step) -
 
 
 def _swap(root: Root, beside: bytes, path: bytes, found: Entry | None, new: Entry, step: Step) -> None:
-    with root.folder(path) as (fd, name):
-        try:
+    try:
+        with root.folder(path) as (fd, name):
             if found is None:
                 beneath.move(root.fd, beside, fd, name)
             elif beneath.exchanged_at_once(root.fd, beside, fd, name):
@@ -54,9 +54,9 @@ def _swap(root: Root, beside: bytes, path: bytes, found: Entry | None, new: Entr
                 os.rename(beside, name, src_dir_fd=root.fd, dst_dir_fd=fd)
             else:
                 raise _changed(path)
-        except (FileExistsError, FileNotFoundError):
-            raise _changed(path) from None
-        os.fsync(fd)
+            os.fsync(fd)
+    except (FileExistsError, FileNotFoundError):
+        raise _changed(path) from None
 
 
 def _look_back(root: Root, beside: bytes, fd: int, name: bytes, path: bytes, found: Entry, new: Entry) -> None:
