@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import hansard
-from hansard.formats.collector import collect_seldom
+from hansard.gc_pause import collect_seldom
 
 STREAMS, CHUNKS, PACE, SPREAD, ROUNDS = 200, 100, 0.05, 2.0, 1
 Answer: TypeAlias = Callable[[str], AsyncIterator[bytes]]

@@ -14,8 +14,8 @@ import msgspec
 from data import anthropic_request
 
 from hansard import formats
-from hansard.formats.collector import quiet_collector
 from hansard.formats.contract import Target
+from hansard.gc_pause import quiet_collector
 from hansard.model import exact_json
 
 

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hansard
-from hansard.workspace import Limits, Workspace, beneath, scan
+from hansard.workspace import Limits, Workspace, scan
+from hansard.workspace import rooted_fs as beneath
 
 _ROUNDS = 5
 _CHANGES = 50

@@ -31,7 +31,7 @@ from hansard.model import (
     ToolResultPart,
     Usage,
 )
-from hansard.model.binding import bind
+from hansard.model.hashing import bind
 
 PAGE = Path(__file__).parent.parent / "docs" / "formats.md"
 SAME = Target(provider="anthropic", model="claude-opus-4-6")  # who answered is asked again

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from hansard.agent import Agent, Recorder
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
-    from hansard.formats.checks import validate
     from hansard.formats.contract import Format, Loss, Target, Written
+    from hansard.formats.rules.checks import validate
+    from hansard.ledger import open
+    from hansard.ledger.ledger import Ledger
     from hansard.model import Conversation, Message, Part, Run
-    from hansard.model.binding import append
+    from hansard.model.agent_view import to_model_messages
     from hansard.model.calls import pending_calls
+    from hansard.model.hashing import append
     from hansard.model.rejoin import rejoin
     from hansard.model.schema import json_schema
-    from hansard.model.views import to_model_messages
-    from hansard.store import open
-    from hansard.store.ledger import Ledger
 
 _HOMES = {
     "Agent": "hansard.agent",
@@ -41,7 +41,7 @@ _HOMES = {
     "read_all": "hansard.formats",
     "write": "hansard.formats",
     "write_all": "hansard.formats",
-    "validate": "hansard.formats.checks",
+    "validate": "hansard.formats.rules.checks",
     "Format": "hansard.formats.contract",
     "Loss": "hansard.formats.contract",
     "Target": "hansard.formats.contract",
@@ -50,13 +50,13 @@ _HOMES = {
     "Message": "hansard.model",
     "Part": "hansard.model",
     "Run": "hansard.model",
-    "append": "hansard.model.binding",
+    "append": "hansard.model.hashing",
     "pending_calls": "hansard.model.calls",
     "rejoin": "hansard.model.rejoin",
     "json_schema": "hansard.model.schema",
-    "to_model_messages": "hansard.model.views",
-    "open": "hansard.store",
-    "Ledger": "hansard.store.ledger",
+    "to_model_messages": "hansard.model.agent_view",
+    "open": "hansard.ledger",
+    "Ledger": "hansard.ledger.ledger",
 }
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import hansard
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.live.tail import recover
 from hansard.model import Message, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
-from hansard.store.chain import clock
-from hansard.store.following import recover
 
 LAST = {"first": "'look. '", "tool": "seen tool", "second": "'is '", "end": "seen end"}
 

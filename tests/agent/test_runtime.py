@@ -16,8 +16,8 @@ import hansard
 from hansard.agent import Agent, ScriptedModel
 from hansard.agent.scripted_model import ScriptedError
 from hansard.errors import TooLarge
+from hansard.ledger.live.tail import said_after
 from hansard.model import Message, TextPart
-from hansard.store.following import said_after
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import End, Failure, MessageStart, PartDelta
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from hansard import Conversation, Ledger
 from hansard.errors import NotFound
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.live import tail as following
 from hansard.model import TextPart
-from hansard.store import following
-from hansard.store.chain import clock
 from hansard.streams.deltas import PartDelta, PartStart
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 Line = dict[str, Any]
 Tell = Callable[[Line], None]

@@ -12,7 +12,7 @@ import apsw
 import psycopg
 
 from hansard import Ledger
-from hansard.store import postgres, sqlite
+from hansard.ledger.backends import postgres, sqlite
 
 UNLOCKED = "the thread is not locked"
 SCATTERED = "each statement is a transaction of its own"

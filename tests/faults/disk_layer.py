@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from hansard.workspace import beneath
+from hansard.workspace import rooted_fs as beneath
 
 _EXCHANGE = 2
 _UMASK = os.umask(0o077)

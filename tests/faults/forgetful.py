@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hansard import Ledger
 from hansard.agent import Agent
-from hansard.agent.recorded_run import RecordedRun
+from hansard.agent.async_run import RecordedRun
 from hansard.model import TextPart
 from tests.server import scripted
 

@@ -14,13 +14,15 @@ import zstandard
 import hansard
 from hansard import formats
 from hansard.errors import HansardError
+from hansard.formats.coding_agents import edits as transcript
+from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
-from hansard.sessions.places import Session
-from hansard.workspace import importing, sage_folder, transcript
+from hansard.workspace import imported_edits as importing
+from hansard.workspace import sage_folder
 from hansard.workspace.workspace import Workspace
 from tests.faults.fuzz_formats import seeds
 from tests.faults.fuzzing import Surface, Target
-from tests.workspace.test_transcripts import session as claude_session
+from tests.workspace.test_imported_edits import session as claude_session
 
 AGENTS = [name for name in formats.names() if formats.get(name).session is not None] + ["sage"]
 _RENEWED = 60  # imports into one ledger: the same file, changed behind our back

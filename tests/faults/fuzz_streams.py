@@ -12,7 +12,7 @@ from hansard.model import exact_json, native
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import End
 from hansard.streams.json_array import ArrayReader
-from hansard.streams.json_lines import LineReader
+from hansard.streams.jsonl import LineReader
 from hansard.streams.sse import Event, SSEReader, write_event
 from tests.faults.fuzzing import Surface, Target
 from tests.laws.test_stream_repeats import CASES

@@ -9,8 +9,8 @@ import unicodedata
 import hansard
 from hansard import formats
 from hansard.cli.transcript import gist, page
+from hansard.ledger.search.language import Query, atoms, fts5, tsquery
 from hansard.model import Message, TextPart
-from hansard.store.search_query import Query, atoms, fts5, tsquery
 from tests.faults.fuzz_formats import seeds
 from tests.faults.fuzzing import Surface, Target
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import hansard
+from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
-from hansard.sessions.places import Session
 from tests.faults.deeds import Line, Writer, broken
 
 RECORDS = 900

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import hansard
 from hansard import formats
 from hansard.errors import HansardError, TooLarge
-from hansard.formats.session_scanner import LONGEST_LINE
+from hansard.formats.coding_agents.scanner import LONGEST_LINE
+from hansard.ledger import ledger as ledgers
+from hansard.ledger import limits, searching
 from hansard.model import DataPart, Message, TextPart, native
 from hansard.server import app
-from hansard.store import ledger as ledgers
-from hansard.store import limits, searching
 from hansard.workspace import Workspace
 from hansard.workspace.scan import Limits
-from tests.store.said import said
+from tests.ledger.said import said
 
 
 class Limit(NamedTuple):

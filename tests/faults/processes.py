@@ -15,7 +15,9 @@ from typing import Any
 
 _STUCK = 120.0
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["hansard.store.ledger", "hansard.store.postgres", "hansard.store.sqlite", __name__])
+_context.set_forkserver_preload(
+    ["hansard.ledger.ledger", "hansard.ledger.backends.postgres", "hansard.ledger.backends.sqlite", __name__]
+)
 
 Target = Callable[..., Any]
 """Called with its number, a barrier that all of them share, and what else it was given."""

@@ -20,15 +20,15 @@ import msgspec
 import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, HansardError
-from hansard.store import branches
-from hansard.store.driver import Tx
-from hansard.store.rows import find_thread
+from hansard.ledger import branches
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.rows import find_thread
 from tests.faults.defects import FORGETFUL, SCATTERED, UNLOCKED, break_it, drop_backstop
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.history import Op, View, problems
 from tests.faults.processes import Failed, started, wait
 from tests.faults.tcp_proxy import Proxy
-from tests.store.said import said
+from tests.ledger.said import said
 
 _ACTORS = 4
 _EACH = 12  # things that one of them does in a thread

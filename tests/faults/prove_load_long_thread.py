@@ -10,7 +10,7 @@ from typing import Any
 import hansard
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.memory import peak
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 BATCH = 500
 MEMORY = 512  # megabytes for what reads a page at a time

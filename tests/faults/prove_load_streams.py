@@ -10,8 +10,8 @@ from typing import Any
 
 import hansard
 from tests.faults.harness import Outcome, Place, proof
+from tests.ledger.said import transcript
 from tests.server.live import BEARER, LiveServer
-from tests.store.said import transcript
 
 AT_ONCE = 200
 WORDS, DELAY = 200, 0.1  # an answer of twenty seconds: 200 streams, thirty times, are ten minutes

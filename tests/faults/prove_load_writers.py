@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import hansard
-from hansard.store.chain import clock
+from hansard.ledger.hash_chain import clock
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.memory import peak
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 WRITERS = 8
 HOLDS = "no error, nothing lost or twice, each writer's words in the order it said them"

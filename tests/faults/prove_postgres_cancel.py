@@ -17,7 +17,7 @@ import hansard
 from hansard import Ledger, Message
 from hansard.errors import HansardError
 from tests.faults.harness import Outcome, Place, proof
-from tests.store.said import said
+from tests.ledger.said import said
 
 _TASKS = 40
 _IDLE = "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in%'"

@@ -19,7 +19,7 @@ from hansard.errors import HansardError, StorageError
 from hansard.model.conversation import Conversation
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.tcp_proxy import Direction, Proxy
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 _LONG = "word " * 20_000
 _LAST = 16

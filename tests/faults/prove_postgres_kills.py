@@ -16,7 +16,7 @@ from hansard import Ledger
 from hansard.errors import HansardError
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.postgres_server import Postgres
-from tests.store.said import said
+from tests.ledger.said import said
 
 _WRITERS = 4
 

@@ -18,7 +18,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import StorageError
 from tests.faults.harness import Outcome, Place, proof
-from tests.store.said import said
+from tests.ledger.said import said
 
 NOT_AGAIN = "nothing is tried again"
 HALF = "each statement is a transaction of its own"

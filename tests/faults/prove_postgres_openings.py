@@ -19,10 +19,10 @@ import psycopg
 import hansard
 from hansard import Ledger
 from hansard.errors import HansardError
-from hansard.store import postgres
+from hansard.ledger.backends import postgres
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, together, wait
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 _PROCESSES = 8
 _TENANTS = 5

@@ -15,10 +15,10 @@ from typing import Any
 
 import hansard
 from hansard.errors import StorageError
-from hansard.store.silence import Silence
+from hansard.ledger.backends.connection_watchdog import Silence
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.tcp_proxy import How, Proxy
-from tests.store.said import said
+from tests.ledger.said import said
 
 _LIMITS: dict[str, Any] = {"statement_timeout": 1.0, "network_timeout": 2.0, "lock_timeout": 0.5}
 _RETRY_FOR = (1.0, 4.0)

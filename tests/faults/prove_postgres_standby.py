@@ -15,7 +15,7 @@ from hansard import Ledger
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.postgres_server import Postgres, addresses
 from tests.faults.prove_postgres_kills import Writer, more_from
-from tests.store.said import transcript
+from tests.ledger.said import transcript
 
 _WRITERS = 3
 _LOAD = 0.5

@@ -14,7 +14,7 @@ from hansard.errors import Conflict
 from tests.faults.defects import SCATTERED, UNLOCKED, break_it, drop_backstop
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, together, wait
-from tests.store.said import said
+from tests.ledger.said import said
 
 _RACERS = 3
 _FORKS = 25  # fork points in a thread

@@ -14,7 +14,7 @@ import hansard
 from hansard import Conversation, Ledger, Message
 from hansard.errors import HansardError, NotFound
 from tests.faults.harness import Outcome, Place, proof
-from tests.store.said import said
+from tests.ledger.said import said
 
 TASKS = 40
 

@@ -13,12 +13,12 @@ from ulid import ULID
 
 import hansard
 from hansard.errors import Conflict
+from hansard.ledger import ids
 from hansard.model import TextPart
-from hansard.store import ids
 from hansard.streams.deltas import PartDelta, PartStart
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import together, wait
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 WRITERS, IDS = 8, 100
 _real = time.time_ns

@@ -29,7 +29,7 @@ from tests.faults.disk_layer import Layer
 from tests.faults.failing_disk import FailingDisk, Fault
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.killed_writer import session
-from tests.store.said import said
+from tests.ledger.said import said
 from tests.workspace import test_faults as trees
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"

@@ -14,11 +14,11 @@ from unittest.mock import patch
 
 import hansard
 from hansard.errors import ForkedHandle, HansardError, StorageError
-from hansard.store import sqlite, sqlite_schema
-from hansard.store.migrations import missing
+from hansard.ledger.backends import sqlite, sqlite_schema
+from hansard.ledger.backends.migrations import missing
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, started, together, wait
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 WRITERS, EACH = 8, 10

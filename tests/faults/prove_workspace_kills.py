@@ -15,7 +15,8 @@ from unittest.mock import patch
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import Workspace, beneath
+from hansard.workspace import Workspace
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.apply import Apply
 from tests.faults.harness import Outcome, Place, proof
 from tests.workspace import test_faults as trees

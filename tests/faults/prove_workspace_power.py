@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 import hansard
 from hansard import formats
-from hansard.cli import documents
+from hansard.cli import files as documents
 from hansard.errors import HansardError
 from hansard.sessions.handover import handover
 from hansard.workspace import Workspace
 from tests.faults.disk_layer import Call, Layer
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.power import Happened, Line, State, held, losses, missed, put
-from tests.store.said import said
+from tests.ledger.said import said
 from tests.workspace.test_faults import prepared
 from tests.workspace.trees import tree
 

@@ -14,7 +14,7 @@ import hansard
 from hansard.errors import StorageError
 from tests.faults.disk_layer import Call, Layer
 from tests.faults.failing_disk import FailingDisk, Fault
-from tests.store.said import said
+from tests.ledger.said import said
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 LARGE = "x" * 30_000

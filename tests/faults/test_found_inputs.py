@@ -12,22 +12,22 @@ import zstandard
 import hansard
 from hansard import formats
 from hansard.errors import HansardError
-from hansard.formats.codex_zstd import Inflater
-from hansard.formats.session_file import without_evidence
-from hansard.formats.session_scanner import Bad, Record, Scanner, Search, decode_record
+from hansard.formats.coding_agents import edits as transcript
+from hansard.formats.coding_agents.scanner import Bad, Record, Scanner, Search, decode_record
+from hansard.formats.coding_agents.session_file import without_evidence
+from hansard.formats.coding_agents.zstd import Inflater
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
 from hansard.model.epoch import epoch_seconds
+from hansard.sessions.discovery import Session
 from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import import_session
-from hansard.sessions.places import Session
 from hansard.streams import json_array
 from hansard.streams.deltas import Failure
 from hansard.streams.json_array import ArrayReader
-from hansard.streams.json_lines import LineReader
+from hansard.streams.jsonl import LineReader
 from hansard.streams.sse import SSEReader
-from hansard.workspace import transcript
-from hansard.workspace.beneath import Refused, relative
-from hansard.workspace.importing import placed
+from hansard.workspace.imported_edits import placed
+from hansard.workspace.rooted_fs import Refused, relative
 from tests.faults.fuzz_http import asking
 from tests.laws.test_streams import decode
 

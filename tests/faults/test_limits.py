@@ -8,8 +8,8 @@ import pytest
 
 import hansard
 from hansard.errors import TooLarge
+from hansard.ledger import limits
 from hansard.model import DataPart, Message
-from hansard.store import limits
 from tests.faults.limits import LIMITS, SETTABLE, Limit
 
 

@@ -12,7 +12,7 @@ import hansard
 from hansard.errors import Conflict
 from tests.faults.processes import together
 from tests.faults.prove_sqlite_processes import WRITERS, write
-from tests.store.said import said, words
+from tests.ledger.said import said, words
 
 EACH = 250
 

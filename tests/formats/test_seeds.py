@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.formats.checks import validate
+from hansard.formats.rules.checks import validate
 from hansard.model import Conversation, Thinking, Usage, exact_json, native
 from hansard.model.tree import active_path, is_linear
 from tests.conftest import CORPUS, GOLDEN

@@ -9,7 +9,7 @@ import pytest
 
 from hansard import formats
 from hansard.model import exact_json
-from hansard.model.binding import append
+from hansard.model.hashing import append
 from tests.corpus_files import corpus_documents
 from tests.laws.test_providers import ANSWERS, PROVIDERS, is_request
 from tests.official_samples import FILLINGS, samples

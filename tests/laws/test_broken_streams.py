@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hansard import streams
+from hansard.formats.anthropic.stream import AnthropicDecoder
 from hansard.model import Message, exact_json
 from hansard.streams.accumulator import fold
-from hansard.streams.anthropic import AnthropicDecoder
 from hansard.streams.deltas import End, Failure, Other
 from tests.laws.test_stream_repeats import STREAMS
 from tests.laws.test_streams import decode, plain

@@ -115,4 +115,4 @@ def test_telling_a_format_never_fails(name: str, value: Any) -> None:
             for shape in (record, [record], {key: [record]}, {key: record}):
                 sure = formats.get(name).fits(shape)
                 assert sure in (0, 1, 2, 3)
-                assert not sure or formats._may_fit(name, shape)
+                assert not sure or formats.documents._may_fit(name, shape)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.model import Conversation, exact_json
-from hansard.model.binding import append
+from hansard.model.hashing import append
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.official_types import problems

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.formats.session_file import Reading, SessionFile
+from hansard.formats.coding_agents.session_file import Reading, SessionFile
 from hansard.model import Conversation, Message, TextPart, native
 from tests.conftest import GOLDEN
 

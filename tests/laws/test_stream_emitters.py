@@ -34,7 +34,7 @@ from hansard.model import (
 )
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import Delta, End, MessageStart, PartDelta, PartEnd, PartStart, StepStart
-from tests.laws.test_ai_sdk import as_javascript
+from tests.judges.test_ai_sdk import as_javascript
 from tests.laws.test_streams import FOLDERS, as_sse, decode, recorded
 from tests.node_judge import Judge
 from tests.strategies import json_values, objects, parts, texts

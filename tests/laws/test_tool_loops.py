@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hansard import formats
-from hansard.formats.checks import validate
+from hansard.formats.rules.checks import validate
 from hansard.model import exact_json
-from hansard.model.binding import append
+from hansard.model.hashing import append
 from tests.laws.test_providers import ANSWERS, PROVIDERS, own_documents, records
 from tests.official_types import problems
 

@@ -15,7 +15,7 @@ from hansard.model import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.model.shown import (
+from hansard.model.display import (
     answers,
     denied,
     failed,

@@ -22,7 +22,7 @@ CORE = {"apsw", "click", "hansard", "markdown-it-py", "mdurl", "msgspec", "paths
 CORE |= {"zstandard", "typing_extensions"}  # the last one is asked for by others of them
 EXTRAS = {
     "agent": "from hansard.agent import Agent, Recorder, ScriptedModel; import pydantic_ai",
-    "postgres": "from hansard.store.postgres import PostgresDriver",
+    "postgres": "from hansard.ledger.backends.postgres import PostgresDriver",
     "server": "from hansard.server import create_app",
 }
 
@@ -80,7 +80,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
         pytest.skip("no git here: nobody says which files belong to the package")
     there = {name.removeprefix("src/") for name in tracked if (ROOT / name).exists()}
     assert there <= inside
-    for name in ("py.typed", "server/viewer/viewer.html", "store/sql/sqlite/0001_ledger.sql", "samples/forked.json"):
+    for name in ("py.typed", "server/viewer/viewer.html", "ledger/sql/sqlite/0001_ledger.sql", "samples/forked.json"):
         assert f"hansard/{name}" in inside
     assert not [name for name in inside if "__pycache__" in name or name.endswith(".pyc")]
 

@@ -13,7 +13,10 @@ from litestar.testing import TestClient
 import hansard
 from hansard import Ledger
 from hansard.model import FilePart, Message, TextPart, ToolResultPart
-from hansard.server import app, chat, create_app, door, files, patience, tokens, workspaces
+from hansard.server import access_control as door
+from hansard.server import app, chat, create_app, tokens, workspaces
+from hansard.server import downloads as files
+from hansard.server import slow_clients as patience
 
 BASE = "http://127.0.0.1"
 LIMITS = {

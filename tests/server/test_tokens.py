@@ -27,7 +27,7 @@ from hansard.errors import HansardError
 from hansard.model import Message, TextPart
 from hansard.server import Grant, create_app
 from hansard.server import tokens as tokens_module
-from hansard.server.door import Door, Refusal
+from hansard.server.access_control import Door, Refusal
 from hansard.server.tokens import COOKIE_DAYS, OPEN, Attempts, Tokens, new_token
 from tests.server.live import ROOT, TOKEN, LiveServer
 

@@ -15,7 +15,8 @@ import hansard
 from hansard import Ledger
 from hansard.model import Message, TextPart, Todo
 from hansard.server import create_app
-from hansard.workspace import By, Workspace, beneath
+from hansard.workspace import By, Workspace
+from hansard.workspace import rooted_fs as beneath
 
 BASE = "http://127.0.0.1"
 ONE = "/api/threads/t/workspaces/1"

@@ -13,8 +13,8 @@ import pytest
 
 import hansard
 from hansard.formats import get
-from hansard.sessions import places
-from tests.store.said import said, words
+from hansard.sessions import discovery as places
+from tests.ledger.said import said, words
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import hansard
 from hansard import Conversation, Ledger, Message
 from hansard.model import TextPart
+from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
-from hansard.sessions.places import Session
 
 
 def dated(key: str, *times: str) -> Conversation:

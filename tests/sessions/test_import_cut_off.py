@@ -10,11 +10,12 @@ import pytest
 
 import hansard
 from hansard import Ledger
+from hansard.ledger import sources
+from hansard.ledger.backends import sqlite
 from hansard.sessions import importer
+from hansard.sessions.discovery import Session
 from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import import_session
-from hansard.sessions.places import Session
-from hansard.store import sources, sqlite
 
 
 def record(key: str, parent: str | None, **more: Any) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from hansard.errors import CannotWrite
 from hansard.model import Context, Conversation, Message, TextPart
-from hansard.sessions import places
+from hansard.sessions import discovery as places
+from hansard.sessions.discovery import AGENTS, Session, in_folder
 from hansard.sessions.handover import TARGETS, handover
-from hansard.sessions.places import AGENTS, Session, in_folder
 
 SESSION = "5e551000-0000-4000-8000-000000000001"
 NOW = 1_784_164_544_946

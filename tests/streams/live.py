@@ -11,8 +11,8 @@ from hansard import streams
 from hansard.model import Message, exact_json
 from hansard.model.parts import FilePart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.streams.accumulator import fold
+from hansard.streams.decoder_base import EventDecoder
 from hansard.streams.deltas import Delta, MessageEnd
-from hansard.streams.event_decoder import EventDecoder
 
 FRAMES = ("sse", "crlf", "lines", "array", "pretty array")
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import hansard
-from hansard.demo import shelf, teahouse
+from hansard.demo import agents as teahouse
+from hansard.demo import sample_threads as shelf
 from tests.server.live import ROOT, TOKEN, LiveServer
 from tests.viewer.conftest import CHROMIUM, show
 

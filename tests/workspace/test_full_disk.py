@@ -12,7 +12,8 @@ import pytest
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import By, Workspace, beneath
+from hansard.workspace import By, Workspace
+from hansard.workspace import rooted_fs as beneath
 from tests.workspace.test_faults import in_child, prepared, steps_of, undo, whole
 from tests.workspace.trees import tree, turn
 

@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 import hansard
-from hansard import Ledger, whole_file
+from hansard import Ledger
+from hansard import atomic_file as whole_file
 from hansard.errors import Conflict, HansardError
-from hansard.workspace import By, Refused, Workspace, beneath, placing
-from hansard.workspace.beneath import Root
+from hansard.workspace import By, Refused, Workspace
+from hansard.workspace import atomic_write as placing
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.entries import content_hash, file_entry
 from hansard.workspace.ignore import SLOTS
+from hansard.workspace.rooted_fs import Root
 from tests.faults.disk_layer import Call, Layer
 from tests.workspace.trees import tree, turn
 

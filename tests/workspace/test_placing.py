@@ -13,11 +13,12 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import Conflict
-from hansard.workspace import Workspace, beneath
+from hansard.workspace import Workspace
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.apply import no_step
-from hansard.workspace.beneath import Root
+from hansard.workspace.atomic_write import put, sweep
 from hansard.workspace.entries import Entry
-from hansard.workspace.placing import put, sweep
+from hansard.workspace.rooted_fs import Root
 from tests.workspace.trees import tree
 
 

@@ -14,7 +14,8 @@ import pytest
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import By, Workspace, beneath
+from hansard.workspace import By, Workspace
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.entries import file_entry
 from tests.workspace.trees import tree, turn
 

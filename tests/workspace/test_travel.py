@@ -12,7 +12,7 @@ from hansard import Ledger
 from hansard.errors import NotFound
 from hansard.workspace import By, Workspace
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash, file_entry
-from hansard.workspace.travel import (
+from hansard.workspace.history import (
     State,
     at_message,
     at_snapshot,

@@ -14,7 +14,8 @@ import hansard
 from hansard import Ledger
 from hansard.cli import run
 from hansard.errors import Conflict, HansardError, StorageError
-from hansard.workspace import By, Workspace, beneath, plan
+from hansard.workspace import By, Workspace, plan
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.entries import file_entry
 from hansard.workspace.undo import course
 from tests.workspace.trees import turn

@@ -23,14 +23,14 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import DeferredToolResults, ToolDenied
 
 from hansard import formats
-from hansard.agent.wire_turns import Turn, turns_of, with_wire_id
+from hansard.agent.ui_turns import Turn, turns_of, with_wire_id
 from hansard.errors import Conflict, NotFound, Unreadable
+from hansard.ledger.ids import new_id
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.results import Pending
 from hansard.model.conversation import Message
+from hansard.model.display import failed, shown_error, shown_output
 from hansard.model.parts import DataPart, FilePart, RawPart, SourcePart, TextPart, ToolCallPart, ToolResultPart
-from hansard.model.shown import failed, shown_error, shown_output
-from hansard.store.ids import new_id
-from hansard.store.ledger import Ledger
-from hansard.store.values import Pending
 
 _SUBMIT, _AGAIN = "submit-message", "regenerate-message"
 _MAY_SAY = (TextPart, FilePart, DataPart, SourcePart, RawPart)

@@ -28,14 +28,14 @@ from pydantic_ai.usage import RunUsage
 from hansard import formats
 from hansard.agent.model_messages import HistoryReader, shares_request
 from hansard.errors import HansardError, NotFound
+from hansard.ledger import threads, tree
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.hash_chain import Prepared, clock
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.messages import put
+from hansard.ledger.rows import ROOT, ThreadRow, find_place, find_thread
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
-from hansard.store import threads, tree
-from hansard.store.chain import Prepared, clock
-from hansard.store.driver import Tx
-from hansard.store.ledger import Ledger
-from hansard.store.rows import ROOT, ThreadRow, find_place, find_thread
-from hansard.store.writing import put
 
 try:
     from pydantic_ai.conversation_store import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hansard.store.journal import Written
+from hansard.ledger.live.journal import Written
 
 
 async def durable(written: Written) -> None:

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from pydantic_ai.messages import ToolCallPart as NativeCall
 from pydantic_ai.messages import ToolReturn, ToolReturnPart
 
+from hansard.formats.pydantic_ai.stream import PydanticAIDecoder
+from hansard.formats.pydantic_ai.stream_run import read_part
 from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import Delta, MessageStart, Other, PartEnd, PartStart
-from hansard.streams.live_objects import plain
-from hansard.streams.pydantic_ai import PydanticAIDecoder
-from hansard.streams.pydantic_ai_run import read_part
+from hansard.streams.sdk_objects import plain
 
 _ADDED = ("name", "event_kind", "tool_call_id", "tool_name")
 _TOLD = ("final_result", "function_tool_call", "output_tool_call", "function_tool_result", "deferred_tool_requests")

@@ -25,13 +25,13 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
-from hansard.agent.calling import Call, current_call
 from hansard.agent.shell import Ran, run
+from hansard.agent.tool_call_context import Call, current_call
 from hansard.errors import Conflict, HansardError
-from hansard.store.ledger import Ledger
+from hansard.ledger.ledger import Ledger
 from hansard.workspace import By, Entry, Limits, Refused, Workspace
+from hansard.workspace.atomic_write import put
 from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, checked
-from hansard.workspace.placing import put
 
 NAMES = ("read", "write", "edit", "shell")
 _LINE = 2000  # characters of one line that are shown

@@ -21,11 +21,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.agent.recorded_run import open_thread
+from hansard.agent.async_run import open_thread
 from hansard.errors import HansardError, NotFound, Unreadable
 from hansard.formats.residue import pack, unpack
+from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Conversation, Message
-from hansard.store.ledger import Ledger
 
 _FORMAT = "agent-store"
 _CAMEL = {"thread_id": "threadId", "order_by": "orderBy", "resource_id": "resourceId"}

@@ -17,13 +17,13 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from hansard import formats
 from hansard.formats.contract import Target
-from hansard.formats.pydantic_messages import Reading
-from hansard.formats.pydantic_messages import _shares_request as follows_in_request
-from hansard.formats.pydantic_releases import DIALECTS, NAME, NEWEST
+from hansard.formats.pydantic_ai.messages.messages import Reading
+from hansard.formats.pydantic_ai.messages.messages import _shares_request as follows_in_request
+from hansard.formats.pydantic_ai.releases import DIALECTS, NAME, NEWEST
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
-from hansard.model.binding import opaque, said
 from hansard.model.conversation import Conversation, Message
+from hansard.model.hashing import opaque, said
 from hansard.model.parts import Binding
 
 _INSTALLED = tuple(int(number) for number in version("pydantic-ai-slim").split(".")[:2])

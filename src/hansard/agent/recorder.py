@@ -24,7 +24,7 @@ from pydantic_ai.tools import RunContext
 
 from hansard.agent.run_recorder import RunRecorder
 from hansard.errors import HansardError
-from hansard.store.ledger import Ledger
+from hansard.ledger.ledger import Ledger
 
 _RECENT = 256
 

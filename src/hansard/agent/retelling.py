@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hansard.agent.wire_turns import turns_of
+from hansard.agent.ui_turns import turns_of
 from hansard.model.conversation import Message
 from hansard.streams.deltas import Delta, MessageStart, PartEnd, PartStart, StepStart
 

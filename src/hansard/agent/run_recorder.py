@@ -20,19 +20,19 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 
-from hansard.agent.calling import Call, calling
-from hansard.agent.event_pump import durable_events
+from hansard.agent.async_run import Listener, RecordedRun, open_thread
+from hansard.agent.durability import durable_events
 from hansard.agent.events import RunEvents
-from hansard.agent.known_history import Place, find_place
+from hansard.agent.history_match import Place, find_place
 from hansard.agent.model_messages import HistoryReader
-from hansard.agent.recorded_run import Listener, RecordedRun, open_thread
-from hansard.agent.wire_turns import with_approval
+from hansard.agent.tool_call_context import Call, calling
+from hansard.agent.ui_turns import with_approval
 from hansard.errors import Conflict, HansardError
+from hansard.ledger.ids import new_id
+from hansard.ledger.ledger import Ledger
 from hansard.model.calls import Links
 from hansard.model.conversation import Agent, Message, PendingCall
 from hansard.model.parts import ToolCallPart, ToolResultPart
-from hansard.store.ids import new_id
-from hansard.store.ledger import Ledger
 from hansard.streams.deltas import Delta, End, Failure, MessageDelta
 
 _RECENT = 64  # messages of the run that are looked through when the history was changed

@@ -16,25 +16,25 @@ from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from hansard import formats
-from hansard.agent.answering import Answer
+from hansard.agent.async_run import open_thread
 from hansard.agent.handoff import handoff
-from hansard.agent.known_history import Place
-from hansard.agent.live_streams import LiveStream
+from hansard.agent.history_match import Place
 from hansard.agent.model_messages import model_messages
 from hansard.agent.prompts import user_message
-from hansard.agent.recorded_run import open_thread
 from hansard.agent.retelling import answer_so_far, retold
 from hansard.agent.run_recorder import RunRecorder
+from hansard.agent.sse_response import Answer
+from hansard.agent.stream_hub import LiveStream
 from hansard.errors import HansardError, NotFound
+from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
+from hansard.ledger.ids import new_id
+from hansard.ledger.ledger import Ledger
+from hansard.model.agent_view import to_model_messages
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run
-from hansard.model.views import to_model_messages
-from hansard.store.ids import new_id
-from hansard.store.ledger import Ledger
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, MessageStart, Other
-from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request

@@ -47,7 +47,40 @@ _COMMANDS = {
     "verify": "Prove that the ledger says what was written.",
     "watch": "Record what changes in a workspace, until stopped.",
 }
-_MODULES = {"import": "import_files"}  # the others are named as their command
+_MODULES = {
+    "backup": "ledger.backup",
+    "checkout": "threads.checkout",
+    "completion": "completion",
+    "convert": "documents.convert",
+    "copy": "ledger.copy",
+    "diff": "workspace.diff",
+    "doctor": "ledger.doctor",
+    "export": "threads.export",
+    "forget": "threads.forget",
+    "fork": "threads.fork",
+    "formats": "documents.formats",
+    "handover": "threads.handover",
+    "history": "workspace.history",
+    "import": "threads.import_",
+    "migrate": "ledger.migrate",
+    "prune": "ledger.prune",
+    "redo": "workspace.redo",
+    "restore": "workspace.restore",
+    "schema": "documents.schema",
+    "search": "threads.search",
+    "serve": "serve",
+    "show": "threads.show",
+    "snapshot": "workspace.snapshot",
+    "stats": "ledger.stats",
+    "stream": "documents.stream",
+    "threads": "threads.threads",
+    "track": "workspace.track",
+    "tree": "threads.tree",
+    "undo": "workspace.undo",
+    "validate": "documents.validate",
+    "verify": "ledger.verify",
+    "watch": "workspace.watch",
+}
 
 
 class _Commands(click.Group):
@@ -59,7 +92,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = import_module(f"hansard.cli.{_MODULES.get(cmd_name, cmd_name)}").command
+        found: click.Command = import_module(f"hansard.cli.{_MODULES[cmd_name]}").command
         if "_HANSARD_COMPLETE" in os.environ:
             from hansard.cli.completion import complete_values
 
@@ -113,7 +146,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(text: str) -> int:
-    from hansard.cli.ledgers import shown
+    from hansard.cli.options import shown
 
     if sys.stderr is not None:
         print(f"hansard: {shown(' '.join(text.split()))}", file=sys.stderr)

@@ -12,11 +12,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from hansard.cli.ledgers import default_path
+from hansard.atomic_file import make_folders, write_whole
+from hansard.cli.options import default_path
 from hansard.errors import HansardError
-from hansard.server.door import is_loopback
+from hansard.server.access_control import is_loopback
 from hansard.server.tokens import OPEN, Grant, new_token
-from hansard.whole_file import make_folders, write_whole
 
 _SHORTEST = 16  # characters of a token that strangers may try
 

@@ -56,7 +56,7 @@ def _streams(context: click.Context, incomplete: str) -> list[CompletionItem]:
 
 def _threads(context: click.Context, incomplete: str) -> list[CompletionItem]:
     """The newest threads whose id begins so; a shell that asks gets no error."""
-    from hansard.cli.ledgers import open_ledger, shown
+    from hansard.cli.options import open_ledger, shown
 
     try:
         with open_ledger(context.params.get("db") or os.environ.get("HANSARD_DB")) as ledger:

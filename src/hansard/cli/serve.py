@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hansard.cli.ledgers import db_option, open_ledger
+from hansard.cli.options import db_option, open_ledger
 from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.agent import Agent
     from hansard.cli.access import Access
+    from hansard.ledger.ledger import Ledger
     from hansard.server import App
-    from hansard.store.ledger import Ledger
 
 PORT = 8484
 _NEXT = 20  # how many ports are tried behind a taken one that nobody asked for
@@ -72,11 +72,11 @@ def command(
         import uvicorn
 
         from hansard.cli.access import access_to
-        from hansard.formats.collector import collect_seldom
+        from hansard.gc_pause import collect_seldom
         from hansard.server import create_app
-        from hansard.server.door import is_loopback
-        from hansard.server.patience import protocol
-        from hansard.server.served import Served
+        from hansard.server.access_control import is_loopback
+        from hansard.server.app_state import Served
+        from hansard.server.slow_clients import protocol
     except ImportError as error:
         raise HansardError(
             f"the server needs more packages ({error}); way out: pip install 'hansard[server]'"

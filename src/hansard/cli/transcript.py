@@ -7,9 +7,10 @@ from typing import Any
 import click
 from msgspec import UNSET
 
-from hansard.cli.ledgers import shown
+from hansard.cli.options import shown
 from hansard.model import exact_json
 from hansard.model.conversation import Message
+from hansard.model.display import shown_error, shown_input, shown_output
 from hansard.model.parts import (
     CompactionPart,
     DataPart,
@@ -22,7 +23,6 @@ from hansard.model.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.model.shown import shown_error, shown_input, shown_output
 
 LONG = 2000
 COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta", "developer": "magenta"}

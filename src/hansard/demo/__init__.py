@@ -76,8 +76,10 @@ def _again(seconds: float) -> None:
 
 
 def _show(place: Path, wanted: argparse.Namespace) -> None:
-    from hansard.demo import shelf, teahouse, telling
-    from hansard.store import open as open_ledger
+    from hansard.demo import agents as teahouse
+    from hansard.demo import sample_threads as shelf
+    from hansard.demo import terminal as telling
+    from hansard.ledger import open as open_ledger
 
     url, project = str(place / "ledger.db"), place / "teahouse"
     with open_ledger(url) as ledger:

@@ -19,8 +19,8 @@ from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 
 if TYPE_CHECKING:
-    from hansard.formats.law import Law
-    from hansard.formats.session_file import SessionFile
+    from hansard.formats.coding_agents.session_file import SessionFile
+    from hansard.formats.rules.conform import Law
 
 
 class Target(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from hansard.model import native
-from hansard.model.binding import said
 from hansard.model.conversation import Conversation, Message
+from hansard.model.hashing import said
 from hansard.model.parts import Node, Part, Unknown
 
 _SHORT = 60

@@ -16,18 +16,7 @@ from msgspec.structs import replace
 
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import (
-    AnyPart,
-    DataPart,
-    FilePart,
-    ReasoningPart,
-    RefusalPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
-from hansard.model.shown import (
+from hansard.model.display import (
     Answer,
     answers,
     denied,
@@ -38,6 +27,17 @@ from hansard.model.shown import (
     shown_output,
     shown_url,
     without_ciphers,
+)
+from hansard.model.parts import (
+    AnyPart,
+    DataPart,
+    FilePart,
+    ReasoningPart,
+    RefusalPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
 )
 from hansard.model.tree import active_path
 

@@ -7,7 +7,7 @@
     message-order    the messages of a turn are in the order of their times
 
 Equal times are in order: a turn may begin in the very moment the one before it ended. Providers have rules of
-their own; `hansard.formats.checks` adds them.
+their own; `hansard.formats.rules.checks` adds them.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ are for the ledger's keeper and show everything.
 """
 
 from hansard.server.app import App, create_app
-from hansard.server.served import Served
+from hansard.server.app_state import Served
 from hansard.server.tokens import Grant
 
 __all__ = ["App", "Grant", "Served", "create_app"]

@@ -17,15 +17,17 @@ from litestar.types import Send
 
 from hansard._version import __version__
 from hansard.errors import HansardError
-from hansard.server import chat, documents, files, login, pages, threads
+from hansard.ledger.ledger import Ledger
+from hansard.server import chat, documents, login, threads
+from hansard.server import downloads as files
+from hansard.server import static_files as pages
 from hansard.server import workspaces as workspaces_
-from hansard.server.answers import HANDLERS, JSON, asked_once, encoded
-from hansard.server.documented import components
-from hansard.server.door import HEADERS, Door, Refusal
-from hansard.server.patience import in_time
-from hansard.server.served import WHOSE, Served, kept_slashes
+from hansard.server.access_control import HEADERS, Door, Refusal
+from hansard.server.app_state import WHOSE, Served, kept_slashes
+from hansard.server.openapi import components
+from hansard.server.responses import HANDLERS, JSON, asked_once, encoded
+from hansard.server.slow_clients import in_time
 from hansard.server.tokens import OPEN, Grant, Tokens
-from hansard.store.ledger import Ledger
 
 if TYPE_CHECKING:
     from hansard.agent import Agent

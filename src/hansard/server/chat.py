@@ -17,14 +17,14 @@ from litestar.response import Stream
 
 from hansard import formats
 from hansard.errors import HansardError, NotFound, Unreadable
+from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
+from hansard.ledger.ledger import Ledger
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
-from hansard.server import bodies
-from hansard.server.answers import AnyRequest, answer, read_body
-from hansard.server.documented import says, streams
-from hansard.server.served import Served, named, served
-from hansard.store.ledger import Ledger
-from hansard.streams.emit_ai_sdk_ui import AiSdkUiEmitter
+from hansard.server import schemas as bodies
+from hansard.server.app_state import Served, named, served
+from hansard.server.openapi import says, streams
+from hansard.server.responses import AnyRequest, answer, read_body
 
 _MOST = 1 << 20  # bytes that wait for a slow client before we wait for it
 _log = logging.getLogger("hansard.server")

@@ -14,15 +14,15 @@ from msgspec import UNSET
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.formats.checks import validate_all
 from hansard.formats.contract import Format
-from hansard.server import bodies
-from hansard.server.answers import AnyRequest, answer, read_body
-from hansard.server.bodies import Converted, Imported, Validated, converted, data_of
-from hansard.server.documented import says
-from hansard.server.served import named, served
-from hansard.store.ids import new_id
-from hansard.store.ledger import Ledger
+from hansard.formats.rules.checks import validate_all
+from hansard.ledger.ids import new_id
+from hansard.ledger.ledger import Ledger
+from hansard.server import schemas as bodies
+from hansard.server.app_state import named, served
+from hansard.server.openapi import says
+from hansard.server.responses import AnyRequest, answer, read_body
+from hansard.server.schemas import Converted, Imported, Validated, converted, data_of
 
 
 @get("/api/formats", operation_class=says(list[bodies.FormatShown]), tags=["documents"])

@@ -12,10 +12,10 @@ from litestar import Response, post
 from msgspec import UNSET
 
 from hansard.errors import Unreadable
-from hansard.server import bodies
-from hansard.server.answers import AnyRequest, Fault, answer, read_body
-from hansard.server.documented import says
-from hansard.server.door import Door, Refusal, cookie_name, too_often
+from hansard.server import schemas as bodies
+from hansard.server.access_control import Door, Refusal, cookie_name, too_often
+from hansard.server.openapi import says
+from hansard.server.responses import AnyRequest, Fault, answer, read_body
 from hansard.server.tokens import COOKIE_DAYS, Tokens
 
 _USED = Refusal(

@@ -7,13 +7,13 @@ from typing import Annotated
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
+from hansard.ledger.results import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
-from hansard.server import bodies
-from hansard.server.answers import AnyRequest, answer, read_body
-from hansard.server.bodies import agents_of, messages_of, results_of
-from hansard.server.documented import says
-from hansard.server.served import named, served
-from hansard.store.values import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.server import schemas as bodies
+from hansard.server.app_state import named, served
+from hansard.server.openapi import says
+from hansard.server.responses import AnyRequest, answer, read_body
+from hansard.server.schemas import agents_of, messages_of, results_of
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
 After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]

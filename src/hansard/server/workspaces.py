@@ -19,10 +19,15 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec import UNSET
 
 from hansard.errors import Conflict, NotFound, Unreadable
+from hansard.ledger.backends.driver import Tx, unsafe
+from hansard.ledger.results import Page
+from hansard.ledger.rows import find_thread
 from hansard.model.digits import whole_number
 from hansard.model.times import spelled
-from hansard.server.answers import AnyRequest, answer, read_body
-from hansard.server.bodies import (
+from hansard.server.app_state import Served, named, served
+from hansard.server.openapi import says
+from hansard.server.responses import AnyRequest, answer, read_body
+from hansard.server.schemas import (
     Applied,
     Apply,
     ChangeShown,
@@ -32,14 +37,10 @@ from hansard.server.bodies import (
     PlanShown,
     WorkspaceShown,
 )
-from hansard.server.documented import says
-from hansard.server.served import Served, named, served
-from hansard.store.driver import Tx, unsafe
-from hansard.store.rows import find_thread
-from hansard.store.values import Page
-from hansard.workspace import Change, Entry, Snapshot, Workspace, records
+from hansard.workspace import Change, Entry, Snapshot, Workspace
+from hansard.workspace import snapshots as records
+from hansard.workspace.history import unified, words
 from hansard.workspace.plan import Planned
-from hansard.workspace.travel import unified, words
 from hansard.workspace.undo import Course, course, redo_course
 
 T = TypeVar("T")

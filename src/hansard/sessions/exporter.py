@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from hansard import formats
+from hansard.formats.coding_agents.session_file import SessionFile, with_evidence
 from hansard.formats.contract import Target
-from hansard.formats.session_file import SessionFile, with_evidence
+from hansard.ledger import sources
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.results import Source
 from hansard.model.conversation import Message
-from hansard.store import sources
-from hansard.store.ledger import Ledger
-from hansard.store.values import Source
 
 
 def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, bytes] | None:

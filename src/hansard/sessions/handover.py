@@ -13,13 +13,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
+from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import CannotWrite
+from hansard.formats.coding_agents.identity import session_uuid
 from hansard.formats.contract import Written
-from hansard.formats.session_identity import session_uuid
 from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.times import spelled
-from hansard.sessions.places import AGENTS, walk
-from hansard.whole_file import make_folders, write_whole
+from hansard.sessions.discovery import AGENTS, walk
 
 
 class HandedOver(NamedTuple):

@@ -19,18 +19,18 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import NotFound, Unreadable
-from hansard.formats.claude_code_project import Calls, started
-from hansard.formats.collector import quiet_collector
-from hansard.formats.session_file import Reading
-from hansard.formats.session_identity import is_uuid
+from hansard.formats.coding_agents.claude_code.folder import Calls, started
+from hansard.formats.coding_agents.identity import is_uuid
+from hansard.formats.coding_agents.session_file import Reading
+from hansard.gc_pause import quiet_collector
+from hansard.ledger import sources, threads
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.results import Source
+from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Conversation, Message, Snapshot
-from hansard.sessions.places import Session
-from hansard.store import sources, threads
-from hansard.store.chain import clock
-from hansard.store.driver import Tx
-from hansard.store.ledger import Ledger
-from hansard.store.rows import find_thread
-from hansard.store.values import Source
+from hansard.sessions.discovery import Session
 
 _MANY = 400
 _MUCH = 4 << 20

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.arguments import read_arguments
+from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message
 from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import (
@@ -27,7 +27,7 @@ from hansard.streams.deltas import (
     StepReset,
     StepStart,
 )
-from hansard.streams.pieces import LIMIT, compact, joined
+from hansard.streams.text_buffer import LIMIT, compact, joined
 
 
 class _Open:

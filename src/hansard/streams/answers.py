@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from hansard.model.conversation import Message
+from hansard.streams.decoder_base import EventDecoder
 from hansard.streams.deltas import MessageDelta, StepStart
-from hansard.streams.event_decoder import EventDecoder
 
 
 class Answer(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hansard.workspace.entries import Change, Entry, Refused
-from hansard.workspace.records import By, Snapshot
 from hansard.workspace.scan import Limits
+from hansard.workspace.snapshots import By, Snapshot
 from hansard.workspace.workspace import Taken, Workspace
 
 __all__ = ["By", "Change", "Entry", "Limits", "Refused", "Snapshot", "Taken", "Workspace"]

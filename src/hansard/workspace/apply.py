@@ -19,16 +19,17 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
+from hansard.ledger.backends.driver import Driver, Tx
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import new_id
 from hansard.model.digits import whole_number
-from hansard.store.chain import clock
-from hansard.store.driver import Driver, Tx
-from hansard.store.ids import new_id
-from hansard.workspace import beneath, records
-from hansard.workspace.beneath import Root
+from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import snapshots as records
 from hansard.workspace.entries import FOLDER, Change, Entry, packed, same
 from hansard.workspace.ignore import SLOTS
 from hansard.workspace.plan import Plan
-from hansard.workspace.records import OUTSIDE, By, Deed, Done, Filing, Item
+from hansard.workspace.rooted_fs import Root
+from hansard.workspace.snapshots import OUTSIDE, By, Deed, Done, Filing, Item
 
 _MADE = 0o700  # a folder until all is in it; its own mode comes last
 Step = Callable[[str], None]

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hansard.errors import HansardError
-from hansard.store import bodies
+from hansard.ledger import bodies
 
 FILE, LINK, FOLDER, OTHER, LARGE, UNTOLD = "file", "link", "dir", "other", "large", "untold"
 HELD = (FILE, LINK)  # the ledger has their content

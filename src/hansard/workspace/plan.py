@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from hansard.workspace.beneath import OPEN_FOLDER, Root
 from hansard.workspace.entries import FILE, FOLDER, OTHER, UNTOLD, Entry, Refused, checked, file_entry, parents, same
 from hansard.workspace.merge import merge
+from hansard.workspace.rooted_fs import OPEN_FOLDER, Root
 
 Content = Callable[[bytes], bytes | None]  # what is held under a hash
 Steps = dict[bytes, list[tuple[Entry | None, Entry | None]]]

@@ -16,18 +16,18 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import HansardError
-from hansard.formats.sage_records import write_snapshot
+from hansard.formats.coding_agents.sage.records import write_snapshot
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.hash_chain import clock
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 from hansard.model.conversation import Snapshot as Told
 from hansard.model.times import spelled
-from hansard.store.chain import clock
-from hansard.store.driver import Tx
-from hansard.whole_file import make_folders, write_whole
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash
-from hansard.workspace.importing import NOBODY_KNOWS, placed
-from hansard.workspace.records import By, Filing
+from hansard.workspace.imported_edits import NOBODY_KNOWS, placed
+from hansard.workspace.snapshots import By, Filing
 from hansard.workspace.workspace import Workspace
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -167,7 +167,7 @@ def _content(workspace: Workspace, entry: Entry | None) -> bytes | None:
         return None
 
     def job(tx: Tx) -> bytes:
-        from hansard.workspace import records
+        from hansard.workspace import snapshots as records
 
         return records.content(tx, entry.hash)
 

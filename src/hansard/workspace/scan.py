@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from hansard.formats.collector import quiet_collector
-from hansard.store import bodies
-from hansard.workspace import beneath, ignore
+from hansard.gc_pause import quiet_collector
+from hansard.ledger import bodies
+from hansard.workspace import ignore
+from hansard.workspace import rooted_fs as beneath
 from hansard.workspace.entries import FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
 
 _COARSE = 50_000_000  # a file changed twice within a tick of the clock may look unchanged: it is read again

@@ -12,19 +12,20 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from hansard.errors import Conflict, HansardError, NotFound
+from hansard.ledger import threads
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.results import TreeNode
+from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Message, Todo
 from hansard.model.parts import ToolCallPart
-from hansard.store import threads
-from hansard.store.chain import clock
-from hansard.store.driver import Tx
-from hansard.store.ledger import Ledger
-from hansard.store.rows import find_thread
-from hansard.store.values import TreeNode
-from hansard.workspace import records, scan
-from hansard.workspace.beneath import relative, told
+from hansard.workspace import scan
+from hansard.workspace import snapshots as records
 from hansard.workspace.entries import Entry
 from hansard.workspace.plan import Plan, Steps, plan
-from hansard.workspace.records import OUTSIDE, By, Deed, Done, Snapshot
+from hansard.workspace.rooted_fs import relative, told
+from hansard.workspace.snapshots import OUTSIDE, By, Deed, Done, Snapshot
 from hansard.workspace.workspace import Workspace
 
 SCOPES = ("both", "files", "conversation")

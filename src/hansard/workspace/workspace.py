@@ -19,15 +19,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
-from hansard.store.chain import clock
-from hansard.store.driver import Driver, Tx, unsafe
-from hansard.store.ledger import Ledger
-from hansard.workspace import at_work, placing, records, scan
+from hansard.ledger.backends.driver import Driver, Tx, unsafe
+from hansard.ledger.hash_chain import clock
+from hansard.ledger.ledger import Ledger
+from hansard.workspace import active_writers as at_work
+from hansard.workspace import atomic_write as placing
+from hansard.workspace import scan
+from hansard.workspace import snapshots as records
 from hansard.workspace.apply import Apply, Step, no_step
-from hansard.workspace.beneath import Root, relative, told
 from hansard.workspace.entries import FOLDER, Change, Entry, parents, same
-from hansard.workspace.records import OUTSIDE, By, Filing, Snapshot
+from hansard.workspace.rooted_fs import Root, relative, told
 from hansard.workspace.scan import Limits
+from hansard.workspace.snapshots import OUTSIDE, By, Filing, Snapshot
 
 
 class Taken(Struct, frozen=True, kw_only=True):

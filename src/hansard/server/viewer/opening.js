@@ -1,4 +1,4 @@
-// What a conversation without a title goes by; the same marks as in `model/opening.py`.
+// What a conversation without a title goes by; the same marks as in `model/default_title.py`.
 
 const NOT_TYPED = /^(<[a-z_][^<>]*>[^]*>$|Caveat: The messages below were generated |# AGENTS\.md instructions)/;
 const COMMAND = /<command-name>([^<]+)<\/command-name>/;

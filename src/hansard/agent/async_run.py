@@ -1,0 +1,145 @@
+"""A run of the ledger as asyncio drives it: deltas into its journal, messages staged, the end.
+
+Nothing that is awaited here blocks the loop. `write` does not wait: what it is given is durable a moment later, and
+`durable` waits for that. Listeners are told of deltas with the future that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.agent.durable import durable
+from hansard.errors import Conflict, NotFound
+from hansard.ledger.ledger import Ledger
+from hansard.ledger.live.journal import Written
+from hansard.ledger.live.run_handle import LiveRun
+from hansard.model.conversation import Agent, Message, PendingCall, Run
+from hansard.streams.accumulator import Accumulator
+from hansard.streams.deltas import Delta
+
+Listener: TypeAlias = Callable[[list[Delta], Written], None]
+_SAYS = ("assistant", "tool")
+
+
+class RecordedRun:
+    """Made by `begin`."""
+
+    def __init__(self, ledger: Ledger, run: LiveRun, agent_id: str | None, listener: Listener | None) -> None:
+        self.ledger, self.run, self.agent_id = ledger, run, agent_id
+        self.staged: list[Message] = []
+        self._listener = listener
+        self._future: Written | None = None
+        self._since = Accumulator()
+        self._unsaid = True
+
+    @classmethod
+    async def begin(
+        cls,
+        ledger: Ledger,
+        thread_id: str,
+        *,
+        run_id: str | None = None,
+        agent_id: str | None = None,
+        fork_from: Any = UNSET,
+        metadata: dict[str, Any] | None = None,
+        listener: Listener | None = None,
+    ) -> RecordedRun:
+        run = await ledger.aio.begin_run(
+            thread_id,
+            UNSET if agent_id is None else agent_id,
+            fork_from=fork_from,
+            id=run_id,
+            metadata=UNSET if metadata is None else metadata,
+        )
+        return cls(ledger, run, agent_id, listener)
+
+    @property
+    def thread_id(self) -> str:
+        return self.run.thread_id
+
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def staged_an_answer(self) -> bool:
+        return any(message.role == "assistant" for message in self.staged)
+
+    def write(self, deltas: list[Delta]) -> Written | None:
+        """Put deltas into the journal; the future is done when they are durable."""
+        if not deltas:
+            return self._future
+        self._future = self.run.write(deltas)
+        for delta in deltas:
+            self._since.fold(delta)
+        self._unsaid = False
+        if self._listener is not None:
+            self._listener(deltas, self._future)
+        return self._future
+
+    async def durable(self) -> None:
+        """Wait until everything written is durable."""
+        if self._future is not None and not self._future.done():
+            self.run.hurry()
+            await durable(self._future)
+        if self.run.lost is not None:
+            raise self.run.lost
+
+    async def stage(self, messages: Sequence[Message]) -> list[Message]:
+        """Messages that stand for all deltas written so far."""
+        given = [self._of_agent(message) for message in messages]
+        if not given:
+            return []
+        await self.durable()
+        stored: list[Message] = await self.ledger.aio.stage(
+            self.thread_id, self.id, given, fence=self.run.fence, through=self.run.said
+        )
+        self.staged += stored
+        self._since, self._unsaid = Accumulator(), True
+        return stored
+
+    def partial(self) -> list[Message]:
+        """What the deltas behind the last staged message say."""
+        return [] if self._unsaid else [message for message in self._since.messages() if message.parts]
+
+    async def commit(self, pending: list[PendingCall]) -> Run:
+        await self.durable()
+        self.run.let_go()
+        done: Run = await self.ledger.aio.commit(
+            self.thread_id, self.id, pending=pending or UNSET, fence=self.run.fence
+        )
+        return done
+
+    async def fail(self, error: BaseException) -> None:
+        await self._ended("fail", {"type": type(error).__name__, "message": str(error)})
+
+    async def abort(self) -> None:
+        await self._ended("abort")
+
+    async def _ended(self, how: str, *more: Any) -> None:
+        self.run.let_go()
+        await getattr(self.ledger.aio, how)(self.thread_id, self.id, *more, fence=self.run.fence)
+
+    def _of_agent(self, message: Message) -> Message:
+        if self.agent_id is None or message.role not in _SAYS or message.agent_id is not UNSET:
+            return message
+        return replace(message, agent_id=self.agent_id)
+
+
+async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None) -> None:
+    """The thread is there, and knows the agent."""
+    try:
+        thread = await ledger.aio.thread(thread_id)
+    except NotFound:
+        try:
+            await ledger.aio.create_thread(thread_id, agents=UNSET if agent is None else [agent])
+        except Conflict:  # somebody else made it meanwhile
+            thread = await ledger.aio.thread(thread_id)
+        else:
+            return
+    if agent is not None and thread.agents.get(agent.id) != agent:
+        await ledger.aio.update_thread(thread_id, agents=[agent])

@@ -1,0 +1,58 @@
+"""Events that are given on when they are durable, without holding back the one who makes them.
+
+A journal makes many events durable at once. So the stream is read by a task of its own, and each event waits for
+the future it was written with: hundreds may wait for the same one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import Any, TypeVar
+
+from hansard.agent.durable import durable
+from hansard.ledger.live.journal import Written
+
+E = TypeVar("E")
+_AHEAD = 1024
+
+
+async def durable_events(
+    stream: AsyncIterable[E], take: Callable[[E], Written | None], hurry: Callable[[], None]
+) -> AsyncIterator[E]:
+    """The events of a stream, each when what `take` wrote of it is durable; at the end nobody waits for more."""
+    queue: asyncio.Queue[tuple[E, Written | None] | BaseException | None] = asyncio.Queue(_AHEAD)
+
+    async def pump() -> None:
+        end: BaseException | None = None
+        try:
+            async for event in stream:
+                await queue.put((event, take(event)))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            end = error
+        hurry()
+        await queue.put(end)
+
+    task = asyncio.create_task(pump())
+    waited: Any = None
+    try:
+        while True:
+            item = await queue.get()
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            event, future = item
+            if future is not None and future is not waited:
+                await durable(future)
+                waited = future
+            yield event
+    finally:
+        if not task.done():
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        closing = getattr(stream, "aclose", None)
+        if closing is not None:
+            await closing()

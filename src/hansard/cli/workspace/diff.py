@@ -1,0 +1,39 @@
+"""`hansard diff`: what a message did to files."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from hansard.cli.options import db_option, json_option, open_ledger, resolve_message, say, say_json, shown
+from hansard.cli.workspace.shared import open_workspace, root_option, thread_option, whose
+
+
+@click.command("diff")
+@click.argument("message", metavar="MESSAGE")
+@click.option("--now", is_flag=True, help="How the files differ now from what they were at MESSAGE.")
+@thread_option
+@root_option
+@db_option
+@json_option
+def command(message: str, now: bool, thread: str | None, root: str | None, db: str | None, as_json: bool) -> int:
+    """Print what MESSAGE did to files as a unified diff. Exit 1 if it did nothing."""
+    from hansard.workspace.history import changes_of, changes_since, diff, words
+
+    with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
+        key = whose(files, thread)
+        at = resolve_message(ledger, key, message)
+        changes = (changes_since if now else changes_of)(files, key, at)
+        texts = [diff(files, change) for change in changes]
+    if as_json:
+        say_json(
+            [
+                {"path": shown(os.fsdecode(change.path)), "what": words(change), "diff": text}
+                for change, text in zip(changes, texts, strict=True)
+            ]
+        )
+    else:
+        for text in texts:
+            say(shown(text.removesuffix("\n"), lines=True))
+    return 0 if changes else 1

@@ -1,0 +1,73 @@
+"""`hansard history`: what changed in a workspace, by whom and when."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from hansard.cli.options import counted, db_option, json_option, open_ledger, resolve, say, say_json, shown
+from hansard.cli.workspace.shared import bring_in, open_workspace, root_option
+
+_STATES = {1: "", 2: " (undone)"}
+
+
+@click.command("history")
+@click.argument("path", metavar="[PATH]", required=False)
+@click.option("--thread", metavar="THREAD", help="Only what this thread did.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, the newest first.")
+@root_option
+@db_option
+@json_option
+def command(path: str | None, thread: str | None, limit: int, root: str | None, db: str | None, as_json: bool) -> int:
+    """List the snapshots of a workspace, or of one PATH in it: number, time, source, whose, what changed."""
+    from hansard.model.times import spelled
+    from hansard.workspace.history import words
+    from hansard.workspace.rooted_fs import relative
+
+    with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
+        key = None if thread is None else resolve(ledger, thread).id
+        if key is not None:
+            bring_in(files, key)
+        name = None if path is None else relative(files.root.path, os.path.abspath(path))
+        own = set() if key is None else {one.by.message_id for one in files.snapshots(key)} - {None}
+        found = [
+            one
+            for one in files.snapshots()
+            if key is None or one.by.thread_id == key or (one.by.thread_id is None and one.by.message_id in own)
+            if name is None or any(change.path == name for change in one.changes)
+        ][-limit:][::-1]
+    if as_json:
+        say_json(
+            [
+                {
+                    "snapshot": one.number,
+                    "at": spelled(one.at),
+                    "source": one.source,
+                    "threadId": one.by.thread_id,
+                    "messageId": one.by.message_id,
+                    "runId": one.by.run_id,
+                    "agentId": one.by.agent_id,
+                    "undone": one.state == 2,
+                    "partial": one.partial,
+                    "changes": [{"path": shown(os.fsdecode(c.path)), "what": words(c)} for c in one.changes],
+                }
+                for one in found
+            ]
+        )
+        return 0 if found else 1
+    for one in found:
+        who = shown(one.by.agent_id or one.by.thread_id or "outside")
+        where = f" {shown(one.by.message_id)}" if one.by.message_id else ""
+        when = spelled(one.at)[:19].replace("T", " ")
+        say(f"{one.number}  {when}  {one.source}  {who}{where}{_STATES[one.state]}")
+        listed = one.changes if name is None else [change for change in one.changes if change.path == name]
+        if one.source == "base" and name is None:
+            say(f"    {counted(len(listed), 'path')} at the first look")
+            continue
+        for change in listed:
+            say(f"    {words(change):<8}  {shown(os.fsdecode(change.path))}")
+    if not found:
+        click.echo("nothing is recorded here; `hansard snapshot` begins", err=True)
+        return 1
+    return 0

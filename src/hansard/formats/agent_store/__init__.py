@@ -1,0 +1,1 @@
+"""Agent Store, content format 2."""

@@ -1,0 +1,364 @@
+"""The agent store's `CanonicalMessage` with `content.format` 2: a list, one message, or a thread with its messages.
+
+Fields may be in camelCase (the type) or snake_case (rows of its table).
+
+    canonical                         native
+    message                           {id, threadId, role, type, content: {format: 2, parts, metadata}, createdAt}
+    conversation id, resource id      threadId, resourceId, when all messages agree
+    title, metadata, times            the `thread` beside `messages`, or the fields around them
+    text, reasoning                   text, reasoning; their signatures in providerMetadata
+    tool-call                         tool-invocation in state call (or partial-call)
+    tool-result                       folded into the invocation of the message before it (state result), unless
+                                      its message has an id, a time or more of its own: then a row with role tool
+    file                              file: `data` is an address or base64
+    source, data                      source, data
+    raw(agent-store)                  any other part, word for word
+
+`type` is what role and parts say: event, tool or text. This is a server's store, so it holds signatures. Lost, and
+reported: branches, agents, models, usage, errors' flags, names of files and of data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.agent_store.content import read_content, read_parts, write_content, write_parts
+from hansard.formats.agent_store.parts import NAME
+from hansard.formats.contract import Format, Target
+from hansard.formats.residue import fill, pack, put, take_maybe_str, unpack
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import ToolCallPart, ToolResultPart
+
+_ROLES = {"developer": "system"}
+_SNAKE = {
+    "threadId": "thread_id",
+    "createdAt": "created_at",
+    "updatedAt": "updated_at",
+    "resourceId": "resource_id",
+}
+_CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
+_THREAD = {
+    "id": "id",
+    "title": "title",
+    "resourceId": "resource_id",
+    "createdAt": "created_at",
+    "updatedAt": "updated_at",
+}
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _read_row(record: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The record with its keys as the type has them, and whether they stood in snake_case."""
+    if _CAMEL.keys().isdisjoint(record) or not _SNAKE.keys().isdisjoint(record):
+        return dict(record), False
+    return {_CAMEL.get(key, key): value for key, value in record.items()}, True
+
+
+def _write_row(record: dict[str, Any], row: bool) -> dict[str, Any]:
+    return {_SNAKE.get(key, key): value for key, value in record.items()} if row else record
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_plain(record: dict[str, Any], shared: dict[str, Any], out: list[Message]) -> bool:
+    """The messages of a record that says what nearly all say, quickly; False for all others."""
+    role, content, message_id = record.get("role"), record.get("content"), record.get("id", UNSET)
+    created_at = record.get("createdAt", UNSET)
+    if len(record) != 3 + len(shared) + (message_id is not UNSET) + (created_at is not UNSET):
+        return False
+    if type(role) is not str or role in _SPECIAL or type(content) is not dict or len(content) != 2:
+        return False
+    if type(message_id) not in _GIVEN or type(created_at) not in _GIVEN:
+        return False
+    for key, value in shared.items():
+        if record.get(key) != value:
+            return False
+    blocks, format = content.get("parts"), content.get("format")
+    if type(blocks) is not list or type(format) is not int or format != 2:
+        return False
+    parts, results = read_parts(blocks, role)
+    if record.get("type", UNSET) != _type(role, parts):
+        return False
+    out.append(Message(role=role, parts=parts, id=message_id, created_at=created_at))
+    if results:
+        out.append(Message(role="tool", parts=results))
+    return True
+
+
+_GIVEN = (str, UnsetType)
+_SPECIAL = ("developer", "tool", "event")
+
+
+def _read_message(record: Any, path: str, i: int, shared: dict[str, Any], out: list[Message]) -> None:
+    """One record becomes one message, and another one for the results its invocations hold."""
+    if type(record) is dict and _read_plain(record, shared, out):
+        return
+    path = path.format(i)
+    if type(record) is not dict:
+        raise Unreadable("a message expected", path)
+    rest, row = _read_row(record)
+    role = rest.pop("role", None)
+    if type(role) is not str:
+        raise Unreadable("no role", f"{path}.role")
+    if "content" not in rest:
+        raise Unreadable("no content", f"{path}.content")
+    for key, value in shared.items():
+        if rest.get(key) == value:
+            del rest[key]
+    marks: dict[str, Any] = {"row": True} if row else {}
+    if role in _ROLES:
+        marks["role"] = role
+    parts, results, held = read_content(rest.pop("content"), role, marks)
+    kind = rest.pop("type", UNSET)
+    if kind is UNSET:
+        marks["type"] = "absent"
+    elif kind != _type(role, parts):
+        rest["type"] = kind
+    metadata = held.pop("metadata") if type(held.get("metadata")) is dict else UNSET
+    if held:
+        rest["content"] = held
+    message_id, created_at = take_maybe_str(rest, "id"), take_maybe_str(rest, "createdAt")
+    message = Message(role=role, parts=parts, id=message_id, created_at=created_at, metadata=metadata)
+    if role == "tool" and out and not rest and not marks and _answers(out[-1], message) is not None:
+        marks["apart"] = True
+    out.append(replace(message, extra=pack(NAME, rest, marks)))
+    if results:
+        out.append(Message(role="tool", parts=results))
+
+
+def _type(role: str, parts: list[Any]) -> str:
+    if role == "event":
+        return "event"
+    for part in parts:
+        if type(part) is ToolCallPart or type(part) is ToolResultPart:
+            return "tool"
+    return "text"
+
+
+def _write_plain(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
+    """The record of a message that has no residue and no metadata, quickly."""
+    out: dict[str, Any] = {}
+    if message.id is not UNSET:
+        out["id"] = message.id
+    if shared["threadId"] is not UNSET:
+        out["threadId"] = shared["threadId"]
+    out["role"] = _ROLES.get(message.role, message.role)
+    out["type"] = _type(message.role, message.parts)
+    out["content"] = {"format": 2, "parts": write_parts(message.parts, answers)}
+    if message.created_at is not UNSET:
+        out["createdAt"] = message.created_at
+    if shared["resourceId"] is not UNSET:
+        out["resourceId"] = shared["resourceId"]
+    return out
+
+
+def _write_message(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
+    if message.extra is message.metadata is UNSET:
+        return _write_plain(message, answers, shared)
+    rest, marks = unpack(NAME, message.extra)
+    held = rest.pop("content", None)
+    role = message.role if marks.get("role") == message.role else _ROLES.get(message.role, message.role)
+    out = put({}, id=message.id, threadId=rest.pop("threadId", shared["threadId"]), role=role)
+    if marks.get("type") != "absent":
+        out["type"] = rest.pop("type", _type(message.role, message.parts))
+    out["content"] = write_content(message, answers, dict(held) if type(held) is dict else {}, marks)
+    put(out, createdAt=message.created_at, resourceId=rest.pop("resourceId", shared["resourceId"]))
+    return _write_row(fill(out, rest), marks.get("row") is True)
+
+
+def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
+    """The results that stand in the message of their call, by the index of the call."""
+    found: dict[int, ToolResultPart] = {}
+    if message.role == "tool" or ToolResultPart not in map(type, message.parts):
+        return found
+    waiting: dict[Any, int] = {}
+    for j, part in enumerate(message.parts):
+        if type(part) is ToolCallPart and type(part.tool_call_id) is str:
+            waiting[part.tool_call_id] = j
+        elif type(part) is ToolResultPart and (call := waiting.pop(part.tool_call_id, None)) is not None:
+            found[call] = part
+    return found
+
+
+def _answers(asked: Message, message: Message) -> dict[int, ToolResultPart] | None:
+    """The results of a tool message by the calls just before it that they answer; None when it is a row of its own.
+
+    It is folded only if nothing of it is lost and reading gives the same order again.
+    """
+    if message.role != "tool" or asked.role == "tool" or not message.parts:
+        return None
+    if message != Message(role="tool", parts=message.parts):
+        return None
+    if any(type(part) is ToolResultPart for part in asked.parts):
+        return None
+    found: dict[int, ToolResultPart] = {}
+    at = 0
+    for part in message.parts:
+        if type(part) is not ToolResultPart or (part.extra is not UNSET and NAME in part.extra):
+            return None
+        while at < len(asked.parts) and not _is_answer(asked.parts[at], part):
+            at += 1
+        if at == len(asked.parts):
+            return None
+        found[at] = part
+        at += 1
+    return found
+
+
+def _is_answer(call: Any, part: ToolResultPart) -> bool:
+    if type(call) is not ToolCallPart or call.tool_call_id != part.tool_call_id or call.tool_name != part.tool_name:
+        return False
+    return part.signature is UNSET and (call.extra is UNSET or "state" not in unpack(NAME, call.extra)[1])
+
+
+def _write_messages(messages: list[Message], shared: dict[str, Any]) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    folded = False
+    for i, message in enumerate(messages):
+        if folded:
+            folded = False
+            continue
+        answers = _answers(message, messages[i + 1]) if i + 1 < len(messages) else None
+        folded = answers is not None
+        out.append(_write_message(message, _inner_answers(message) if answers is None else answers, shared))
+    return out
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_thread(thread: dict[str, Any], marks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The conversation's fields, and what is left of the thread."""
+    rest, row = _read_row(thread)
+    if row:
+        marks["row"] = True
+    fields = {field: rest.pop(key) for key, field in _THREAD.items() if type(rest.get(key)) is str}
+    if type(rest.get("metadata")) is dict:
+        fields["metadata"] = rest.pop("metadata")
+    return fields, rest
+
+
+def _write_thread(conversation: Conversation, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    unsaid = marks.get("unsaid")
+    said = {key: field for key, field in _THREAD.items() if type(unsaid) is not list or field not in unsaid}
+    out = put({}, **{key: getattr(conversation, field) for key, field in said.items()})
+    put(out, metadata=conversation.metadata)
+    return _write_row(fill(out, rest), marks.get("row") is True)
+
+
+def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    """The thread and resource that all messages name.
+
+    Where the thread says otherwise they speak for themselves (`own`), where it says nothing it is `unsaid`.
+    """
+    shared: dict[str, Any] = {}
+    for key, field in (("threadId", "id"), ("resourceId", "resource_id")):
+        given = fields.get(field)
+        common = _name_of(records[0], key) if records else None
+        if common is not None and any(_name_of(record, key) != common for record in records):
+            common = None
+        if given is None and common is not None:
+            given = fields[field] = common
+            marks.setdefault("unsaid", []).append(field)
+        if given is not None and common == given:
+            shared[key] = given
+        elif given is not None and records:
+            marks.setdefault("own", []).append(key)
+    return shared
+
+
+def _name_of(record: Any, key: str) -> str | None:
+    value = None
+    if type(record) is dict:
+        value = record.get(key if key in record or not _SNAKE.keys().isdisjoint(record) else _SNAKE[key])
+    return value if type(value) is str else None
+
+
+def _usual_shape(conversation: Conversation, rest: dict[str, Any]) -> str:
+    """A list, unless there is something to say of the thread that messages do not."""
+    said = (conversation.title, conversation.metadata, conversation.created_at, conversation.updated_at)
+    if rest or any(value is not UNSET for value in said):
+        return "thread"
+    named = conversation.id is not UNSET or conversation.resource_id is not UNSET
+    return "thread" if named and not conversation.messages else "list"
+
+
+def read(document: Any) -> Conversation:
+    """A list of messages, one message, or an object with `messages` and what it says of the thread."""
+    marks: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    shape, records = "list", document
+    if type(document) is dict and "messages" not in document:
+        shape, records = "message", [document]
+    elif type(document) is dict:
+        rest = dict(document)
+        shape, records = "flat", rest.pop("messages")
+        if type(rest.get("thread")) is dict:
+            shape = "thread"
+            fields, left = _read_thread(rest.pop("thread"), marks)
+            if left:
+                rest["thread"] = left
+        else:
+            fields, rest = _read_thread(rest, marks)
+    if type(records) is not list:
+        raise Unreadable("no list of messages", "$.messages" if type(document) is dict else "$")
+    shared = _shared(records, fields, marks)
+    if shape in ("list", "message"):
+        marks.pop("unsaid", None)
+    messages: list[Message] = []
+    path = {"message": "$", "list": "$[{}]"}.get(shape, "$.messages[{}]")
+    for i, record in enumerate(records):
+        _read_message(record, path, i, shared, messages)
+    conversation = Conversation(messages=messages, **fields)
+    if shape != _usual_shape(conversation, rest):
+        marks["shape"] = shape
+    return replace(conversation, extra=pack(NAME, rest, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list, or a thread where there is more to say."""
+    rest, marks = unpack(NAME, conversation.extra)
+    own = marks.get("own")
+    shared = {"threadId": conversation.id, "resourceId": conversation.resource_id}
+    for key in own if type(own) is list else ():
+        if key in ("threadId", "resourceId"):
+            shared[key] = UNSET
+    records = _write_messages(conversation.messages, shared)
+    shape, usual = marks.get("shape"), _usual_shape(conversation, rest)
+    if shape == "message" and usual == "list" and len(records) == 1:
+        return records[0]
+    if shape == "flat":
+        return {**_write_thread(conversation, rest, marks), "messages": records}
+    if usual == "list" and shape != "thread":
+        return records
+    left = rest.pop("thread", None)
+    thread = _write_thread(conversation, left if type(left) is dict else {}, marks)
+    return {"thread": thread, "messages": records, **rest}
+
+
+def fits(document: Any) -> int:
+    """Content with a format and parts is nobody else's."""
+    records = document
+    if type(document) is dict:
+        records = document["messages"] if type(document.get("messages")) is list else [document]
+    if type(records) is not list or not records:
+        return 0
+    best = 3
+    for record in records[:50]:
+        content = record.get("content") if type(record) is dict else None
+        if type(content) is not dict or type(content.get("parts")) is not list or "role" not in record:
+            return 0
+        if "format" not in content:
+            best = min(best, 2)
+    return best
+
+
+FORMAT = Format(name=NAME, title="Agent store, content format 2", read=read, write=write, fits=fits, binds=True)

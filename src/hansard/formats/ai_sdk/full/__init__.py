@@ -1,0 +1,1 @@
+"""fullStream of the AI SDK: a stream only."""

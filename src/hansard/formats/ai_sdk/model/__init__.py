@@ -1,0 +1,1 @@
+"""ModelMessages of the AI SDK."""

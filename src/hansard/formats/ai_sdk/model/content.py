@@ -1,0 +1,180 @@
+"""Parts of ModelMessages but the outputs of tools, and which of them each role may hold."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk.model.tools import NAME, DataForms, read_result, write_result
+from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
+from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.model.display import shown_input, shown_media
+from hansard.model.hashing import opaque
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+
+class Writing(Protocol):
+    """What a part must know of the conversation it stands in."""
+
+    profile: str | None
+
+    def id_of(self, part: Any, /) -> str: ...
+    def name_of(self, part: Any, /) -> str: ...
+
+
+def _read_text(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", make=True)
+    return TextPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", cipher=True, item=True, make=True)
+    return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
+
+
+def _write_words(kind: str, item: bool) -> Any:
+    def write(part: Any, writing: Writing) -> dict[str, Any]:
+        if part.extra is UNSET and not opaque(part):
+            return {"type": kind, "text": part.text}
+        rest, _ = unpack(NAME, part.extra)
+        put_opaque(rest, "providerOptions", part, item=item, make=True)
+        return {"type": kind, "text": part.text, **rest}
+
+    return write
+
+
+def _write_said(part: Any, writing: Writing) -> dict[str, Any] | None:
+    """What has no part of its own here but was said to the model or by it."""
+    text = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": text} if type(text) is str else None
+
+
+def _read_file(block: dict[str, Any], role: str) -> Part:
+    media = take_str(block, "mediaType")
+    return DataForms.read(block, block.pop("data", None), media, {})
+
+
+def _read_image(block: dict[str, Any], role: str) -> Part:
+    media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
+    marks: dict[str, Any] = {"image": True}
+    if media is UNSET:
+        marks["untyped"] = True
+    return DataForms.read(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
+
+
+def _write_file(part: FilePart, writing: Writing) -> dict[str, Any] | None:
+    rest, marks = unpack(NAME, part.extra)
+    data = DataForms.write(part, marks, writing.profile)
+    if data is None:
+        return None
+    media = shown_media(part)
+    if marks.get("image") and writing.profile is None:
+        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
+    else:
+        out = {"type": "file", "data": data, "mediaType": media}
+    if "reference" not in marks:
+        put_opaque(rest, "providerOptions", part, make=True)
+    return {**rest, **put(out, filename=part.name)}
+
+
+def _read_call(block: dict[str, Any], role: str) -> Part:
+    call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
+    if "input" not in block:
+        raise Unfit("input")
+    fields: dict[str, Any] = {"input": block.pop("input")}
+    if type(block.get("providerExecuted")) is bool:
+        fields["provider_executed"] = block.pop("providerExecuted")
+    fields.update(take_opaque(block, "providerOptions", item=True, make=True))
+    marks = {"provider": True} if fields.get("provider_executed") is True else {}
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
+
+
+def _write_call(part: ToolCallPart, writing: Writing) -> dict[str, Any]:
+    name = part.tool_name if type(part.tool_name) is str else ""
+    out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
+    if part.provider_executed is not UNSET:
+        out["providerExecuted"] = part.provider_executed
+    if part.extra is not UNSET or part.signature is not UNSET:
+        rest, _ = unpack(NAME, part.extra)
+        put_opaque(rest, "providerOptions", part, item=True, make=True)
+        out.update(rest)
+    return out
+
+
+def _write_answer(part: Any, writing: Writing) -> dict[str, Any]:
+    return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
+
+
+def _read_usual(block: dict[str, Any], kind: str, role: str) -> Part | None:
+    """What nearly all parts are: words, calls, and results that are words or data, without another field."""
+    if kind == "text" and len(block) == 2 and role != "tool":
+        text = block.get("text")
+        return TextPart(text=text) if type(text) is str else None
+    call_id, name = block.get("toolCallId"), block.get("toolName")
+    if len(block) != 4 or type(call_id) is not str or type(name) is not str:
+        return None
+    if kind == "tool-call" and role == "assistant" and "input" in block:
+        return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["input"])
+    output = block.get("output")
+    if kind == "tool-result" and role == "tool" and type(output) is dict and len(output) == 2 and "value" in output:
+        value = output["value"]
+        if output.get("type") == ("text" if type(value) is str else "json"):
+            return ToolResultPart(tool_call_id=call_id, tool_name=name, output=value, is_error=False)
+    return None
+
+
+def read_part(block: Any, role: str) -> Part:
+    """A part; one that is unknown or not as its type promises is kept raw."""
+    kind = block.get("type") if type(block) is dict else None
+    if type(kind) is str and (usual := _read_usual(block, kind, role)) is not None:
+        return usual
+    reader = _READERS.get(role, _READERS["user"]).get(kind) if type(kind) is str else None
+    if reader is None:
+        return RawPart(format=NAME, value=block)
+    taken = dict(block)
+    del taken["type"]
+    try:
+        return reader(taken, role)  # type: ignore[no-any-return]
+    except Unfit:
+        return RawPart(format=NAME, value=block)
+
+
+_READERS: dict[str, dict[str, Any]] = {
+    "user": {"text": _read_text, "file": _read_file, "image": _read_image},
+    "assistant": {
+        "text": _read_text,
+        "file": _read_file,
+        "reasoning": _read_reasoning,
+        "tool-call": _read_call,
+        "tool-result": read_result,
+    },
+    "tool": {"tool-result": read_result},
+}
+_SAID: dict[type, Any] = {
+    TextPart: _write_words("text", False),
+    FilePart: _write_file,
+    RefusalPart: _write_said,
+    CompactionPart: _write_said,
+}
+WRITERS: dict[str, dict[type, Any]] = {
+    "user": {**_SAID, RetryPart: _write_said},
+    "assistant": {
+        **_SAID,
+        ReasoningPart: _write_words("reasoning", True),
+        ToolCallPart: _write_call,
+        ToolResultPart: _write_answer,
+    },
+    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer},
+}

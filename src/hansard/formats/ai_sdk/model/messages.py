@@ -1,0 +1,365 @@
+"""AI SDK ModelMessages: what `streamText` is given and `responseMessages` holds.  As of ai 5.0, 6.0 and 7.0.
+
+    canonical                         native
+    system                            system (`content` is a string)
+    user, assistant, tool             the same; `content` is a list of parts, or a string
+    text, reasoning                   text, reasoning; opaque reasoning in `providerOptions`
+    file                              file (`data`: base64, an https URL or a data URL), image
+    tool-call                         tool-call; its `approval` a tool-approval-request behind it and, once answered,
+                                      a tool-approval-response in the tool message
+    tool-result                       tool-result (`ai_sdk_model_results`); in an assistant message the provider's
+    raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), word for word
+
+This is a server's format: signatures are written for their provider's options. Written without a profile a document
+comes out as it came; with one (v5, v6, v7) it is what `modelMessageSchema` of that version accepts.
+Lost, and reported: ids, times, models and usage, sources, data.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import force_setattr
+
+from hansard.errors import Unreadable
+from hansard.formats.ai_sdk.model.approvals import (
+    answered,
+    layout,
+    read_request,
+    read_response,
+    write_request,
+    write_response,
+)
+from hansard.formats.ai_sdk.model.content import WRITERS, read_part
+from hansard.formats.ai_sdk.model.tools import NAME, accepted
+from hansard.formats.contract import Format, Target
+from hansard.formats.residue import left, pack, unpack
+from hansard.model.conversation import Conversation, Message
+from hansard.model.display import answers
+from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
+
+_ROLES = ("system", "user", "assistant", "tool")
+_FIELDS = frozenset({"role", "content"})
+_NOTHING: dict[str, Any] = {}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """One list of messages on its way in; responses to approvals go to the calls they answer."""
+
+    def __init__(self) -> None:
+        self.out: list[Message] = []
+        self.asked: dict[str, ToolCallPart] = {}
+        self.calls: list[ToolCallPart] = []
+        self.unsaid: list[Any] = []  # the responses of a tool message that needed no message of its own
+
+    def message(self, record: Any, where: str, place: int) -> None:
+        if type(record) is not dict:
+            raise Unreadable("a message expected", f"{where}[{place}]")
+        role, content = record.get("role"), record.get("content")
+        if type(role) is not str:
+            raise Unreadable("no role; it is system, user, assistant or tool", f"{where}[{place}].role")
+        marks: dict[str, Any] = {} if role in _ROLES else {"role": True}
+        if type(content) is str:
+            if role != "system":
+                marks["content"] = "string"
+            parts: list[Any] = [TextPart(text=content)]
+        elif type(content) is not list:
+            raise Unreadable("content is neither a string nor a list", f"{where}[{place}].content")
+        elif role == "tool":
+            self.tool(record, content, marks)
+            return
+        else:
+            if role == "system":
+                marks["content"] = "list"
+            parts = self.parts(content, role)
+        self.calls = [part for part in parts if type(part) is ToolCallPart] if role == "assistant" else []
+        self.unsaid = []
+        self.out.append(Message(role=role, parts=parts, extra=left(NAME, record, _FIELDS, marks)))
+
+    def parts(self, content: list[Any], role: str) -> list[Any]:
+        parts: list[Any] = []
+        for block in content:
+            part = read_part(block, role)
+            if type(part) is RawPart:
+                approval = read_request(block, parts[-1] if parts else None)
+                if approval is not None and approval["id"] not in self.asked:
+                    force_setattr(parts[-1], "approval", approval)
+                    self.asked[approval["id"]] = parts[-1]
+                    continue
+            parts.append(part)
+        return parts
+
+    def tool(self, record: dict[str, Any], content: list[Any], marks: dict[str, Any]) -> None:
+        parts: list[Any] = []
+        responses: list[tuple[int, ToolCallPart]] = []
+        for i, block in enumerate(content):
+            part = read_part(block, "tool")
+            call = read_response(block, self.asked) if type(part) is RawPart else None
+            if call is None:
+                parts.append(part)
+                continue
+            approval = {**call.approval, "approved": block["approved"]}
+            if "reason" in block:
+                approval["reason"] = block["reason"]
+            force_setattr(call, "approval", approval)
+            responses.append((i, call))
+        if self.unsaid:
+            self.out.append(Message(role="tool", parts=[], extra=pack(NAME, {}, {"responses": self.unsaid})))
+        places = [[i, call.approval["id"]] for i, call in responses]
+        if responses and not self.usual(parts, responses):
+            marks["responses"] = places
+        elif not responses and self.asked and any(answered(call) for call in self.calls):
+            marks["responses"] = []
+        self.unsaid, self.calls = [], []
+        if parts or len(record) != 2 or marks or not content:
+            self.out.append(Message(role="tool", parts=parts, extra=left(NAME, record, _FIELDS, marks)))
+        else:
+            self.unsaid = places
+
+    def usual(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
+        """Would the responses be written in these places?"""
+        given = [call for call in self.calls if answered(call)]
+        if len(given) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
+            return False
+        calls = [(str(call.tool_call_id), answered(call)) for call in self.calls]
+        results = [part.tool_call_id for part in parts]
+        if len({call_id for call_id, _ in calls}) != len(calls) or len(set(results)) != len(results):
+            return False
+        order = layout(calls, results)
+        return [str(call.tool_call_id) for _, call in responses] == [one for one, said in order if said] and [
+            i for i, _ in responses
+        ] == [i for i, (_, said) in enumerate(order) if said]
+
+
+class _Writing:
+    """One conversation on its way out: ids and names of calls, and which responses are still to be said."""
+
+    def __init__(self, messages: list[Message], profile: str | None) -> None:
+        self.messages, self.profile = messages, profile
+        self.said: set[int] = set()
+        self.asked: dict[str, ToolCallPart] = {}
+        for message in messages:
+            for part in message.parts:
+                if type(part) is ToolCallPart and part.approval is not UNSET and answered(part):
+                    self.asked.setdefault(part.approval["id"], part)
+
+    @cached_property
+    def calls(self) -> dict[int, tuple[str, str]]:
+        """Id and name of every call and of its answer, for those that do not say them."""
+        found, out = answers(self.messages), {}
+        number = 0
+        for i, message in enumerate(self.messages):
+            for j, part in enumerate(message.parts):
+                if type(part) is ToolCallPart:
+                    number += 1
+                    call_id = part.tool_call_id if type(part.tool_call_id) is str else f"call-{number}"
+                    name = part.tool_name if type(part.tool_name) is str else ""
+                    out[id(part)] = out[id(found.get((i, j), part))] = (call_id, name)
+        return out
+
+    def id_of(self, part: Any) -> str:
+        own = part.tool_call_id
+        return own if type(own) is str else self.calls.get(id(part), ("", ""))[0]
+
+    def name_of(self, part: Any) -> str:
+        return part.tool_name if type(part.tool_name) is str else self.calls.get(id(part), ("", ""))[1]
+
+    def records(self) -> list[dict[str, Any]]:
+        for message in self.messages if self.asked else ():
+            for place in _responses_mark(message):
+                if place[1] in self.asked:
+                    self.said.add(id(self.asked[place[1]]))
+        out: list[dict[str, Any]] = []
+        for i, message in enumerate(self.messages):
+            record = self.record(message, i)
+            if record is not None:
+                out.append(record)
+            if self.asked and message.role == "assistant" and not self.results_next(i):
+                content = [self.respond(part) for part in message.parts if self.to_say(part)]
+                if content:
+                    out.append({"role": "tool", "content": content})
+        return out
+
+    def results_next(self, i: int) -> bool:
+        """Is the next message one whose results the responses can stand among?"""
+        if i + 1 >= len(self.messages) or self.messages[i + 1].role != "tool":
+            return False
+        return not self.is_string(self.messages[i + 1], unpack(NAME, self.messages[i + 1].extra)[1])
+
+    def to_say(self, part: Any) -> bool:
+        if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
+            return False
+        return answered(part)
+
+    def respond(self, call: Any) -> dict[str, Any]:
+        self.said.add(id(call))
+        response = write_response(call)
+        assert response is not None
+        return response
+
+    def record(self, message: Message, i: int) -> dict[str, Any] | None:
+        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_NOTHING, _NOTHING)
+        own = "role" in marks and self.profile is None
+        role = "system" if message.role == "developer" and not own else message.role
+        if role not in _ROLES and not marks.get("role"):
+            return None
+        content: Any
+        if role == "system":
+            content = self.system(message, marks)
+            if content is None:
+                return None
+        elif self.is_string(message, marks):
+            content = message.parts[0].text  # type: ignore[union-attr]
+        else:
+            content = self.content(message, role, i)
+            if message.parts and not content and "responses" not in marks:
+                return None
+        return {"role": role, "content": content, **rest}
+
+    def system(self, message: Message, marks: dict[str, Any]) -> Any:
+        if marks.get("content") == "list" and self.profile is None:
+            return self.content(message, "user", -1)
+        texts = [part.text for part in message.parts if type(part) is TextPart]
+        return "\n\n".join(texts) if texts or not message.parts else None
+
+    def is_string(self, message: Message, marks: dict[str, Any]) -> bool:
+        if marks.get("content") != "string" or len(message.parts) != 1:
+            return False
+        part = message.parts[0]
+        return type(part) is TextPart and part.extra is UNSET and (self.profile is None or message.role != "tool")
+
+    def content(self, message: Message, role: str, i: int) -> list[Any]:
+        writers = WRITERS.get(role, WRITERS["user"])
+        out: list[Any] = []
+        for part in message.parts:
+            if type(part) is RawPart:
+                out += [part.value] if part.format == NAME else []
+                continue
+            writer = writers.get(type(part))
+            made = writer(part, self) if writer is not None else None
+            if made is None:
+                continue
+            out.append(made)
+            if type(part) is ToolCallPart and part.approval is not UNSET and self.profile != "v5":
+                request = write_request(part, self.id_of(part))
+                if request is not None:
+                    out.append(request)
+        if role == "tool" and self.asked and self.profile != "v5":
+            out = self.with_responses(message, out, i)
+        return out
+
+    def with_responses(self, message: Message, results: list[Any], i: int) -> list[Any]:
+        marks = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
+        if "responses" in marks:
+            for at, approval_id in _responses_mark(message):
+                if approval_id in self.asked:
+                    results.insert(at, self.respond(self.asked[approval_id]))
+            return results
+        before = self.messages[i - 1] if i else message
+        calls = [part for part in before.parts if type(part) is ToolCallPart] if before.role == "assistant" else []
+        due = [call for call in calls if self.to_say(call)]
+        if not due:
+            return results
+        by_id = {self.id_of(call): call for call in calls}
+        ids = [one["toolCallId"] for one in results if type(one) is dict and one.get("type") == "tool-result"]
+        if len(by_id) != len(calls) or len(set(ids)) != len(results):
+            return [*map(self.respond, due), *results]
+        order = layout([(self.id_of(call), call in due) for call in calls], ids)
+        by_result = dict(zip(ids, results, strict=True))
+        return [self.respond(by_id[one]) if said else by_result[one] for one, said in order]
+
+
+def _responses_mark(message: Message) -> list[tuple[int, str]]:
+    given = unpack(NAME, message.extra)[1].get("responses") if message.extra is not UNSET else None
+    if type(given) is not list:
+        return []
+    return [
+        (one[0], one[1])
+        for one in given
+        if type(one) is list and len(one) == 2 and type(one[0]) is int and type(one[1]) is str
+    ]
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def read(document: Any) -> Conversation:
+    """A list of ModelMessages, or an object with it as `messages`."""
+    body: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
+    records, where = document, "$"
+    if type(document) is dict:
+        body, where = dict(document), "$.messages"
+        records, marks = body.pop("messages", None), {"shape": "object"}
+    if type(records) is not list:
+        raise Unreadable("no list of messages", where)
+    reading = _Reading()
+    for i, record in enumerate(records):
+        reading.message(record, where, i)
+    return Conversation(messages=reading.out, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list."""
+    rest, marks = unpack(NAME, conversation.extra)
+    records = _Writing(conversation.messages, target.profile).records()
+    if target.profile is not None:
+        records = accepted(records, target.profile)
+    return {"messages": records, **rest} if marks.get("shape") == "object" else records
+
+
+_TELLING = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
+
+
+def fits(document: Any) -> int:
+    """ModelMessages have hyphens in their types and `providerOptions`; plain ones could be others' too."""
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records:
+        return 0
+    sure = 1
+    for record in records:
+        if type(record) is not dict or record.get("role") not in _ROLES or "parts" in record:
+            return 0
+        content = record.get("content")
+        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type")):
+            return 0
+        if "providerOptions" in record:
+            sure = 3
+        if type(content) is list:
+            for part in content:
+                found = _part_fits(part)
+                if not found:
+                    return 0
+                sure = max(sure, found)
+        elif type(content) is not str or record["role"] == "tool":
+            return 0
+    return sure
+
+
+def _part_fits(part: Any) -> int:
+    if type(part) is not dict or type(part.get("type")) is not str:
+        return 0
+    kind = part["type"]
+    if kind in _TELLING or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
+        return 3
+    if kind == "reasoning" and type(part.get("text")) is str:
+        return 2
+    return (
+        1 if kind == "text" and not part.keys() - {"type", "text"} else 1 if kind in ("file", "image", "custom") else 0
+    )
+
+
+FORMAT = Format(
+    name=NAME,
+    title="AI SDK ModelMessages",
+    read=read,
+    write=write,
+    fits=fits,
+    profiles=("v5", "v6", "v7"),
+    binds=True,
+)

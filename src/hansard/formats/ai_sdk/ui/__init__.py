@@ -1,0 +1,1 @@
+"""UIMessages of the AI SDK, their stream and its emitter."""

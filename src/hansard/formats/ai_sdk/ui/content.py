@@ -1,0 +1,256 @@
+"""Parts of UIMessages but tools: text, reasoning, files, sources, data, and what the user says inside an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
+from hansard.formats.ai_sdk.ui.tools import NAME, read_finished, read_tool
+from hansard.formats.ai_sdk.ui.turn import Turn
+from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.conversation import Message
+from hansard.model.display import shown_media, shown_url
+from hansard.model.hashing import opaque
+from hansard.model.parts import (
+    Binding,
+    DataPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    SourcePart,
+    TextPart,
+)
+
+STEP = "step-start"
+
+
+def _read_state(block: dict[str, Any], role: str) -> dict[str, Any]:
+    """The mark of a state that is not the usual one: done in answers, none in what users say."""
+    state = block.pop("state", UNSET)
+    if state == ("done" if role == "assistant" else UNSET):
+        return {}
+    return {"stateless": True} if state is UNSET else {"state": state}
+
+
+def _put_state(out: dict[str, Any], role: str, marks: dict[str, Any]) -> None:
+    if "state" in marks:
+        out["state"] = marks["state"]
+    elif role == "assistant" and not marks.get("stateless"):
+        out["state"] = "done"
+
+
+def _read_text(block: dict[str, Any], role: str) -> Part:
+    text, marks = take_str(block, "text"), _read_state(block, role)
+    fields = take_opaque(block, "providerMetadata")
+    return TextPart(text=text, **fields, extra=pack(NAME, block, marks))
+
+
+def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+    text, marks = take_str(block, "text"), _read_state(block, role)
+    fields = take_opaque(block, "providerMetadata", cipher=True, item=True)
+    return ReasoningPart(text=text, **fields, extra=pack(NAME, block, marks))
+
+
+def _write_words(kind: str, item: bool) -> Any:
+    def write(part: Any, role: str) -> dict[str, Any] | None:
+        rest: dict[str, Any] = {}
+        marks: dict[str, Any] = {}
+        kept = False
+        if part.extra is not UNSET and NAME in part.extra:
+            rest, marks = unpack(NAME, part.extra)
+            kept = put_opaque(rest, "providerMetadata", part, item=item)
+        if kind == "reasoning" and not part.text and opaque(part) and not kept:
+            return None
+        out: dict[str, Any] = {"type": kind, "text": part.text}
+        _put_state(out, role, marks)
+        out.update(rest)
+        return out
+
+    return write
+
+
+def _read_file(block: dict[str, Any], role: str) -> Part:
+    media, url = take_str(block, "mediaType"), take_str(block, "url")
+    fields: dict[str, Any] = {"media_type": media, "name": take_maybe_str(block, "filename")}
+    marks: dict[str, Any] = {}
+    reference = block.get("providerReference")
+    if type(reference) is dict and len(reference) == 1 and all(type(value) is str for value in reference.values()):
+        ((owner, fields["file_id"]),) = block.pop("providerReference").items()
+        fields["binding"] = Binding(provider=owner)
+        marks["reference"] = owner
+    if url or "reference" not in marks:
+        head = f"data:{media};base64,"
+        fields.update({"data": url[len(head) :]} if url.startswith(head) else {"url": url})
+    if "reference" not in marks:
+        fields.update(take_opaque(block, "providerMetadata"))
+    return FilePart(**fields, extra=pack(NAME, block, marks))
+
+
+def _write_file(part: FilePart, role: str) -> dict[str, Any] | None:
+    rest, marks = unpack(NAME, part.extra)
+    url = shown_url(part)
+    out: dict[str, Any] = {"type": "file", "mediaType": shown_media(part)}
+    if type(marks.get("reference")) is str and part.file_id is not UNSET:
+        out.update(url=url or "", providerReference={marks["reference"]: part.file_id})
+    elif url is None:
+        return None
+    else:
+        out["url"] = url
+        put_opaque(rest, "providerMetadata", part)
+    return {**put(out, filename=part.name), **rest}
+
+
+def _read_url(block: dict[str, Any], role: str) -> Part:
+    source, url = take_str(block, "sourceId"), take_str(block, "url")
+    return SourcePart(source_id=source, url=url, title=take_maybe_str(block, "title"), extra=pack(NAME, block))
+
+
+def _read_document(block: dict[str, Any], role: str) -> Part:
+    source, media, title = take_str(block, "sourceId"), take_str(block, "mediaType"), take_str(block, "title")
+    name = take_maybe_str(block, "filename")
+    return SourcePart(source_id=source, media_type=media, title=title, name=name, extra=pack(NAME, block))
+
+
+def _write_source(part: SourcePart, role: str) -> dict[str, Any] | None:
+    rest, _ = unpack(NAME, part.extra)
+    if part.url is not UNSET:
+        source = part.source_id if part.source_id is not UNSET else part.url
+        return {**put({"type": "source-url", "sourceId": source, "url": part.url}, title=part.title), **rest}
+    title = part.title if part.title is not UNSET else part.name
+    if title is UNSET:
+        return None
+    source = part.source_id if part.source_id is not UNSET else title
+    out = {"type": "source-document", "sourceId": source, "mediaType": shown_media(part), "title": title}
+    return {**put(out, filename=part.name), **rest}
+
+
+def _read_data(block: dict[str, Any], name: str) -> Part:
+    if "data" not in block:
+        raise Unfit("data")
+    data, part_id = block.pop("data"), take_maybe_str(block, "id")
+    return DataPart(name=name, id=part_id, data=data, extra=pack(NAME, block))
+
+
+def _write_data(part: DataPart, role: str) -> dict[str, Any]:
+    out = put({"type": f"data-{part.name}"}, id=part.id)
+    out["data"] = part.data if part.data is not UNSET else None
+    return {**out, **unpack(NAME, part.extra)[0]}
+
+
+def _write_refusal(part: RefusalPart, role: str) -> dict[str, Any]:
+    out = {"type": "text", "text": part.text}
+    _put_state(out, role, {})
+    return out
+
+
+def _read_steering(block: dict[str, Any]) -> Message:
+    message_id, parts = take_str(block, "id"), block.pop("parts", None)
+    if type(parts) is not list:
+        raise Unfit("parts")
+    inner: list[Any] = []
+    for part in parts:
+        kind = part.get("type") if type(part) is dict else None
+        if kind not in ("text", "file"):
+            raise Unfit("parts")
+        inner.append(_read_part({key: value for key, value in part.items() if key != "type"}, str(kind), part, "user"))
+    extra = pack(NAME, block, {"steering": True})
+    return Message(role="user", id=message_id, parts=inner, extra=extra)
+
+
+def write_steering(message: Message) -> dict[str, Any]:
+    """What the user said in the middle of an answer, as a part of it."""
+    rest, _ = unpack(NAME, message.extra)
+    parts = [made for part in message.parts if (made := write_part(part, "user")) is not UNSET]
+    return {**put({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
+
+
+def read_parts(turn: Turn, blocks: list[Any]) -> None:
+    """The native parts of a message; here what nearly all are: words, steps and finished calls without more."""
+    usual = "done" if turn.steps else None
+    for block in blocks:
+        kind = block.get("type") if type(block) is dict else None
+        if kind == "text":
+            text, state, size = block.get("text"), block.get("state"), len(block)
+            if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
+                if state == usual:
+                    turn.add(TextPart(text=text))
+                else:
+                    marks = {"stateless": True} if state is None else {"state": state}
+                    turn.add(TextPart(text=text, extra={NAME: {MARKS: marks}}))
+                continue
+        elif kind == STEP and usual and len(block) == 1:
+            turn.step({})
+            continue
+        elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.loose)):
+            try:
+                turn.tool(*pair)
+            except Unfit:
+                turn.add(RawPart(format=NAME, value=block))
+            continue
+        turn.loose.append(block)
+        _read_odd(turn, block, kind)
+
+
+def _read_odd(turn: Turn, block: Any, kind: Any) -> None:
+    """Any native part; one that is unknown or not as its type promises is kept raw."""
+    if type(kind) is not str:
+        turn.add(RawPart(format=NAME, value=block))
+        return
+    taken = dict(block)
+    del taken["type"]
+    if kind == STEP and turn.steps:
+        turn.step(taken)
+        return
+    try:
+        if kind.startswith("tool-"):
+            turn.tool(*read_tool(taken, kind[5:], False))
+        elif kind == "dynamic-tool":
+            turn.tool(*read_tool(taken, take_str(taken, "toolName"), True))
+        elif kind == "steering-message" and turn.steps:
+            turn.steer(_read_steering(taken))
+        else:
+            turn.add(_read_part(taken, kind, block, turn.role))
+    except Unfit:
+        turn.add(RawPart(format=NAME, value=block))
+
+
+def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: str) -> Part:
+    reader = _READERS.get(kind)
+    try:
+        if reader is not None:
+            return reader(taken, role)  # type: ignore[no-any-return]
+        if kind.startswith("data-"):
+            return _read_data(taken, kind[5:])
+    except Unfit:
+        pass
+    return RawPart(format=NAME, value=block)
+
+
+def write_part(part: Part, role: str) -> Any:
+    """A part as a client is shown it; UNSET for what it is not."""
+    if type(part) is RawPart:
+        return part.value if part.format == NAME else UNSET
+    writer = _WRITERS.get(type(part))
+    made = writer(part, role) if writer is not None else None
+    return made if made is not None else UNSET
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "file": _read_file,
+    "source-url": _read_url,
+    "source-document": _read_document,
+}
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_words("text", False),
+    ReasoningPart: _write_words("reasoning", True),
+    FilePart: _write_file,
+    SourcePart: _write_source,
+    DataPart: _write_data,
+    RefusalPart: _write_refusal,
+}

@@ -1,0 +1,344 @@
+"""The AI SDK's UI message stream: SSE that `useChat` of version 5, 6 or 7 reads.
+
+    delta                              chunks
+    the first message-start            start with the message's id: an answer that goes on repeats the id it had
+    a further one, step-start          finish-step, start-step
+    text, refusal                      text-start, text-delta, text-end
+    reasoning                          reasoning-start, -delta, -end; none while there are no words
+    tool-call                          tool-input-start, -delta, -available; -error if its words are no JSON;
+                                       tool-approval-request, -response
+    tool-result, retry                 tool-output-available, -error, -denied
+    source, file, data, raw            source-url, source-document, file, data-<name>, custom, reasoning-file
+    failure                            data-error and error, at the end: clients do not read on behind an error
+    end                                finish-step, finish, [DONE]
+
+What a client is shown of a part is decided by the format `ai-sdk-ui`, so that a stream and a written message cannot
+differ: signatures, ciphers, usage, models and providers' ids stay with the server. Blocks are numbered, never named by
+a provider's id. A call whose stream was cut stays `input-streaming`: nobody is to run half a call. If the deltas are
+those of such a stream already (`own=True`), their metadata is the client's and goes out, every step and the reason to
+finish was told, and an error was no part of the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk.ui import rules as ai_sdk_ui_profiles
+from hansard.formats.ai_sdk.ui.content import write_part
+from hansard.formats.ai_sdk.ui.emit_chunks import LEVELS, fitted_chunk, is_forbidden, without_forbidden
+from hansard.formats.ai_sdk.ui.tools import NAME, write_tool
+from hansard.model import exact_json
+from hansard.model.parts import DataPart, ReasoningPart, RetryPart, ToolCallPart, ToolResultPart
+from hansard.streams.deltas import MessageDelta, Other
+from hansard.streams.emitter_base import CUT, DONE, GROWING, PartEmitter, Slot
+
+_NO_JSON = "The input of the call is no JSON."
+_REASONS = {
+    "stop": "stop",
+    "length": "length",
+    "tool_call": "tool-calls",
+    "content_filter": "content-filter",
+    "error": "error",
+}
+_PASSED = ("abort", "steering-message")
+_REFUSED = "tool-input-error"
+
+
+class AiSdkUiEmitter(PartEmitter):
+    """One UIMessage as it is made."""
+
+    name = NAME
+    targets = ("v5", "v6", "v7", "oldest")
+    headers = {**PartEmitter.headers, "connection": "keep-alive", "x-vercel-ai-ui-message-stream": "v1"}
+
+    def __init__(self, target: str | None = None, message_id: str | None = None, *, own: bool = False) -> None:
+        super().__init__(target or "v6", message_id)
+        self._own = own
+        self._level = LEVELS[self.target or "v6"]
+        self._profile = self.target if self.target in ("v6", "v7") else "v5"
+        self._blocks = self._made = 0
+        self._step = self._stepped = self._used = self._aborted = False
+        self._last: Any = UNSET
+        self._calls: dict[str, ToolCallPart] = {}
+        self._refused: dict[str, dict[str, Any]] = {}  # inputs that the stream itself said were refused
+        self._told: set[str] = set()  # calls of this answer that a client has and that are told again
+
+    def go_on(self, call_ids: Iterable[str]) -> None:
+        """These calls were told when the answer began: only what becomes of them is new, and is said before a step."""
+        self._told.update(call_ids)
+
+    # -- the frame -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        start = self.start
+        message_id = self.message_id if self.message_id is not None else start.id
+        self.chunk("start", messageId=message_id, messageMetadata=start.metadata if self._own else UNSET)
+
+    def turn(self) -> None:
+        if self._level < 7:  # no block goes on over a step; what still comes is a block of its own
+            self._end_words()
+        if self._step and self._used:
+            self._finish_step()
+        self._start_step()
+
+    def reset(self) -> None:
+        self._end_words()
+        self.chunk("reset-step")
+
+    def _end_words(self) -> None:
+        for slot in self._open.values():
+            if slot.head and type(slot.part) in GROWING:
+                self.inside(f"{_kind(slot.part)}-end", id=slot.id)
+                slot.head = b""
+
+    def said(self, delta: MessageDelta) -> None:
+        if self._own and delta.metadata is not UNSET:
+            if delta.finish_reason is UNSET:
+                self.chunk("message-metadata", messageMetadata=delta.metadata)
+            else:
+                self._last = delta.metadata
+
+    def other(self, delta: Other) -> None:
+        value = delta.value
+        kind = value.get("type") if delta.format == NAME and type(value) is dict else None
+        if kind == _REFUSED:
+            if self._own and self._level >= 5.1 and type(value.get("toolCallId")) is str:
+                self._refused[value["toolCallId"]] = {key: item for key, item in value.items() if key != "type"}
+        elif type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
+            self._begin()
+            self._aborted = self._aborted or kind == "abort"
+            self.chunk(kind, **{key: item for key, item in value.items() if key != "type"})
+
+    def end(self) -> None:
+        for text in self._failed():
+            self.part(DataPart(name="error", data=text))
+        if self._aborted:
+            self._out.append(DONE)
+            return
+        if not self._stepped and not self._own:
+            self._start_step()
+        if self.failures:
+            self.chunk("error", errorText="; ".join(self.failures))
+        self._finish_step()
+        word = self._reason if self._own and not self.failures else self.reason()
+        reason = _REASONS.get(word, self._word(word)) if word is not UNSET else UNSET
+        self.chunk("finish", finishReason=reason, messageMetadata=self._last)
+        self._out.append(DONE)
+
+    def _word(self, word: str) -> str:
+        """A reason of the SDK's own, where this version has it."""
+        only = {"unknown": 5.1 <= self._level < 6, "interrupted": self._level >= 7.1}
+        return word if only.get(word) else "other"
+
+    def _failed(self) -> list[str]:
+        """What stands in the message too; that the stream was cut does not: its state says so."""
+        return self.failures if self.failures != [CUT] and not self._own else []
+
+    def _start_step(self) -> None:
+        if not self._step:
+            self._step = self._stepped = True
+            self._used = False
+            self.chunk("start-step")
+
+    def _finish_step(self) -> None:
+        if self._step:
+            self._step = False
+            self.chunk("finish-step")
+
+    def chunk(self, kind: str, /, **fields: Any) -> None:
+        """One chunk, if this client takes it; what is UNSET is absent."""
+        value = fitted_chunk(kind, fields, self._level)
+        if value is None:
+            return
+        raw = exact_json.encode(value)
+        if is_forbidden(raw):
+            raw = exact_json.encode(without_forbidden(value))
+        self._out.append(b"data: " + raw + b"\n\n")
+
+    def inside(self, kind: str, /, **fields: Any) -> None:
+        """A chunk inside a step."""
+        if not self._own:
+            self._start_step()
+        self._used = True
+        self.chunk(kind, **fields)
+
+    def shown(self, native: Any) -> dict[str, Any] | None:
+        """A part as this version has it."""
+        record = {"id": "", "role": "assistant", "parts": [native]}
+        parts = ai_sdk_ui_profiles.fitted([record], self._profile or "v6", lambda place: "")[0]["parts"]
+        return parts[0] if parts else None
+
+    # -- parts -----------------------------------------------------------------------------------------------------
+
+    def open(self, slot: Slot) -> None:
+        part = slot.part
+        if type(part) is ToolCallPart:
+            if part.tool_call_id not in self._told:
+                self._open_call(slot, part)
+        elif type(part) in GROWING and (type(part) is not ReasoningPart or part.text):
+            self.open_words(slot)
+
+    def change(self, slot: Slot, before: Any) -> None:
+        part = slot.part
+        kind = type(part)
+        if kind is ToolResultPart or kind is RetryPart:
+            self.result(part)
+        elif kind is DataPart and part.id is not UNSET:
+            self.part(part)
+        elif kind is ToolCallPart and type(before) is ToolCallPart and slot.id not in self._told:
+            self._calls[slot.id] = part
+            fields = self._input(part, slot.id)
+            if part.input is not before.input and part.input != before.input:
+                self.inside("tool-input-available", **fields)
+            if type(fields["approval"]) is dict and part.approval != before.approval:
+                self._approval(slot.id, fields["approval"], asked=type(before.approval) is dict)
+
+    def leave(self, slot: Slot) -> None:
+        if type(slot.part) is ToolCallPart:
+            return
+        if type(slot.part) not in GROWING:
+            self.close(slot)
+        elif slot.head:
+            native = write_part(slot.part, "assistant")
+            if native is UNSET or native.get("state") != "streaming":
+                self.inside(f"{_kind(slot.part)}-end", id=slot.id)
+
+    def part(self, part: Any) -> None:
+        native = write_part(part, "assistant")
+        shown = self.shown(native) if native is not UNSET else None
+        if shown is not None:
+            self.inside(shown.pop("type"), **shown)
+
+    def open_words(self, slot: Slot) -> None:
+        self._blocks += 1
+        kind, native = _kind(slot.part), write_part(slot.part, "assistant")
+        shown = self.shown(native) if native is not UNSET else None
+        slot.id = (shown or {}).get("id", str(self._blocks))
+        self.inside(f"{kind}-start", id=slot.id, providerMetadata=(shown or {}).get("providerMetadata", UNSET))
+        slot.head = b'data: {"type":"%b-delta","id":%b,"delta":' % (kind.encode(), exact_json.encode(slot.id))
+        slot.tail = b"}\n\n"
+        if len(slot.part.text) > slot.sent:
+            self.grow(slot, slot.part.text[slot.sent :])
+
+    def close_words(self, slot: Slot) -> None:
+        part, native = slot.part, write_part(slot.part, "assistant")
+        if native is UNSET or (not slot.head and 0 < len(part.text) <= slot.sent):
+            return
+        if not slot.head:
+            self.open_words(slot)
+        elif len(part.text) > slot.sent:
+            self.grow(slot, part.text[slot.sent :])
+        shown = self.shown(native) or {}
+        fields = {key: shown[key] for key in ("providerMetadata", "citations") if key in shown}
+        self.inside(f"{_kind(part)}-end", id=slot.id, **fields)
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    def _input(self, call: ToolCallPart, call_id: str) -> dict[str, Any]:
+        native = self.shown(write_tool(call, None, call_id, [])) or {}
+        name = call.tool_name if type(call.tool_name) is str else ""
+        fields: dict[str, Any] = {
+            key: native[key] for key in ("input", "providerExecuted", "title", "toolMetadata") if key in native
+        }
+        fields.update(toolCallId=call_id, toolName=name, approval=native.get("approval", UNSET))
+        fields.update(providerMetadata=native.get("callProviderMetadata", UNSET), state=native.get("state"))
+        fields.update(inputEncoding=native.get("inputEncoding", UNSET))
+        if native.get("type") == "dynamic-tool":
+            fields["dynamic"] = True
+        return fields
+
+    def _open_call(self, slot: Slot, call: ToolCallPart) -> None:
+        """A call is streamed if its id and name are known from the start, and not its input."""
+        self._made += 1
+        slot.id = f"call-{self._made}"
+        if type(call.tool_call_id) is not str or type(call.tool_name) is not str:
+            return
+        if call.input is not UNSET or call.input_text is not UNSET:
+            return
+        slot.id = call.tool_call_id
+        self.inside("tool-input-start", **self._input(call, slot.id))
+        slot.head = b'data: {"type":"tool-input-delta","toolCallId":%b,"inputTextDelta":' % exact_json.encode(slot.id)
+        slot.tail = b"}\n\n"
+
+    def close_call(self, slot: Slot, call: ToolCallPart) -> None:
+        if not slot.head and type(call.tool_call_id) is str:
+            slot.id = call.tool_call_id
+        self._calls[slot.id] = call
+        if slot.id in self._told:
+            return
+        if call.tool_call_id is UNSET:
+            self._nameless.append((slot.id, call))
+        if slot.id in self._refused:
+            self.inside(_REFUSED, **self._refused[slot.id])
+            return
+        fields = self._input(call, slot.id)
+        if fields["state"] == "input-streaming":
+            return
+        if call.input is UNSET and call.input_text is not UNSET:
+            self._broken(slot, fields)
+            return
+        self.inside("tool-input-available", **fields)
+        approval = fields["approval"]
+        if type(approval) is dict:
+            self._approval(slot.id, approval)
+
+    def _broken(self, slot: Slot, fields: dict[str, Any]) -> None:
+        if self._level >= 5.1:
+            self.inside(_REFUSED, errorText=_NO_JSON, **fields)
+            return
+        if not slot.head:
+            self.inside("tool-input-start", **fields)
+        self.inside("tool-output-error", errorText=_NO_JSON, toolCallId=slot.id, dynamic=fields.get("dynamic", UNSET))
+
+    def _approval(self, call_id: str, approval: dict[str, Any], *, asked: bool = False) -> None:
+        names = {"descriptor": "approvalDescriptor", "requestReason": "reason"}
+        more = {names.get(key, key): item for key, item in approval.items() if key not in ("id", "approved", "reason")}
+        if not asked:
+            self.inside("tool-approval-request", approvalId=approval["id"], toolCallId=call_id, **more)
+        if "approved" in approval:
+            reason = approval.get("reason", UNSET)
+            self.inside(
+                "tool-approval-response", approvalId=approval["id"], approved=approval["approved"], reason=reason
+            )
+
+    def result(self, part: Any) -> None:
+        call_id, call = self._answered(part)
+        if self._refused.pop(call_id, None) is not None:  # said with the input
+            return
+        native = self.shown(write_tool(call, part, call_id, [])) if call is not None else None
+        if native is None:
+            return
+        fields: dict[str, Any] = {
+            key: native[key] for key in ("providerExecuted", "preliminary", "toolMetadata") if key in native
+        }
+        fields.update(toolCallId=call_id, providerMetadata=native.get("resultProviderMetadata", UNSET))
+        if native["type"] == "dynamic-tool":
+            fields["dynamic"] = True
+        state, told = native["state"], call_id in self._told
+        say = self.chunk if told and not self._step else self.inside
+        if state == "output-denied":
+            if type(call.approval) is not dict and not told:  # type: ignore[union-attr]
+                self._approval(call_id, native["approval"])
+            say("tool-output-denied", toolCallId=call_id)
+        elif state == "output-error":
+            say("tool-output-error", errorText=native["errorText"], **fields)
+        elif "output" in native:
+            say("tool-output-available", output=native["output"], **fields)
+        if "preliminary" not in native:
+            self._told.discard(call_id)  # the same id again is another call
+
+    def _answered(self, part: Any) -> tuple[str, ToolCallPart | None]:
+        """The call that a result answers; one of an earlier part of the message the client knows by its id."""
+        if type(part.tool_call_id) is str:
+            call = self._calls.get(part.tool_call_id)
+            if call is None and getattr(part, "provider_executed", UNSET) is not True:
+                call = ToolCallPart(tool_call_id=part.tool_call_id, tool_name=part.tool_name)
+            return part.tool_call_id, call
+        return self.take_nameless(part.tool_name)
+
+
+def _kind(part: Any) -> str:
+    return "reasoning" if type(part) is ReasoningPart else "text"

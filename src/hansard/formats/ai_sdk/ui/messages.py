@@ -1,0 +1,353 @@
+"""AI SDK UIMessages: a list, one message, or the body a `DefaultChatTransport` posts.  As of ai 5.0, 6.0 and 7.0.
+
+    canonical                         native
+    user                              a user message; inside an answer a `steering-message`
+    assistant, tool, assistant ...    one assistant message, until the next user message; each assistant message
+                                      begins with a `step-start`
+    system                            only what came from a client; any other system prompt is the server's
+    text, reasoning                   text, reasoning (`state: done`)
+    tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `ai_sdk_ui_tools`)
+    file                              file: an address, or bytes as a data URL
+    source                            source-url, source-document
+    data                              data-<name>
+    raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), word for word
+
+The reader takes the messages of version 4 too (`ai_sdk_ui_v4`). Written without a profile a document comes out as it
+came; with one (v5, v6, v7) it is what that version accepts (`ai_sdk_ui_profiles`).
+
+A UIMessage must have an id: a message without one is written as `hansard-<place in the list>`, and that id at that
+place reads as none. This is a client's format: ciphers, signatures, usage, models, runs, metadata and the residue of
+other formats are written only if they came from such a document. Opaque reasoning is not bound to the words before
+it, because the system prompt is not in the document. Lost, and reported: ids behind the first of an answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import force_setattr
+
+from hansard.errors import Unreadable
+from hansard.formats.ai_sdk.ui import rules as ai_sdk_ui_profiles
+from hansard.formats.ai_sdk.ui import versions as ai_sdk_ui_v4
+from hansard.formats.ai_sdk.ui.content import STEP, read_parts, write_part, write_steering
+from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
+from hansard.formats.ai_sdk.ui.turn import Turn
+from hansard.formats.contract import Format, Target
+from hansard.formats.field_table import Written
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.calls import Place
+from hansard.model.conversation import Conversation, Message
+from hansard.model.display import Answer, answers
+from hansard.model.parts import TextPart, ToolCallPart
+
+_FORBIDDEN = b'"__proto__"'
+_NO_MARKS: dict[str, Any] = {}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _made_id(place: int) -> str:
+    return f"hansard-{place + 1}"
+
+
+def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) -> str:
+    """One UIMessage becomes one message, or as many as its steps and tools make. Gives back its role."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", where.format(place))
+    role, given, parts, metadata = record.get("role"), record.get("id"), record.get("parts"), record.get("metadata")
+    if type(role) is not str:
+        raise Unreadable("no role; it is system, user or assistant", f"{where.format(place)}.role")
+    marks: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    if type(metadata) is dict:
+        marks["metadata"] = True
+        turn.loose.append(metadata)
+    if len(record) != (4 if marks else 3) or type(given) is not str or type(parts) is not list:
+        rest = _read_fields(record, marks)
+        turn.loose.append(dict(rest))
+    if role == "assistant":
+        if before == role:
+            marks["starts"] = True
+    elif role != "user":
+        marks["shown"] = True
+    turn.begin(role)
+    if type(rest.get("content")) is str:
+        if "parts" in record:
+            rest["parts"] = parts
+        turn.loose.append(parts)
+        marks["v4"] = ai_sdk_ui_v4.read_message(rest, turn)
+    elif type(parts) is list:
+        read_parts(turn, parts)
+    else:
+        raise Unreadable("no list of parts", f"{where.format(place)}.parts")
+    first = turn.first()
+    if type(given) is str and given != f"hansard-{place + 1}":
+        force_setattr(first, "id", given)
+    if role == "user" and not first.parts:
+        marks["shown"] = True
+    if marks or rest:
+        if "metadata" in marks:
+            force_setattr(first, "metadata", metadata)
+        if "createdAt" in marks:
+            force_setattr(first, "created_at", record["createdAt"])
+        if first.extra is not UNSET:
+            marks.update(first.extra[NAME][MARKS])
+        force_setattr(first, "extra", pack(NAME, rest, marks))
+    return role
+
+
+def _read_fields(record: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a message that has others than id, role, parts and metadata: those that are not understood."""
+    if "id" not in record:
+        marks["idless"] = True
+    if type(record.get("createdAt")) is str:
+        marks["createdAt"] = True
+    known = {"role", "parts", *(name for name in ("metadata", "createdAt") if name in marks)}
+    if type(record.get("id")) is str:
+        known.add("id")
+    return {key: value for key, value in record.items() if key not in known}
+
+
+class _Record(Written):
+    id: str
+    role: str
+    parts: list[Any]
+
+
+class _Words(Written):
+    type: str
+    text: str
+    state: str | UnsetType
+
+
+class _Step(Written):
+    type: str
+
+
+_BEGUN = _Step(STEP)
+
+
+class _Writing:
+    """One conversation on its way to a client."""
+
+    def __init__(self, messages: list[Message], profile: str | None) -> None:
+        self.messages, self.profile = messages, profile
+        self.answers: dict[Place, Answer] = answers(messages)
+        self.calls = 0
+        self.old: list[tuple[dict[str, Any], list[tuple[int, Message]]]] = []  # records of version 4, still empty
+        self.loose: list[Any] = []  # the values whose keys nobody has looked at
+
+    def records(self) -> list[Any]:
+        """An answer goes on until the next user message; what a client is not shown does not end it."""
+        out: list[Any] = []
+        answer: list[Any] | None = None  # the parts of the answer that is open
+        put = self.put
+        for i, message in enumerate(self.messages):
+            role, marks = message.role, _NO_MARKS
+            if message.extra is not UNSET and NAME in message.extra:
+                marks = unpack(NAME, message.extra)[1]
+            if answer is not None and (self.joins(role, marks) if marks else role == "assistant"):
+                put(answer, message, i, marks, True)
+            elif role == "assistant" or role == "user" or marks.get("shown"):
+                put = _put_later if marks and self.is_old(marks) else self.put
+                parts: list[Any] = []
+                put(parts, message, i, marks, False)
+                if parts or role != "user" or marks.get("shown"):
+                    out.append(self.record(message, parts, len(out)))
+                    answer = parts if role == "assistant" else None
+        for record, pairs in self.old:
+            rest, marks = unpack(NAME, pairs[0][1].extra)
+            record.update(ai_sdk_ui_v4.write_message(pairs, self.answers, marks["v4"], write_part), **rest)
+            self.loose.append(record)
+        return out
+
+    def joins(self, role: str, marks: dict[str, Any]) -> bool:
+        if role == "assistant":
+            return not marks.get("starts")
+        return role == "user" and bool(marks.get("steering")) and self.profile in (None, "v7")
+
+    def is_old(self, marks: dict[str, Any]) -> bool:
+        return "v4" in marks and self.profile is None
+
+    def record(self, first: Message, parts: list[Any], place: int) -> Any:
+        if first.extra is UNSET or NAME not in first.extra:
+            made = first.id if first.id is not UNSET else f"hansard-{place + 1}"
+            return _Record(made, first.role, parts)
+        rest, marks = unpack(NAME, first.extra)
+        out: dict[str, Any] = {}
+        if first.id is not UNSET:
+            out["id"] = first.id
+        elif not marks.get("idless"):
+            out["id"] = _made_id(place)
+        out["role"] = first.role
+        if marks.get("createdAt"):
+            put(out, createdAt=first.created_at)
+        if marks.get("metadata"):
+            put(out, metadata=first.metadata)
+        if self.is_old(marks):
+            self.old.append((out, parts))
+            return out
+        self.loose.append((out.get("metadata"), rest))
+        out["parts"] = parts
+        out.update(rest)
+        return out
+
+    def put(self, out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+        """The parts of a message into those of its record; in an answer a step begins with it."""
+        answer = message.role == "assistant"
+        if marks:
+            if joined and marks.get("steering"):
+                out.append(write_steering(message))
+                self.loose.append(out[-1])
+                return
+            step = marks.get("step")
+            if answer and step is not False:
+                out.append({"type": STEP, **(step if type(step) is dict else {})})
+                self.loose.append(step)
+        elif answer:
+            out.append(_BEGUN)
+        part: Any
+        for j, part in enumerate(message.parts):
+            kind = type(part)
+            if kind is TextPart and part.extra is UNSET:
+                out.append(_Words("text", part.text, "done" if answer else UNSET))
+            elif kind is ToolCallPart:
+                self.calls += 1
+                call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
+                answered = self.answers.get((i, j))
+                made = write_finished(part, answered, call_id, self.loose)
+                out.append(made or write_tool(part, answered, call_id, self.loose))
+            elif (made := write_part(part, message.role)) is not UNSET:
+                out.append(made)
+                self.loose.append(made)
+
+
+def _put_later(out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+    out.append((i, message))
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _without_forbidden(value: Any) -> Any:
+    """The data without keys that JavaScript's safe parsers refuse."""
+    if type(value) is dict:
+        return {key: _without_forbidden(item) for key, item in value.items() if key != "__proto__"}
+    if type(value) is list:
+        return [_without_forbidden(item) for item in value]
+    return value
+
+
+def read(document: Any) -> Conversation:
+    """A list of UIMessages, one UIMessage, or a request body with `messages` or `message`."""
+    marks: dict[str, Any] = {}
+    body: dict[str, Any] = {}
+    where = "$[{}]"
+    if type(document) is list:
+        records = document
+    elif type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    elif type(document.get("messages")) is list:
+        body, where = dict(document), "$.messages[{}]"
+        records, marks["shape"] = body.pop("messages"), "request"
+    elif type(document.get("message")) is dict:
+        body, where = dict(document), "$.message"
+        records, marks["shape"] = [body.pop("message")], "last"
+    elif "role" in document:
+        where = "$"
+        records, marks["shape"] = [document], "message"
+    else:
+        raise Unreadable("no list of messages", "$.messages")
+    turn = Turn()
+    before = ""
+    for i, record in enumerate(records):
+        before = _read_message(record, where, i, before, turn)
+    if _FORBIDDEN in exact_json.encode((turn.loose, body)):
+        marks["proto"] = True
+    return Conversation(messages=turn.out, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list of UIMessages."""
+    rest, marks = unpack(NAME, conversation.extra)
+    writing = _Writing(conversation.messages, target.profile)
+    records: Any = writing.records()
+    if target.profile is not None:
+        records = ai_sdk_ui_profiles.fitted(exact_json.plain(records), target.profile, _made_id)
+    if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(writing.loose):
+        records = _without_forbidden(exact_json.plain(records))
+    shape = marks.get("shape")
+    if shape == "message" and len(records) == 1:
+        return records[0]
+    if shape == "last" and len(records) == 1:
+        return {**put({}, id=conversation.id), "message": records[0], **rest}
+    if shape in ("request", "last"):
+        return {**put({}, id=conversation.id), "messages": records, **rest}
+    return records
+
+
+_TELLING = ("tool-", "data-", "dynamic-tool", "source-", STEP, "reasoning-file", "steering-message")
+
+
+def fits(document: Any) -> int:
+    """UIMessages have parts with the SDK's own types; plain text in parts could be others' too."""
+    body = document if type(document) is dict else {}
+    if type(document) is list:
+        records = document
+    elif type(body.get("messages")) is list:
+        records = body["messages"]
+    else:
+        records = [body.get("message", body)]
+    if not records:
+        return 0
+    sure = 3 if body.get("trigger") in ("submit-message", "regenerate-message") else 0
+    for record in records:
+        if type(record) is not dict or record.get("role") not in ("system", "user", "assistant", "data"):
+            return 0
+        found = _record_fits(record)
+        if not found:
+            return 0
+        sure = max(sure, found)
+    return sure
+
+
+def _record_fits(record: dict[str, Any]) -> int:
+    parts = record.get("parts")
+    if type(parts) is not list:
+        return ai_sdk_ui_v4.fits(record)
+    if "parentMessageId" in record or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
+        return 0
+    metadata = record.get("metadata")
+    if type(metadata) is dict and "schemaVersion" in metadata:
+        return 0
+    if any(part["type"] in ("text", "reasoning") and "content" in part and "text" not in part for part in parts):
+        return 0  # OpenTelemetry's
+    kinds = {part["type"] for part in parts}
+    if kinds & {"tool-call", "tool-result", "tool_call", "tool_call_response", "raw"}:
+        return 0
+    if any(kind.startswith(_TELLING) for kind in kinds) or ai_sdk_ui_v4.fits(record) == 3:
+        return 3
+    return 2 if type(record.get("id")) is str else 1
+
+
+FORMAT = Format(
+    name=NAME,
+    title="AI SDK UIMessages",
+    read=read,
+    write=write,
+    fits=fits,
+    profiles=("v5", "v6", "v7"),
+    why={
+        "signature": "only its provider can read it; a client is not shown it",
+        "encrypted": "only its provider can read it; a client is not shown it",
+        "binding": "only its provider can read it; a client is not shown it",
+        "usage": "a client is not shown what the server knows of the run",
+        "model": "a client is not shown what the server knows of the run",
+        "runId": "a client is not shown what the server knows of the run",
+        "metadata": "only metadata that came from a client goes to one",
+    },
+)

@@ -1,0 +1,309 @@
+"""Messages of AI SDK 4: `content` as a string beside `parts`, `toolInvocations`, `reasoning` and attachments.
+
+    canonical                         native
+    text                              text part; all of them together are `content`
+    reasoning                         reasoning part, one canonical part for each of its `details`
+    tool-call with its tool-result    tool-invocation part; also listed in `toolInvocations`
+    source, file                      source (url), file (`mimeType`, base64 `data`)
+    file                              an entry of `experimental_attachments`
+
+The fields that only repeat the parts are named in the mark `v4` and written again from the parts; one that says
+something else is residue. Written for a profile such a message becomes one of version 5 and later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.ai_sdk.ui.tools import NAME
+from hansard.formats.ai_sdk.ui.turn import Turn
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
+from hansard.model.calls import Place
+from hansard.model.conversation import Message
+from hansard.model.display import Answer, shown_output, shown_url
+from hansard.model.display import answers as answers_of
+from hansard.model.parts import (
+    Binding,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+_STATES = ("partial-call", "call", "result")
+_REPEATED = ("content", "toolInvocations", "reasoning", "experimental_attachments")
+_PROVIDER = "anthropic"  # the only one whose signatures version 4 kept
+
+
+def _object(marks: dict[str, Any], key: str) -> dict[str, Any]:
+    held = marks.get(key)
+    return held if type(held) is dict else {}
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any]) -> list[Part]:
+    return [TextPart(text=take_str(block, "text"), extra=pack(NAME, block))]
+
+
+def _write_text(part: TextPart) -> dict[str, Any]:
+    return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
+
+
+def _read_reasoning(block: dict[str, Any]) -> list[Part]:
+    whole, details = take_str(block, "reasoning"), block.pop("details", UNSET)
+    if details is UNSET or details == []:
+        return [ReasoningPart(text=whole, extra=pack(NAME, block, {"details": details == []}))]
+    if type(details) is not list:
+        raise Unfit("details")
+    made: list[ReasoningPart] = []
+    for k, detail in enumerate(details):
+        if type(detail) is not dict:
+            raise Unfit("details")
+        left = dict(detail)
+        kind = left.pop("type", None)
+        fields: dict[str, Any] = {}
+        if kind == "text":
+            fields.update(text=take_str(left, "text"), signature=take_maybe_str(left, "signature"))
+        elif kind == "redacted":
+            fields.update(text="", encrypted=take_str(left, "data"))
+        else:
+            raise Unfit("details")
+        if kind == "redacted" or fields["signature"] is not UNSET:
+            fields["binding"] = Binding(provider=_PROVIDER)
+        marks: dict[str, Any] = {"detail": left} if left else {}
+        if k:
+            marks["joined"] = True
+        made.append(ReasoningPart(**fields, extra=pack(NAME, {} if k else block, marks)))
+    if "".join(part.text for part in made) != whole:
+        raise Unfit("reasoning")
+    return [*made]
+
+
+def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
+    """A reasoning part; a further detail goes into the one before and gives none of its own."""
+    rest, marks = unpack(NAME, part.extra)
+    if "details" in marks:
+        out = {"type": "reasoning", "reasoning": part.text, **({"details": []} if marks["details"] else {})}
+        return {**out, **rest}
+    detail: dict[str, Any] = {"type": "text", "text": part.text}
+    if part.encrypted is not UNSET:
+        detail = {"type": "redacted", "data": part.encrypted}
+    else:
+        put(detail, signature=part.signature)
+    detail.update(_object(marks, "detail"))
+    if marks.get("joined") and type(before) is dict and before.get("type") == "reasoning" and "details" in before:
+        before["details"].append(detail)
+        before["reasoning"] += part.text if part.encrypted is UNSET else ""
+        return None
+    text = part.text if part.encrypted is UNSET else ""
+    return {"type": "reasoning", "reasoning": text, "details": [detail], **rest}
+
+
+def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPart | None]:
+    inner = block.pop("toolInvocation", None)
+    if type(inner) is not dict:
+        raise Unfit("toolInvocation")
+    left = dict(inner)
+    state, call_id, name = take_str(left, "state"), take_str(left, "toolCallId"), take_str(left, "toolName")
+    if state not in _STATES or (state == "result") != ("result" in left):
+        raise Unfit("state")
+    marks: dict[str, Any] = {"state": "input-streaming"} if state == "partial-call" else {}
+    result = None
+    if state == "result":
+        result = ToolResultPart(tool_call_id=call_id, tool_name=name, output=left.pop("result"), is_error=False)
+    given = left.pop("args", UNSET)
+    if left:
+        marks["invocation"] = left
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, block, marks)), result
+
+
+def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, Any]:
+    _, marks = unpack(NAME, call.extra)
+    partial = marks.get("state") == "input-streaming" and answer is None
+    out = {"state": "result" if answer is not None else "partial-call" if partial else "call"}
+    put(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
+    if answer is not None:
+        out["result"] = shown_output(answer)
+    return {**out, **_object(marks, "invocation")}
+
+
+def _read_source(block: dict[str, Any]) -> list[Part]:
+    source = block.pop("source", None)
+    if type(source) is not dict or source.get("sourceType") != "url":
+        raise Unfit("source")
+    left = {key: value for key, value in source.items() if key != "sourceType"}
+    fields: dict[str, Any] = {
+        "source_id": take_str(left, "id"),
+        "url": take_str(left, "url"),
+        "title": take_maybe_str(left, "title"),
+    }
+    return [SourcePart(**fields, extra=pack(NAME, block, {"source": left} if left else {}))]
+
+
+def _write_source(part: SourcePart) -> dict[str, Any]:
+    rest, marks = unpack(NAME, part.extra)
+    source = put({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
+    return {"type": "source", "source": {**source, **_object(marks, "source")}, **rest}
+
+
+def _read_file(block: dict[str, Any]) -> list[Part]:
+    media, data = take_str(block, "mimeType"), take_str(block, "data")
+    return [FilePart(media_type=media, data=data, extra=pack(NAME, block))]
+
+
+def _write_file(part: FilePart) -> dict[str, Any]:
+    data = part.data if part.data is not UNSET else part.url
+    return {**put({"type": "file"}, mimeType=part.media_type, data=data), **unpack(NAME, part.extra)[0]}
+
+
+def _read_attachment(value: Any) -> Part:
+    if type(value) is not dict:
+        raise Unfit("attachment")
+    left = dict(value)
+    url, media, name = take_str(left, "url"), take_maybe_str(left, "contentType"), take_maybe_str(left, "name")
+    head = f"data:{media};base64,"
+    where: dict[str, Any] = {"data": url[len(head) :]} if media is not UNSET and url.startswith(head) else {"url": url}
+    return FilePart(**where, media_type=media, name=name, extra=pack(NAME, left, {"attachment": True}))
+
+
+def _write_attachment(part: FilePart) -> dict[str, Any]:
+    out = put({}, name=part.name, contentType=part.media_type, url=shown_url(part))
+    return {**out, **unpack(NAME, part.extra)[0]}
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "source": _read_source,
+    "file": _read_file,
+}
+_WRITERS: dict[type, Any] = {TextPart: _write_text, SourcePart: _write_source, FilePart: _write_file}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_into(turn: Turn, block: Any) -> None:
+    kind = block.get("type") if type(block) is dict else None
+    taken = {key: value for key, value in block.items() if key != "type"} if type(block) is dict else {}
+    try:
+        if kind == "step-start" and turn.steps:
+            turn.step(taken)
+        elif kind == "tool-invocation":
+            turn.tool(*_read_invocation(taken))
+        else:
+            for part in _READERS[str(kind)](taken):
+                turn.add(part)
+    except (Unfit, KeyError):
+        turn.add(RawPart(format=NAME, value=block))
+
+
+def read_message(record: dict[str, Any], turn: Turn) -> list[str]:
+    """Read the content of a message into the turn; what is left of the record is residue. Gives the mark `v4`."""
+    parts = record.pop("parts", UNSET)
+    kept: list[str] = []
+    if type(parts) is list:
+        kept.append("parts")
+        for block in parts:
+            _read_into(turn, block)
+    else:
+        if parts is not UNSET:
+            record["parts"] = parts
+        _read_old(record, turn)
+    try:
+        for part in [_read_attachment(value) for value in record.get("experimental_attachments") or []]:
+            turn.add(part)
+    except (Unfit, TypeError):
+        pass
+    turn.first()
+    made = turn.out[turn.start :]
+    repeated = _repeats(list(enumerate(made)), answers_of(made))
+    for name in _REPEATED:
+        if name in record and exact_json.same(record[name], repeated[name]):
+            kept.append(name)
+            del record[name]
+    return kept
+
+
+def _read_old(record: dict[str, Any], turn: Turn) -> None:
+    """A message without parts: thoughts, words, calls."""
+    if type(record.get("reasoning")) is str:
+        turn.add(ReasoningPart(text=record["reasoning"], extra=pack(NAME, {}, {"details": False})))
+    if record["content"]:
+        turn.add(TextPart(text=record["content"]))
+    try:
+        for pair in [_read_invocation({"toolInvocation": value}) for value in record.get("toolInvocations") or []]:
+            turn.tool(*pair)
+    except (Unfit, TypeError):
+        pass
+
+
+def _repeats(messages: list[tuple[int, Message]], answers: dict[Place, Answer]) -> dict[str, Any]:
+    """The fields that say again what the parts say."""
+    out: dict[str, Any] = {"content": "", "toolInvocations": [], "reasoning": "", "experimental_attachments": []}
+    for i, message in messages:
+        for j, part in enumerate(message.parts):
+            if type(part) is TextPart:
+                out["content"] += part.text
+            elif type(part) is ReasoningPart:
+                out["reasoning"] += part.text
+            elif type(part) is ToolCallPart:
+                out["toolInvocations"].append(_write_invocation(part, answers.get((i, j))))
+            elif type(part) is FilePart and unpack(NAME, part.extra)[1].get("attachment"):
+                out["experimental_attachments"].append(_write_attachment(part))
+    return out
+
+
+def write_message(
+    messages: list[tuple[int, Message]], answers: dict[Place, Answer], kept: Any, write_part: Any
+) -> dict[str, Any]:
+    """`content`, `parts` and the other fields that the message had, by the mark `v4`."""
+    kept = kept if type(kept) is list else ["content", "parts"]
+    repeated = _repeats(messages, answers)
+    out = {name: repeated[name] for name in _REPEATED if name in kept}
+    if "parts" in kept:
+        out["parts"] = []
+        for i, message in messages:
+            step = unpack(NAME, message.extra)[1].get("step", {})
+            if messages[0][1].role == "assistant" and step is not False:
+                out["parts"].append({"type": "step-start", **(step if type(step) is dict else {})})
+            for j, part in enumerate(message.parts):
+                _write_into(out["parts"], part, answers.get((i, j)), message.role, write_part)
+    return out
+
+
+def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, write_part: Any) -> None:
+    if type(part) is ToolCallPart:
+        rest = unpack(NAME, part.extra)[0]
+        out.append({"type": "tool-invocation", "toolInvocation": _write_invocation(part, answer), **rest})
+    elif type(part) is ReasoningPart:
+        made = _write_reasoning(part, out[-1] if out else None)
+        if made is not None:
+            out.append(made)
+    elif type(part) is FilePart and unpack(NAME, part.extra)[1].get("attachment"):
+        return
+    elif writer := _WRITERS.get(type(part)):
+        out.append(writer(part))
+    elif (other := write_part(part, role)) is not UNSET:
+        out.append(other)
+
+
+def fits(record: dict[str, Any]) -> int:
+    """Version 4 has names of its own beside a string of content."""
+    if type(record.get("content")) is not str:
+        return 0
+    if any(name in record for name in ("toolInvocations", "experimental_attachments", "annotations")):
+        return 3
+    parts = record.get("parts")
+    if type(parts) is list:
+        return 3 if any(type(part) is dict and part.get("type") == "tool-invocation" for part in parts) else 2
+    return 1 if type(record.get("id")) is str else 0

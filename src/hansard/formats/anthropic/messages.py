@@ -1,0 +1,402 @@
+"""Anthropic Messages API: a request, a bare list of messages, or a response.  As of anthropic 2.8.0, GA and beta.
+
+    canonical                         native
+    system (leading)                  the `system` field; later ones `role: system`
+    user, tool                        a user message; tool results and the rest of it are messages of their own
+    text                              text; citations and cache_control are residue
+    reasoning                         thinking (signature), redacted_thinking (encrypted)
+    compaction                        compaction (its text, encrypted, signature)
+    tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
+    tool-result                       tool_result; provider-executed: every other *_tool_result
+    file                              image, document (base64, url, file, text)
+    raw(anthropic)                    any other block, word for word; alone in an event: a record of unknown role
+
+Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
+times, agents, other providers' reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.errors import Unreadable
+from hansard.formats.anthropic.content import NAME, NOTHING, read_block, write_block
+from hansard.formats.contract import Format, Target
+from hansard.formats.field_table import Record, check, plain
+from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
+from hansard.formats.rules.conform import Law
+from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+PROVIDER = "anthropic"
+_FINISH = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
+_STOP = {canonical: native for native, canonical in _FINISH.items()}
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]) -> None:
+    """One record becomes one message, or several: results of tools are messages of their own."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", f"$.messages[{i}]")
+    role, content = record.get("role"), record.get("content")
+    if len(record) == 2:  # nothing beside them, as nearly always
+        if role == "assistant" and type(content) is list:
+            out.append(Message(role="assistant", parts=[read_block(block, names) for block in content]))
+            return
+        if role == "user" and type(content) is str:
+            out.append(Message(role="user", parts=[TextPart(text=content)]))
+            return
+    if type(role) is not str or role in _ROLES_OF_OTHERS:
+        raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
+    if role not in _ROLES:
+        out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
+        return
+    rest: dict[str, Any] = {}
+    if len(record) > 2 or "content" not in record:
+        rest = {key: value for key, value in record.items() if key not in ("role", "content")}
+    marks: dict[str, Any] = {}
+    if type(content) is str:
+        parts: list[Any] = [TextPart(text=content)]
+        if role == "assistant":
+            marks["content"] = "string"
+    elif type(content) is list:
+        parts = [read_block(block, names) for block in content]
+        if role != "assistant" and _plain_text(parts) is not None:
+            marks["content"] = "list"
+    elif role == "system" and "content" not in record:  # one of the beta may only change settings
+        parts, marks["content"] = [], "none"
+    else:
+        raise Unreadable("content is neither a string nor a list", f"$.messages[{i}].content")
+    if role == "system" and all(message.role == "system" for message in out):
+        marks["at"] = "messages"
+    extra = pack(NAME, rest, marks) if rest or marks else UNSET
+    if role != "user" or type(content) is str:
+        out.append(Message(role=role, parts=parts, extra=extra))
+        return
+    for part_role, run in _runs(parts):
+        out.append(Message(role=part_role, parts=run, extra=extra))
+        extra = pack(NAME, {}, {"joined": True})
+
+
+_ROLES = ("user", "assistant", "system")
+_ROLES_OF_OTHERS = ("tool", "function", "developer", "model")  # a sign that the document is not Anthropic's
+
+
+def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The parts of a user's record by the role of who says them."""
+    if len(parts) == 1:
+        return [("tool" if _is_result(parts[0]) else "user", parts)]
+    runs: list[tuple[str, list[Any]]] = []
+    for part in parts:
+        said_by = "tool" if _is_result(part) else "user"
+        if runs and runs[-1][0] == said_by:
+            runs[-1][1].append(part)
+        else:
+            runs.append((said_by, [part]))
+    return runs or [("user", parts)]
+
+
+def _is_result(part: Part) -> bool:
+    return type(part) is ToolResultPart and part.provider_executed is UNSET
+
+
+def _plain_text(parts: list[Any]) -> str | None:
+    """The text, when a message is one text and nothing else."""
+    if len(parts) == 1 and type(parts[0]) is TextPart:
+        extra = parts[0].extra
+        if extra is UNSET or NAME not in extra:
+            return parts[0].text
+    return None
+
+
+def _write_message(message: Message) -> dict[str, Any]:
+    role, extra = "user" if message.role == "tool" else message.role, message.extra
+    rest, marks = unpack(NAME, extra) if extra is not UNSET else NOTHING
+    text = _plain_text(message.parts)
+    if text is not None and marks.get("content", "list" if role == "assistant" else "string") == "string":
+        content: Any = text
+    else:
+        content = [write_block(part) for part in message.parts]
+        if not content and marks.get("content") == "none":
+            return {"role": role, **rest}
+    if role == "assistant" and message.model is not UNSET:  # an answer, sent back
+        return {"role": role, "content": content if type(content) is str else list(map(_sent_back, content))}
+    return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
+
+
+def _sent_back(value: Any) -> Any:
+    """A block of an answer as a request may hold it: answers say more than requests may."""
+    if type(value) is list:
+        return list(map(_sent_back, value))
+    if type(value) is not dict:
+        return value
+    cited = str(value.get("type", "")).endswith("_location")
+    return {
+        key: item if key == "input" else _sent_back(item)
+        for key, item in value.items()
+        if not (cited and key == "file_id") and not (item is None and key in ("caller", "abort_reason"))
+    }
+
+
+def _write_messages(messages: list[Message]) -> list[Any]:
+    from hansard.formats.anthropic.fields import write_said
+
+    out: list[Any] = []
+    asked: Any = None  # the user's record that the next message may be a part of
+    for message in messages:
+        if message.extra is UNSET and (said := write_said(message)) is not None:
+            out.append(said)
+            asked = said if message.role != "assistant" else None
+            continue
+        if message.role == "event":
+            out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
+            asked = None
+            continue
+        record = _write_message(message)
+        if asked is not None and record["role"] == "user" and message.extra is not UNSET and _joined(message):
+            if type(asked) is not dict:
+                asked = out[-1] = plain(asked)
+            asked["content"] = _blocks(asked["content"]) + _blocks(record["content"])
+        else:
+            out.append(record)
+            asked = record if record["role"] == "user" else None
+    return out
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if type(content) is str else content
+
+
+def _joined(message: Message) -> bool:
+    return "joined" in unpack(NAME, message.extra)[1]
+
+
+def _read_system(value: Any) -> Message:
+    if type(value) is str:
+        return Message(role="system", parts=[TextPart(text=value)])
+    parts: list[Any] = [read_block(block, {}) for block in value]
+    marks = {"content": "list"} if _plain_text(parts) is not None else {}
+    return Message(role="system", parts=parts, extra=pack(NAME, {}, marks))
+
+
+def _write_system(messages: list[Message]) -> Any:
+    if len(messages) == 1:
+        return _write_message(messages[0])["content"]
+    return [write_block(part) for message in messages for part in message.parts]
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_response(body: dict[str, Any]) -> Conversation:
+    content = body.pop("content")
+    marks: dict[str, Any] = {}
+    usage, left = _read_usage(body.pop("usage", UNSET))
+    if left is not UNSET:
+        marks["usage"] = left
+    stop = take_maybe_str(body, "stop_reason")
+    if stop in _STOP:
+        marks["stop_reason"] = stop
+    model = ModelRef(provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id"))
+    message = Message(
+        role="assistant",
+        parts=[read_block(block, {}) for block in content],
+        model=model,
+        usage=usage,
+        finish_reason=_FINISH.get(stop, stop) if stop is not UNSET else UNSET,
+        extra=pack(NAME, body, marks),
+    )
+    return Conversation(messages=[message], extra={NAME: {"$": {"shape": "response"}}})
+
+
+def _write_response(message: Message) -> dict[str, Any]:
+    rest, marks = unpack(NAME, message.extra)
+    model = message.model if message.model is not UNSET else ModelRef()
+    out = put({}, id=model.response_id, model=model.name)
+    out["content"] = [write_block(part) for part in message.parts]
+    if message.finish_reason is not UNSET:
+        out["stop_reason"] = marks.get("stop_reason") or _STOP.get(message.finish_reason, message.finish_reason)
+    usage = _write_usage(message.usage, marks.get("usage", UNSET))
+    return {**put(out, usage=usage), "role": "assistant", **rest}
+
+
+def _read_usage(value: Any) -> tuple[Usage | UnsetType, Any]:
+    """Canonical usage counts cached tokens as input too; what is no plain number is left over."""
+    if type(value) is not dict or type(value.get("input_tokens")) is not int:
+        return UNSET, value
+    rest = dict(value)
+    read, wrote = take_maybe_int(rest, "cache_read_input_tokens"), take_maybe_int(rest, "cache_creation_input_tokens")
+    total = rest.pop("input_tokens") + (read or 0) + (wrote or 0)
+    usage = Usage(
+        input_tokens=total,
+        output_tokens=take_maybe_int(rest, "output_tokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=wrote,
+    )
+    return usage, rest or UNSET
+
+
+def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
+    if usage is UNSET or usage.input_tokens is UNSET:
+        return left
+    read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
+    out: dict[str, Any] = {"input_tokens": usage.input_tokens - (read or 0) - (wrote or 0)}
+    put(
+        out,
+        output_tokens=usage.output_tokens,
+        cache_read_input_tokens=read,
+        cache_creation_input_tokens=wrote,
+    )
+    return {**out, **(left if type(left) is dict else {})}
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of messages, or a response body."""
+    shape = "request"
+    if type(document) is list:
+        document, shape = {"messages": document}, "list"
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    body = dict(document)
+    if type(body.get("content")) is list and "messages" not in body:
+        if body.get("role") == "assistant":
+            del body["role"]
+            return _read_response(body)
+        if body.get("type") == "message" and type(body.get("role")) is str:  # a role nobody knows stays as it is
+            return _read_response(body)
+    records = body.pop("messages", None)
+    if type(records) is not list:
+        raise Unreadable("no list of messages", "$.messages")
+    messages: list[Message] = []
+    if type(body.get("system")) in (str, list):
+        messages.append(_read_system(body.pop("system")))
+    marks = {"shape": "list"} if shape == "list" else {}
+    names: dict[str, str] = {}
+    if records and isinstance(records[0], Record):
+        from hansard.formats.anthropic.fields import read_said
+
+        for i, record in enumerate(records):
+            if (said := read_said(record, names)) is not None:
+                messages.append(said)
+            else:
+                count = len(messages)
+                _read_message(plain(record), i, names, messages)
+                check(messages, count)
+        return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    for i, record in enumerate(records):
+        _read_message(record, i, names, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def usual(raw: bytes) -> Any:
+    """A request or a list of messages as typed records."""
+    from hansard.formats.anthropic.fields import decode
+
+    return decode(raw)
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages = conversation.messages
+    if marks.get("shape") == "response" and len(messages) == 1 and messages[0].role == "assistant":
+        return _write_response(messages[0])
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        if "at" in unpack(NAME, messages[leading].extra)[1]:
+            break
+        leading += 1
+    records = _write_messages(messages[leading:])
+    if marks.get("shape") == "list" and not leading:
+        return records
+    out: dict[str, Any] = dict(rest)
+    if leading:
+        out["system"] = _write_system(messages[:leading])
+    out["messages"] = records
+    return out
+
+
+def fits(document: Any) -> int:
+    """Anthropic has block types nobody else has; plain `messages` could be others' too."""
+    if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
+        blocks = [block.get("type") for block in document["content"] if type(block) is dict]
+        return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records or not all(type(record) is dict for record in records):
+        return 0
+    if any(
+        record.get("role") not in _ROLES or ("content" not in record and record["role"] != "system")
+        for record in records
+    ):
+        return 0
+    if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
+        return 0
+    sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
+    odd = False
+    for record in records:
+        for block in record["content"] if type(record.get("content")) is list else ():
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is not str:
+                odd = True
+            elif kind == "thinking" and type(block.get(kind)) is list:
+                return 0
+            elif kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
+                sure = 3
+            elif kind in _NOT_BLOCKS:
+                return 0
+    return 0 if odd and sure < 3 else sure
+
+
+_TELLING = {
+    *("thinking", "redacted_thinking", "compaction", "fallback"),
+    *("tool_use", "tool_result", "server_tool_use", "mcp_tool_use"),
+}
+_NOT_BLOCKS = {  # what others put into the content of a message with a role
+    *("image", "image_url", "input_audio", "file", "audio", "refusal", "reasoning", "custom"),
+    *("input_text", "output_text", "input_image", "input_file", "tool-call", "tool-result", "tool-invocation"),
+}
+
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    parts={
+        "system": frozenset({TextPart}),
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    id_pattern=r"[a-zA-Z0-9_-]+",
+    name_pattern=r"[a-zA-Z0-9_-]{1,128}",
+    object_input=True,
+    own_parts=frozenset({CompactionPart}),
+    media=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf", "text/plain"}),
+    linked=frozenset({"image/", "application/pdf"}),
+    result_parts=_SAID,
+    mid_system="after-user",
+    first_user=True,
+)
+FORMAT = Format(
+    name=NAME,
+    title="Anthropic Messages API",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+    usual=usual,
+)

@@ -1,0 +1,1 @@
+"""Session files of coding agents: what they share."""

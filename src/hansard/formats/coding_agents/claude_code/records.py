@@ -1,0 +1,340 @@
+"""The records of a Claude Code session, each kind read and written by neighbours; `claude_code` has the map.
+
+Reading takes a record apart: canonical fields first, the rest is residue. An answer is put together from the records
+that share its message id: `Answer` holds it until it is whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.coding_agents.claude_code.content import (
+    NAME,
+    PROVIDER,
+    legal_uuid,
+    made_time,
+    read_context,
+    read_part,
+    read_thinking,
+    read_todos,
+    read_usage,
+    write_parts,
+    write_thinking,
+    write_todo,
+    write_usage,
+)
+from hansard.formats.coding_agents.made_ids import is_made, made_uuid
+from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.model.conversation import Context, Message, ModelRef
+from hansard.model.parts import TextPart, ToolResultPart
+
+_STOP = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use"}
+_FINISH = {stop: finish for finish, stop in _STOP.items()}
+_MADE = {f"0.0.{n}": n for n in range(64)}
+_GIVEN_CONTEXT, _GIVEN_SIDECHAIN, _GIVEN_PARENT, _MADE_USER, _MADE_CWD, _MADE_USAGE = 1, 2, 4, 8, 16, 32
+
+
+class Place(NamedTuple):
+    """What a record is read and written by: its number, and what stood in the records before it."""
+
+    at: int
+    time: str | None
+    session: str | UnsetType
+    context: Context | UnsetType
+
+
+# -- the envelope ----------------------------------------------------------------------------------------------------
+
+
+def read_envelope(rest: dict[str, Any], place: Place) -> tuple[dict[str, Any], bool]:
+    """What every record of the chain says, less what only fills a place; and whether its parent was given."""
+    uuid, time = rest.pop("uuid"), take_maybe_str(rest, "timestamp")
+    rest.pop("parentUuid", None)
+    if rest.get("sessionId") == place.session:
+        rest.pop("sessionId", None)
+    if type(time) is str and time.endswith("+00:00") and time == made_time(place.time):
+        time = UNSET
+    sidechain: Any = rest.pop("isSidechain") if type(rest.get("isSidechain")) is bool else UNSET
+    agent = take_maybe_str(rest, "agentId") if sidechain is True else UNSET
+    context = read_context(rest)
+    version, given = rest.get("version"), None
+    if type(version) is str and (given := _MADE.get(version)) is not None:
+        del rest["version"]
+        context = _given_context(context, given)
+        sidechain = sidechain if given & _GIVEN_SIDECHAIN else UNSET
+    fields = {"id": uuid, "created_at": time, "agent_id": agent, "sidechain": sidechain, "context": context}
+    return fields, given is None or bool(given & _GIVEN_PARENT)
+
+
+def usage_is_made(version: Any) -> bool:
+    """Does the usage of an answer only fill its place?"""
+    return type(version) is str and bool(_MADE.get(version, 0) & _MADE_USAGE)
+
+
+def _given_context(context: Context | UnsetType, given: int) -> Context | UnsetType:
+    if not given & _GIVEN_CONTEXT:
+        return UNSET
+    said = context if context is not UNSET else Context()
+    return Context(
+        cwd=UNSET if given & _MADE_CWD else said.cwd,
+        git_branch=said.git_branch,
+        user_type=UNSET if given & _MADE_USER else said.user_type,
+    )
+
+
+def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent: str | None) -> dict[str, Any]:
+    context, sidechain = message.context, message.sidechain
+    given = _GIVEN_SIDECHAIN * (sidechain is not UNSET) + _GIVEN_PARENT * (message.parent_message_id is not UNSET)
+    out: dict[str, Any] = {"parentUuid": parent, "isSidechain": sidechain is True}
+    if context is not UNSET:
+        given += _GIVEN_CONTEXT + _MADE_USER * (context.user_type is UNSET) + _MADE_CWD * (context.cwd is UNSET)
+    if message.role == "assistant" and message.usage is UNSET:
+        given += _MADE_USAGE
+    usual = context if context is not UNSET else place.context if place.context is not UNSET else Context()
+    out["userType"] = "external" if usual.user_type is UNSET else usual.user_type
+    out["cwd"] = "/" if usual.cwd is UNSET else usual.cwd
+    put(out, gitBranch=usual.git_branch)
+    out["sessionId"] = rest.pop("sessionId", place.session)
+    out["version"] = rest.pop("version", f"0.0.{given}")
+    if sidechain is True:
+        put(out, agentId=message.agent_id)
+    out["uuid"] = made_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
+    out["timestamp"] = made_time(place.time) if message.created_at is UNSET else message.created_at
+    return out
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+class Answer:
+    """An answer while its records come in: blocks in order, the usage of the last record that has one."""
+
+    def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int, start: int) -> None:
+        self.uuid, self.fields, self.rest, self.turn, self.start = uuid, fields, rest, turn, start
+        self.no_usage = self.plain = False
+        self.body: dict[str, Any] = {}
+        self.blocks: list[Any] = []
+        self.lines: list[list[Any]] = []
+        self.end = start
+
+    def add(self, body: dict[str, Any], uuid: str, time: Any, end: int) -> None:
+        """One more record of the same answer."""
+        content = body.pop("content")
+        if type(content) is str:
+            content, self.plain = [{"type": "text", "text": content}], True
+        before = len(self.blocks)
+        self.blocks = _joined(self.blocks, content)
+        self.lines.append([uuid, time, len(self.blocks) - before])
+        for key, value in body.items():
+            if value is not None or key not in self.body:
+                self.body[key] = value
+        self.end = end
+
+    def message(self, names: dict[str, str]) -> Message:
+        """The whole of it."""
+        body = self.body
+        name, response = take_maybe_str(body, "model"), take_maybe_str(body, "id")
+        response = UNSET if response == _made_id(self.uuid) else response
+        name = UNSET if name == _NO_MODEL else name
+        stop, usage = take_maybe_str(body, "stop_reason"), read_usage(body.get("usage"))
+        if usage is not UNSET:
+            del body["usage"]
+            usage = UNSET if self.no_usage else usage
+        for key, usual in _USUAL_BODY:
+            if key in body and body[key] == usual:
+                del body[key]
+        marks: dict[str, Any] = {}
+        if (cuts := self._cuts()) is not None:
+            marks["lines"] = cuts
+        if stop in _STOP:
+            marks["stop"] = True  # a name of ours in Claude's place
+        if self.plain and len(self.blocks) == 1:
+            marks["content"] = "string"
+        if body:
+            self.rest["message"] = body
+        model = ModelRef(provider=PROVIDER, name=name, response_id=response)
+        return Message(
+            role="assistant",
+            parts=[read_part(block, names, name) for block in self.blocks],
+            **self.fields,
+            model=UNSET if name is UNSET and response is UNSET else model,
+            usage=usage,
+            finish_reason=stop if type(stop) is not str or "stop" in marks else _FINISH.get(stop, stop),
+            extra=pack(NAME, self.rest, marks),
+        )
+
+    def _cuts(self) -> list[list[Any]] | None:
+        """How the answer was cut into lines, unless that is how we would write it."""
+        time, lines = self.fields["created_at"], self.lines
+        if [line[2] for line in lines] == _usual_cuts(self.blocks) and all(
+            is_made(line[0], self.uuid, i) and (line[1] == time or time is UNSET) for i, line in enumerate(lines) if i
+        ):
+            return None
+        others = [[uuid, None if _is_made(at, time) else at, count] for uuid, at, count in lines[1:] if count]
+        return [[lines[0][2]], *others]
+
+
+def _is_made(at: Any, first: Any) -> bool:
+    """Does the time of a line only fill its place, as that of the first line does?"""
+    return type(at) is not str or (first is UNSET and at.endswith("+00:00"))
+
+
+def _made_id(uuid: str) -> str:
+    """The id of an answer that has none: its lines are known by it."""
+    return f"msg_{uuid}"
+
+
+_NO_MODEL = "<unknown>"
+_NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+_USUAL_BODY = (("type", "message"), ("role", "assistant"), ("stop_reason", None), ("stop_sequence", None))
+
+
+def _joined(blocks: list[Any], content: list[Any]) -> list[Any]:
+    """The blocks so far and those of one more line; a line that says them again, and more, stands for them."""
+    if not blocks or not content:
+        return [*blocks, *content]
+    if len(content) >= len(blocks) and all(map(_grew, blocks, content)):
+        return content
+    if _grew(blocks[-1], content[0]):
+        return [*blocks[:-1], *content]
+    return [*blocks, *content]
+
+
+def _usual_cuts(blocks: list[Any]) -> list[int]:
+    """One block a line, as Claude Code has it; all on one where a block could be taken for one that grew."""
+    if any(map(_grew, blocks, blocks[1:])):
+        return [len(blocks)]
+    return [1] * len(blocks) or [0]
+
+
+def _grew(earlier: Any, later: Any) -> bool:
+    if type(earlier) is not dict or type(later) is not dict or earlier.get("type") != later.get("type"):
+        return False
+    key = _WORDS.get(str(later.get("type")))
+    if key is None:
+        return "id" in later and earlier.get("id") == later["id"]
+    one, other = earlier.get(key), later.get(key)
+    return type(one) is str and type(other) is str and one != "" and other.startswith(one)
+
+
+_WORDS = {"text": "text", "thinking": "thinking"}
+
+
+def write_answer(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
+    """A line for every block, as Claude Code writes them; the results that stood in it come last."""
+    rest, marks = unpack(NAME, message.extra)
+    inner = rest.pop("message", {})
+    blocks, results = write_parts(message)
+    first = write_envelope(message, rest, place, parent)
+    first |= {"type": "assistant", **rest, **_details(message)}
+    model = message.model if message.model is not UNSET else ModelRef()
+    body: dict[str, Any] = {"model": _NO_MODEL, "id": _made_id(first["uuid"])}
+    put(body, model=model.name, id=model.response_id)
+    body |= {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
+    if type(inner) is dict:
+        body |= inner
+    if "version" not in unpack(NAME, message.extra)[0]:
+        body["usage"] = _NO_USAGE
+    body |= put({}, usage=write_usage(message.usage))
+    cuts = _known_cuts(marks.get("lines"), blocks)
+    plain = marks.get("content") == "string" and len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
+    records: list[dict[str, Any]] = []
+    at = 0
+    for i, (uuid, time, count) in enumerate(cuts):
+        record = {**first, "message": {**body, "content": blocks[0]["text"] if plain else blocks[at : at + count]}}
+        at += count
+        if i:
+            record["parentUuid"] = records[-1]["uuid"]
+            record["uuid"] = uuid if uuid is not None else made_uuid(first["uuid"], i)
+            record["timestamp"] = time if time is not None else first["timestamp"]
+        records.append(record)
+    if type(message.finish_reason) is str:
+        stop = message.finish_reason if marks.get("stop") is True else _STOP.get(message.finish_reason)
+        records[-1]["message"]["stop_reason"] = stop or message.finish_reason
+    if results:
+        follows = records[-1]["uuid"]
+        record = {**first, "parentUuid": follows, "uuid": made_uuid(follows, "results"), "type": "user"}
+        records.append({**record, "message": {"role": "user", "content": results}})
+    return records
+
+
+def _known_cuts(cuts: Any, blocks: list[Any]) -> list[tuple[Any, Any, int]]:
+    """Where the lines were cut, if those cuts still fit the blocks; else the usual ones."""
+    if type(cuts) is list and all(type(cut) is list for cut in cuts):
+        match cuts:
+            case [[int(first)], *others] if all(_is_cut(cut) for cut in others):
+                known = [(None, None, first), *((cut[0], cut[1], cut[2]) for cut in others)]
+                if sum(cut[2] for cut in known) == len(blocks) and all(cut[2] >= 0 for cut in known):
+                    return known
+    return [(None, None, count) for count in _usual_cuts(blocks)]
+
+
+def _is_cut(cut: list[Any]) -> bool:
+    return len(cut) == 3 and type(cut[0]) is str and type(cut[2]) is int and (cut[1] is None or type(cut[1]) is str)
+
+
+# -- prompts and results ---------------------------------------------------------------------------------------------
+
+
+def read_user(fields: dict[str, Any], rest: dict[str, Any], names: dict[str, str]) -> list[Message]:
+    """A prompt, or the results of tools; where a record says both, a message for each run of blocks."""
+    body = dict(rest.pop("message"))
+    content = body.pop("content")
+    marks: dict[str, Any] = {}
+    if body.get("role") == "user":
+        del body["role"]
+    if body:
+        rest["message"] = body
+    for key, (name, reader) in _DETAILS.items():
+        if (detail := reader(rest.get(key))) is not UNSET:
+            fields[name] = detail
+            del rest[key]
+    if type(content) is str:
+        return [Message(role="user", parts=[TextPart(text=content)], **fields, extra=pack(NAME, rest, marks))]
+    parts = [read_part(block, names) for block in content]
+    runs: list[tuple[str, list[Any]]] = []
+    for part in parts:
+        role = "tool" if type(part) is ToolResultPart else "user"
+        if not runs or runs[-1][0] != role:
+            runs.append((role, []))
+        runs[-1][1].append(part)
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
+        marks["content"] = "list"
+    role, first = runs[0] if runs else ("user", [])
+    messages = [Message(role=role, parts=first, **fields, extra=pack(NAME, rest, marks))]
+    shared = {key: value for key, value in fields.items() if key not in ("thinking", "todos", "parent_message_id")}
+    for i, (role, run) in enumerate(runs[1:], 1):
+        shared |= {"id": f"{fields['id']}/{i}", "parent_message_id": messages[-1].id}
+        messages.append(Message(role=role, parts=run, **shared, extra={NAME: {"$": {"joined": True}}}))
+    return messages
+
+
+_DETAILS: dict[str, Any] = {"thinkingMetadata": ("thinking", read_thinking), "todos": ("todos", read_todos)}
+
+
+def _details(message: Message) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if message.thinking is not UNSET:
+        out["thinkingMetadata"] = write_thinking(message.thinking)
+    if message.todos is not UNSET:
+        out["todos"] = [write_todo(todo) for todo in message.todos]
+    return out
+
+
+def write_user(message: Message, place: Place, parent: str | None) -> dict[str, Any]:
+    """A prompt or results; a system prompt, for which there is no record, is a prompt that nobody typed."""
+    rest, marks = unpack(NAME, message.extra)
+    inner = rest.pop("message", {})
+    out = write_envelope(message, rest, place, parent)
+    out["type"] = "user"
+    blocks = write_parts(message)[0]
+    content: Any = blocks
+    if len(blocks) == 1 and marks.get("content") != "list" and type(message.parts[0]) is TextPart:
+        if blocks[0].keys() == {"type", "text"} and len(message.parts) == 1:
+            content = blocks[0]["text"]
+    out["message"] = {"role": "user", **(inner if type(inner) is dict else {}), "content": content}
+    if message.role in ("system", "developer"):
+        out["isMeta"] = True
+    return {**out, **rest, **_details(message)}

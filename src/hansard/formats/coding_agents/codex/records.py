@@ -1,0 +1,223 @@
+"""Response items in Codex rollouts, as parts; an item is what the Responses API has, with fields of Codex's own.
+
+    canonical                         native
+    text of the assistant             message, one output_text; its `phase` is kept as the Responses API has it
+    text, image of others             message with input_text and input_image
+    reasoning                         reasoning with encrypted_content; without one the event `agent_reasoning`
+    tool-call, tool-result            function_call, custom_tool_call, local_shell_call ... and their outputs
+    compaction, encrypted             compaction
+    data agent_message (an event)     agent_message
+    raw(openai-responses)             any other item, word for word
+
+What only OpenAI understands (encrypted thoughts) is bound to it, and not written when it came from another provider.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.openai_responses.content import NAME as RESPONSES
+from hansard.formats.openai_responses.content import PROVIDER, read_block, write_block
+from hansard.formats.openai_responses.items import is_item, read_item, write_items
+from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_answer, read_function
+from hansard.formats.residue import pack, unpack
+from hansard.model.parts import (
+    Binding,
+    CompactionPart,
+    DataPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "codex"
+SPOKEN = ("user", "developer", "system")
+_OWN = "internal_chat_message_metadata_passthrough"  # for Codex's own server, nothing the API takes
+_COMPACTIONS = ("compaction_summary", "context_compaction")  # the names it had
+_KEPT = ("ghost_snapshot", "configuration_update")  # nobody says them
+AGENT_MESSAGE = "agent_message"  # what one agent says to another
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_said(content: Any) -> list[Part] | None:
+    if type(content) is str:
+        return [TextPart(text=content)]
+    return [read_block(block, "input_text", {}) for block in content] if type(content) is list else None
+
+
+def write_said(role: str, parts: list[Any]) -> Fields | None:
+    """The item of a message that is not the assistant's; None when nothing of it can be said."""
+    content = [block for part in parts if (block := _block(part)) is not None]
+    return {"type": "message", "role": role, "content": content} if content or not parts else None
+
+
+def _block(part: Any) -> Fields | None:
+    """Codex knows text and images with an address or data; a block of another kind would cost the whole record."""
+    if type(part) is TextPart or (type(part) is CompactionPart and part.text is not UNSET):
+        return {"type": "input_text", "text": part.text}
+    if type(part) is RawPart:
+        return part.value if part.format == RESPONSES and type(part.value) is dict else None
+    block = write_block(part, "input_text") if type(part) is FilePart else UNSET
+    return block if block is not UNSET and block["type"] == "input_image" and "image_url" in block else None
+
+
+def _read_answer_text(item: Fields) -> list[Part] | None:
+    content, phase = item.get("content"), item.get("phase")
+    if type(content) is str:
+        content = [{"type": "output_text", "text": content}]
+    if type(content) is not list:
+        return None
+    extra = pack(RESPONSES, {}, {"easy": {"phase": phase}}) if type(phase) is str else UNSET
+    parts: list[Part] = []
+    for block in content:
+        if type(block) is dict and block.get("type") == "output_text" and type(block.get("text")) is str:
+            if len(block) == 2 or not any(block[key] for key in block if key not in ("type", "text")):
+                parts.append(TextPart(text=block["text"], extra=extra))
+                continue
+        parts.append(read_block(block, "output_text", {}))
+    return parts
+
+
+def _write_answer_text(part: TextPart | RefusalPart) -> Fields:
+    item: Fields = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": part.text}]}
+    easy = unpack(RESPONSES, part.extra)[1].get("easy")
+    if type(easy) is dict and type(easy.get("phase")) is str:
+        item["phase"] = easy["phase"]
+    return item
+
+
+# -- items ---------------------------------------------------------------------------------------------------------
+
+
+def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[Part]] | None:
+    """Who says an item and its parts; None for what is none. `calls` are those without an output yet."""
+    if not is_item(item):
+        return None
+    kind, role = item.get("type", "message"), item.get("role")
+    parts: list[Part] | None = None
+    if _OWN in item:
+        item = {key: value for key, value in item.items() if key != _OWN}
+    if kind == "message":
+        if role in SPOKEN:
+            parts = _read_said(item.get("content"))
+        elif role == "assistant":
+            parts = _read_answer_text(item)
+        if parts is not None:
+            return role, parts
+    elif kind == "function_call":
+        return "assistant", read_function(item, calls) or _read_odd_call(item, calls)
+    elif kind == "function_call_output" and (parts := read_answer(item, calls)) is not None:
+        calls.pop(item["call_id"], None)
+        return "tool", parts
+    elif kind == "function_call_output" and type(item.get("output")) is dict:
+        return "tool", _read_odd_output(item, item["output"], calls)
+    elif kind == AGENT_MESSAGE:
+        return "event", [DataPart(name=kind, data={key: item[key] for key in item if key != "type"})]
+    elif kind in _KEPT:
+        return "event", [RawPart(format=RESPONSES, value=item)]
+    elif kind in _COMPACTIONS and type(item.get("encrypted_content")) is str:
+        item = {**item, "type": "compaction"}
+    role, parts = read_item(item, calls)
+    if role == "tool" and type(item.get("call_id")) is str:
+        calls.pop(item["call_id"], None)
+    return role, [_bound(part, model) for part in parts]
+
+
+def identified(item: Fields, number: int) -> Fields:
+    """The item itself; a call whose id Codex did not write (it keeps none of searches) with one made of its number."""
+    key = id_key(item.get("type")) if type(item.get("type")) is str else None
+    if key is None or type(item.get(key)) is str:
+        return item
+    return {**item, key: f"{item['type']}_{number}"}
+
+
+def _read_odd_call(item: Fields, calls: Calls) -> list[Part]:
+    """A call whose arguments are no string: an object, or not there."""
+    call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments", UNSET)
+    if type(call_id) is not str or type(name) is not str:
+        return [RawPart(format=RESPONSES, value=item)]
+    calls[call_id] = ("function_call", name, False)
+    rest = {key: item[key] for key in item if key not in ("type", "call_id", "name", "arguments")}
+    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(RESPONSES, rest))]
+
+
+def _read_odd_output(item: Fields, output: Fields, calls: Calls) -> list[Part]:
+    """What older releases wrote of a call: the words, and whether it succeeded."""
+    plain = {**item, "output": output.get("content")}
+    parts = read_item(plain, calls)[1]
+    if type(parts[0]) is not ToolResultPart:
+        return [RawPart(format=RESPONSES, value=item)]
+    return [replace(parts[0], is_error=output.get("success") is False)]
+
+
+def _bound(part: Part, model: Any) -> Part:
+    if isinstance(part, ReasoningPart | CompactionPart) and part.encrypted is not UNSET and part.binding is UNSET:
+        return replace(part, binding=Binding(provider=PROVIDER, model=model))
+    return part
+
+
+def is_foreign(part: Any) -> bool:
+    """Is what the part holds sealed by somebody else than OpenAI, for all we know?"""
+    if part.binding is not UNSET and part.binding.provider is not UNSET:
+        return bool(part.binding.provider != PROVIDER)
+    return part.extra is UNSET or RESPONSES not in part.extra
+
+
+def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
+    """The items of an assistant's or a tool's message; what is only shown, not played back, is an `event`."""
+    out: list[Fields] = []
+    others: list[Any] = []
+    for part in parts:
+        kind = type(part)
+        if role == "assistant" and (kind is TextPart or kind is RefusalPart):
+            _write_others(others, role, calls, out)
+            out.append(_write_answer_text(part))
+        elif kind is ReasoningPart and is_foreign(part):
+            _write_others(others, role, calls, out)
+            if part.text:
+                out.append({"event": "agent_reasoning", "text": part.text})
+        elif kind is CompactionPart and (part.encrypted is UNSET or is_foreign(part)):
+            _write_others(others, role, calls, out)
+            if part.text is not UNSET and role == "assistant":
+                out.append(_write_answer_text(TextPart(text=part.text)))
+        elif kind is ToolCallPart and part.provider_executed is not True and part.input_text is UNSET:
+            others.append(_spelled(part))
+        elif kind is ToolResultPart and part.content is not UNSET:
+            others.append(replace(part, content=[inner for inner in part.content if _block(inner) is not None]))
+        else:
+            others.append(part)
+    _write_others(others, role, calls, out)
+    return out
+
+
+def _spelled(part: ToolCallPart) -> ToolCallPart:
+    """Arguments are an object for Codex, also where there are none."""
+    if unpack(RESPONSES, part.extra)[1].get("type") is None and part.input is UNSET:
+        return replace(part, input_text="{}")
+    return part
+
+
+def _write_others(parts: list[Any], role: str, calls: Calls, out: list[Fields]) -> None:
+    if parts:
+        items: list[Any] = []
+        write_items(parts, role, calls, items)
+        out += [item for item in items if "type" in item]
+        parts.clear()
+
+
+def answered(part: ToolResultPart, told: Any) -> ToolResultPart:
+    """A result with what an event told of it: whether it failed, and the changes to files."""
+    failed = told.get("success") is False
+    kept = {key: told[key] for key in ("changes", "status", "exit_code") if key in told}
+    extra = {} if part.extra is UNSET else part.extra
+    return replace(part, is_error=failed or part.is_error, extra={**extra, NAME: kept} if kept else part.extra)

@@ -1,0 +1,307 @@
+"""Messages of Gemini CLI's session files: one record, read as what was said and what the tools answered.
+
+canonical                         native
+user, assistant                   type user, gemini; content: a string where one text says it all, else parts
+reasoning                         thoughts: subject and description as lines; summaries only, nothing is signed
+tool-call                         toolCalls, with what the screen shows of them as residue
+tool-result (a tool message)      result and status of the same call; resultDisplay (a file's diff) is residue
+event, data                       info, error, warning
+usage                             tokens; output and thoughts are counted together
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.coding_agents.identity import NO_TIME, read_time
+from hansard.formats.gemini.content import read_part, write_part
+from hansard.formats.residue import pack, put, unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Message, ModelRef, Usage
+from hansard.model.parts import (
+    CompactionPart,
+    DataPart,
+    FilePart,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "gemini-cli"
+PROVIDER = "google"
+RESULTS = ":results"  # the tool message of a record has the record's id and this
+EVENTS = ("info", "error", "warning")
+Fields = dict[str, Any]
+
+
+# -- content -------------------------------------------------------------------------------------------------------
+
+
+def _read_content(content: Any) -> list[Any] | None:
+    if type(content) is str:
+        return [TextPart(text=content)]
+    blocks = content if type(content) is list else [content] if type(content) is dict else None
+    if blocks is None:
+        return None
+    return [TextPart(text=block) if type(block) is str else read_part(block, False) for block in blocks]
+
+
+def _write_content(parts: list[Any]) -> Any:
+    """A string where one text says it all; parts of Gemini's else."""
+    blocks = [block for part in parts if (block := _block(part)) is not UNSET]
+    if len(blocks) == 1 and blocks[0].keys() == {"text"}:
+        return blocks[0]["text"]
+    return blocks if blocks else ""
+
+
+def _block(part: Any) -> Any:
+    if type(part) is TextPart or type(part) is RefusalPart:
+        return {"text": part.text}
+    if type(part) is CompactionPart:
+        return {"text": part.text} if part.text is not UNSET else UNSET
+    if type(part) is RawPart or type(part) is FilePart:
+        block = write_part(part, False, False)
+        return block if type(block) is dict else UNSET
+    return UNSET
+
+
+# -- thoughts ------------------------------------------------------------------------------------------------------
+
+
+def _read_thought(thought: Any, time: Any) -> Any:
+    if type(thought) is not dict or type(thought.get("description")) is not str:
+        return RawPart(format=NAME, value={"thought": thought})
+    rest = dict(thought)
+    words, subject = rest.pop("description"), rest.get("subject")
+    if subject == "":
+        del rest["subject"]
+    elif type(subject) is str:
+        words = f"{subject}\n{words}"
+    if type(time) is str and rest.get("timestamp") == time:
+        del rest["timestamp"]
+    return ReasoningPart(text=words, extra=pack(NAME, rest))
+
+
+def _write_thought(part: ReasoningPart, time: str) -> Fields:
+    rest = unpack(NAME, part.extra)[0]
+    words, subject = part.text, rest.pop("subject", "")
+    if type(subject) is str and subject and words.startswith(f"{subject}\n"):
+        words = words[len(subject) + 1 :]
+    else:
+        subject = ""
+    return {"subject": subject, "description": words, "timestamp": time, **rest}
+
+
+# -- tools ---------------------------------------------------------------------------------------------------------
+
+_OF_RESULT = ("result", "status", "resultDisplay")
+
+
+def _read_call(call: Any, time: Any) -> list[Any]:
+    """The call, and its result if there is one."""
+    if type(call) is not dict or type(call.get("name")) is not str:
+        return [RawPart(format=NAME, value={"toolCall": call})]
+    rest = {key: value for key, value in call.items() if key not in _OF_RESULT}
+    name, id = rest.pop("name"), rest.pop("id", None)
+    given = rest.pop("args", UNSET)
+    if type(time) is str and rest.get("timestamp") == time:
+        del rest["timestamp"]
+    named: Fields = {"tool_name": name, "tool_call_id": id if type(id) is str else UNSET}
+    asked = ToolCallPart(input=given, extra=pack(NAME, rest), **named)
+    result, status = call.get("result"), call.get("status")
+    if result is None and status not in ("error", "cancelled"):
+        return [asked]
+    fields = _read_result(result)
+    failed = fields.pop("failed", False) or status in ("error", "cancelled")
+    marks = {} if status in ("success", "error", "cancelled") else {"status": status}
+    kept = {"resultDisplay": call["resultDisplay"]} if call.get("resultDisplay") is not None else {}
+    if status == "cancelled":
+        fields["status"] = "interrupted"
+    return [asked, ToolResultPart(**named, **fields, is_error=failed, extra=pack(NAME, kept, marks))]
+
+
+def _read_result(result: Any) -> Fields:
+    """Output or content of a result: nearly always one function response with `output` or `error`."""
+    blocks = result if type(result) is list else [result]
+    first = blocks[0] if blocks else None
+    answer = first.get("functionResponse") if type(first) is dict else None
+    if type(answer) is not dict:
+        return {"output": UNSET if result is None else result}
+    said = answer.get("response")
+    fields: Fields = {"output": said if said is not None else UNSET}
+    if type(said) is dict and len(said) == 1 and said.keys() <= {"output", "error"}:
+        fields = {"output": next(iter(said.values())), "failed": "error" in said}
+    more = [*blocks[1:], *(answer["parts"] if type(answer.get("parts")) is list else [])]
+    if more:
+        words = fields.pop("output")
+        fields["content"] = [read_part(block, False) for block in more]
+        if words is not UNSET:
+            text = words if type(words) is str else exact_json.encode(words).decode("utf-8", "surrogatepass")
+            fields["content"].insert(0, TextPart(text=text))
+    return fields
+
+
+def _write_call(part: ToolCallPart, result: ToolResultPart | None, time: str) -> Fields:
+    rest = unpack(NAME, part.extra)[0]
+    named = put({}, id=part.tool_call_id, name=part.tool_name)
+    given = part.input if type(part.input) is dict else {} if part.input is UNSET else {"input": part.input}
+    out: Fields = {**named, "args": given}
+    if result is not None:
+        kept, marks = unpack(NAME, result.extra)
+        if result.output is not UNSET or result.content is not UNSET:
+            out["result"] = _write_result(result, named)
+        out["status"] = marks.get("status", _status(result))
+        put(out, resultDisplay=kept.get("resultDisplay", UNSET))
+    else:
+        out["status"] = "executing"
+    return {**out, "timestamp": time, **rest}
+
+
+def _status(result: ToolResultPart) -> str:
+    if result.status in ("interrupted", "denied"):
+        return "cancelled"
+    return "error" if result.is_error is True else "success"
+
+
+def _write_result(result: ToolResultPart, named: Fields) -> list[Any]:
+    files: list[Any] = []
+    said: Any = result.output
+    if result.content is not UNSET:
+        said = "\n".join(part.text for part in result.content if type(part) is TextPart)
+        files = [
+            block for part in result.content if type(part) is not TextPart and (block := _block(part)) is not UNSET
+        ]
+    key = "error" if result.is_error is True else "output"
+    plain = type(said) is dict and result.is_error is not True and not (len(said) == 1 and said.keys() <= _SINGLE)
+    answer = {**named, "response": said if plain else {key: said}}
+    return [{"functionResponse": answer}, *files]
+
+
+_SINGLE = {"output", "error"}
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------
+
+
+def _read_tokens(tokens: Any) -> tuple[Usage | UnsetType, Fields]:
+    if type(tokens) is not dict:
+        return UNSET, {}
+    counts = {key: value for key, value in tokens.items() if type(value) is int}
+    output, thoughts = counts.get("output"), counts.get("thoughts", 0)
+    usage = Usage(
+        input_tokens=counts.get("input", UNSET),
+        output_tokens=UNSET if output is None else output + thoughts,
+        cache_read_tokens=counts.get("cached", UNSET),
+        reasoning_tokens=counts.get("thoughts", UNSET),
+        total_tokens=counts.get("total", UNSET),
+    )
+    return usage, {"tool": counts["tool"]} if counts.get("tool") else {}
+
+
+def _write_tokens(usage: Usage, left: Any) -> Fields:
+    thoughts = _count(usage.reasoning_tokens)
+    read, said = _count(usage.input_tokens), _count(usage.output_tokens)
+    total = usage.total_tokens if type(usage.total_tokens) is int else read + said
+    more = left if type(left) is dict else {"tool": 0}
+    counts = {"input": read, "output": max(0, said - thoughts), "cached": _count(usage.cache_read_tokens)}
+    return {**counts, "thoughts": thoughts, **more, "total": total}
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+# -- records -------------------------------------------------------------------------------------------------------
+
+_KNOWN = frozenset({"id", "timestamp", "type", "content"})
+_ANSWER = frozenset({"thoughts", "toolCalls", "tokens", "model"})
+
+
+def is_message(value: Any) -> bool:
+    """A record with an id and a type, which is not a session's header."""
+    if type(value) is not dict or "sessionId" in value:
+        return False
+    return type(value.get("id")) is str and type(value.get("type")) is str
+
+
+def read_message(record: Fields, id: str, parent: Any) -> list[Message]:
+    """The message in a record, and the tool message of the results in it."""
+    kind, stamp = record["type"], record.get("timestamp")
+    time = read_time(stamp)
+    parts = _read_content(record.get("content"))
+    known = _KNOWN | _ANSWER if kind == "gemini" else _KNOWN
+    rest = {key: value for key, value in record.items() if key not in known}
+    at: Fields = {"id": id, "parent_message_id": parent, "created_at": time}
+    if parts is None or kind not in ("user", "gemini"):
+        if kind in EVENTS:
+            data = DataPart(name=kind, data=record.get("content", UNSET))
+            return [Message(role="event", parts=[data], extra=pack(NAME, rest), **at)]
+        if kind != "gemini":
+            return [Message(role="event", parts=[RawPart(format=NAME, value=record)], **at)]
+    if kind == "user":
+        return [Message(role="user", parts=parts or [], extra=pack(NAME, rest), **at)]
+    return _read_answer(record, stamp, parts or [], rest, at)
+
+
+def _read_answer(record: Fields, stamp: Any, said: list[Any], rest: Fields, at: Fields) -> list[Message]:
+    calls = record["toolCalls"] if type(record.get("toolCalls")) is list else []
+    thoughts = record["thoughts"] if type(record.get("thoughts")) is list else []
+    parts: list[Any] = [_read_thought(thought, stamp) for thought in thoughts]
+    if record.get("content") != "" or not (calls or thoughts):
+        parts += said
+    results: list[Any] = []
+    for call in calls:
+        asked, *answers = _read_call(call, stamp)
+        parts.append(asked)
+        results += answers
+    usage, left = _read_tokens(record.get("tokens"))
+    model = record.get("model")
+    answer = Message(
+        role="assistant",
+        parts=parts,
+        model=ModelRef(provider=PROVIDER, name=model) if type(model) is str else UNSET,
+        usage=usage,
+        extra=pack(NAME, rest, {"tokens": left} if left else None),
+        **at,
+    )
+    if not results:
+        return [answer]
+    return [answer, Message(role="tool", parts=results, id=at["id"] + RESULTS, created_at=at["created_at"])]
+
+
+def write_message(message: Message, id: str, results: dict[int, ToolResultPart]) -> Fields | None:
+    """The record of a message; `results` are those of its calls, by their place in it. None: nothing can say it."""
+    rest, marks = unpack(NAME, message.extra)
+    time = message.created_at if message.created_at is not UNSET else NO_TIME
+    at: Fields = {"id": id, "timestamp": time}
+    if message.role == "event":
+        part: Any = message.parts[0] if len(message.parts) == 1 else None
+        if type(part) is RawPart and part.format == NAME and is_message(part.value):
+            return {**part.value, "id": id}
+        if type(part) is not DataPart or part.name not in EVENTS:
+            return None
+        return {**at, "type": part.name, **put({}, content=part.data), **rest}
+    if message.role == "user":
+        return {**at, "type": "user", "content": _write_content(message.parts), **rest}
+    if message.role != "assistant":
+        return None
+    said = [part for part in message.parts if type(part) not in (ReasoningPart, ToolCallPart)]
+    out: Fields = {**at, "type": "gemini", "content": _write_content(said)}
+    thoughts = [_write_thought(part, time) for part in message.parts if type(part) is ReasoningPart]
+    calls = [
+        _write_call(part, results.get(j), time) for j, part in enumerate(message.parts) if type(part) is ToolCallPart
+    ]
+    if thoughts:
+        out["thoughts"] = thoughts
+    if message.usage is not UNSET:
+        out["tokens"] = _write_tokens(message.usage, marks.get("tokens"))
+    if message.model is not UNSET:
+        put(out, model=message.model.name)
+    if calls:
+        out["toolCalls"] = calls
+    return {**out, **rest}

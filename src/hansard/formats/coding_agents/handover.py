@@ -1,0 +1,252 @@
+"""Handing a conversation to another coding agent: its calls in the words of that agent's own tools.
+
+A call that one of its tools does exactly is mapped, name and input; any other is carried as words, and so is its
+result, which the user then says. What came as words and is the agent's own is a call again. Every change is noted.
+What an agent was told to be (system and developer messages) is not handed on: the other one has its own.
+A conversation that no coding agent had is left as it is: its tools are somebody's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.coding_agents.handover_text import call_in_words, from_words, result_in_words
+from hansard.formats.coding_agents.tool_names import AGENTS, Tool, in_words_of, knows, understood
+from hansard.formats.contract import Loss
+from hansard.formats.residue import pack, unpack
+from hansard.model.calls import Links, Place
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import ToolCallPart, ToolResultPart
+
+_RESPONSES = "openai-responses"
+_TOLD = ("system", "developer")
+
+
+def source_of(conversation: Conversation, to: str) -> str | None:
+    """The agent a conversation comes from: whose residue it has, else whose tools it calls."""
+    kept = [conversation.extra, *(message.extra for message in conversation.messages[:200])]
+    for extra in kept:
+        if extra is not UNSET:
+            for agent in (to, *AGENTS):
+                if agent in extra:
+                    return agent
+    parts = [part for message in conversation.messages for part in message.parts]
+    calls = [part for part in parts if type(part) is ToolCallPart]
+    found = {agent: _familiar(agent, calls) for agent in dict.fromkeys((to, *AGENTS))}
+    if any((carried := from_words(parts, j)) is not None and carried.agent == to for j in range(len(parts))):
+        del found[to]  # it would not tell its own calls in words
+    best = max(found, key=lambda agent: found[agent])
+    return best if found[best] > (0, 0) else None
+
+
+def _familiar(agent: str, calls: list[ToolCallPart]) -> tuple[int, int]:
+    """How many calls an agent would understand, and of how many it knows the tool."""
+    known = [call for call in calls if knows(agent, call.tool_name)]
+    return sum(understood(agent, call.tool_name, call.input, UNSET) is not None for call in known), len(known)
+
+
+def handed_over(conversation: Conversation, to: str, notes: list[Loss], path: list[int]) -> Conversation:
+    """The conversation as the agent `to` would have had it; `path` has the indices of its messages in the source."""
+    source = source_of(conversation, to)
+    if source == to:
+        return conversation
+    messages = _HandOver(conversation, source, to, notes, path).messages()
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
+
+
+def _folder(conversation: Conversation, source: str | None) -> Any:
+    """Where the agent stood, for messages that do not say: as the first that does, or as its session says."""
+    for message in conversation.messages:
+        if message.context is not UNSET and message.context.cwd is not UNSET:
+            return message.context.cwd
+    return unpack(source or "", conversation.extra)[0].get("cwd", UNSET)
+
+
+class _HandOver:
+    def __init__(
+        self, conversation: Conversation, source: str | None, to: str, notes: list[Loss], path: list[int]
+    ) -> None:
+        messages = conversation.messages
+        self.given, self.to, self.notes, self.path = messages, to, notes, path
+        self.cwd = _folder(conversation, source)
+        self.agents: dict[Place, str] = {}  # of calls and results that came as words
+        self.read = [self._from_words(i, message) for i, message in enumerate(messages)]
+        self.links = Links(self.read)
+        self.source = source
+        self.words: set[Place] = set()
+        self.mapped: dict[Place, ToolCallPart] = {}
+
+    def messages(self) -> list[Message]:
+        for place, call in self.links.calls.items():
+            self._decide(place, call)
+        if not self.words and not self.mapped and not self.agents:
+            return self._without_instructions(self.given)
+        out: list[Message] = []
+        run: list[tuple[Message, list[Any], list[Any]]] = []
+        for i, message in enumerate(self.read):
+            kept, told = self._parts(i, message)
+            if message.role == "tool" and (not run or _follows(message, run[-1][0])):
+                run.append((message, kept, told))
+                continue
+            out += _answers(run)
+            run = []
+            if message.role == "tool":
+                run.append((message, kept, told))
+            else:
+                out.append(message if kept == message.parts else replace(message, parts=kept))
+        return self._without_instructions(out + _answers(run))
+
+    def _without_instructions(self, messages: list[Message]) -> list[Message]:
+        """The messages less those that told the agent what to be."""
+        if self.source is None or not any(message.role in _TOLD for message in messages):
+            return messages
+        for i, message in enumerate(self.given):
+            if message.role in _TOLD:
+                why = f"{self.to} has instructions of its own"
+                what = f"the {message.role} message"
+                self.notes.append(Loss(path=f"$.messages[{self.path[i]}]", what=what, why=why, kind="settings"))
+        instead: dict[Any, Any] = {}
+        out: list[Message] = []
+        before: Any = None
+        for message in messages:
+            parent = message.parent_message_id
+            if message.role in _TOLD:
+                instead[message.id] = before if parent is UNSET else instead.get(parent, parent)
+                continue
+            if type(parent) is str and parent in instead:
+                message = replace(message, parent_message_id=instead[parent])
+            out.append(message)
+            before = message.id
+        return out
+
+    def _from_words(self, i: int, message: Message) -> Message:
+        """The message with the calls and results that its words carry."""
+        parts: list[Any] = []
+        j = 0
+        results = True
+        while j < len(message.parts):
+            carried = from_words(message.parts, j)
+            if carried is None or (type(carried.part) is ToolCallPart) != (message.role == "assistant"):
+                results = False
+                parts.append(message.parts[j])
+                j += 1
+                continue
+            self.agents[i, len(parts)] = carried.agent
+            parts.append(carried.part)
+            j += 1 + carried.files
+        if len(parts) == len(message.parts) and not any((i, j) in self.agents for j in range(len(parts))):
+            return message
+        role = "tool" if message.role == "user" and results else message.role
+        return replace(message, role=role, parts=parts)
+
+    def _decide(self, place: Place, call: ToolCallPart) -> None:
+        agent = self.agents.get(place, self.source)
+        if agent is None or agent == self.to or agent not in AGENTS:
+            if agent not in AGENTS and place in self.agents:
+                self.words.add(place)
+            return
+        i, j = place
+        where = f"$.messages[{self.path[i]}].parts[{j}]"
+        context = self.read[i].context
+        cwd = context.cwd if context is not UNSET and context.cwd is not UNSET else self.cwd
+        found = None
+        if call.provider_executed is not True and type(call.tool_call_id) is str:
+            found = _match(call, agent, self.to, cwd)
+        if found is None:
+            self.words.add(place)
+            if place not in self.agents:
+                why = f"{self.to} has no tool that does exactly this"
+                what = f"the call of {call.tool_name!s} becomes words"
+                self.notes.append(Loss(path=where, what=what, why=why, kind="repair"))
+            return
+        tool, given = found
+        extra = _unmarked(call.extra)
+        if tool.patch:
+            extra = {**({} if extra is UNSET else extra), **_CUSTOM}
+        self.mapped[place] = replace(call, tool_name=tool.name, input=given, input_text=UNSET, extra=extra)
+        if place not in self.agents:
+            why = f"the tool of {self.to} that does the same"
+            what = f"the call of {call.tool_name!s} becomes one of {tool.name}"
+            self.notes.append(Loss(path=where, what=what, why=why, kind="repair"))
+
+    def _parts(self, i: int, message: Message) -> tuple[list[Any], list[Any]]:
+        """The parts of a message in the new words; and apart from them the results that are only told."""
+        kept: list[Any] = []
+        told: list[Any] = []
+        for j, part in enumerate(message.parts):
+            place = (i, j)
+            if type(part) is ToolResultPart:
+                call = self.links.answers.get(place)
+                if call is not None and call in self.mapped:
+                    kept.append(replace(part, tool_name=self.mapped[call].tool_name, extra=_unmarked(part.extra)))
+                elif call in self.words or (call is None and place in self.agents):
+                    agent = self.agents.get(place, self.source) or ""
+                    words = result_in_words(part, agent)
+                    (told if message.role == "tool" else kept).extend(words)
+                    if place not in self.agents:
+                        where = f"$.messages[{self.path[i]}].parts[{j}]"
+                        why = f"its call is told in words too, {self.to} takes a result only for a call"
+                        self.notes.append(Loss(path=where, what="the result becomes words", why=why, kind="repair"))
+                else:
+                    kept.append(part)
+            elif place in self.mapped:
+                kept.append(self.mapped[place])
+            elif place in self.words:
+                kept += call_in_words(part, self.agents.get(place, self.source) or "")  # type: ignore[arg-type]
+            else:
+                kept.append(part)
+        return kept, told
+
+
+def _match(call: ToolCallPart, agent: str, to: str, cwd: Any) -> tuple[Tool, Any] | None:
+    """The tool of the other agent that does the same, if its call would be understood the other way round too."""
+    meant = understood(agent, call.tool_name, call.input, cwd)
+    found = in_words_of(to, meant, agent, call.tool_name, cwd) if meant is not None else None
+    if found is None:
+        return None
+    again = understood(to, found[0].name, found[1], cwd)
+    back = in_words_of(agent, again, to, found[0].name, cwd) if again is not None else None
+    return found if back is not None else None
+
+
+_CUSTOM: Any = pack(_RESPONSES, {}, {"type": "custom_tool_call"})
+
+
+def _unmarked(extra: Any) -> Any:
+    """What is kept of a call or result, without the kind of item it was: it is another one now."""
+    rest, marks = unpack(_RESPONSES, extra)
+    if "type" not in marks:
+        return extra
+    del marks["type"]
+    own = pack(_RESPONSES, rest, marks)
+    others = {key: value for key, value in extra.items() if key != _RESPONSES}
+    return {**others, **({} if own is UNSET else own)} or UNSET
+
+
+def _follows(message: Message, before: Message) -> bool:
+    parent = message.parent_message_id
+    return parent is UNSET or (type(parent) is str and parent == before.id)
+
+
+def _answers(run: list[tuple[Message, list[Any], list[Any]]]) -> list[Message]:
+    """The results of one turn: those that answer calls first, then those that are told.
+
+    An agent's model takes answers right behind the calls only. Ids stay, so that what follows finds its parent.
+    """
+    if not any(told for _, _, told in run):
+        return [message if kept == message.parts else replace(message, parts=kept) for message, kept, _ in run]
+    said = [(message, kept, "tool") for message, kept, told in run if kept or not told]
+    said += [(message, told, "user") for message, _, told in run if told]
+    ids: list[Any] = [message.id for message, _, _ in run]
+    more = len(said) - len(ids)
+    first = ids[0]
+    ids = [f"{first}+{k}" if type(first) is str else UNSET for k in range(more)] + ids
+    chained = any(message.parent_message_id is not UNSET for message, _, _ in run[1:])
+    out: list[Message] = []
+    for k, (message, parts, role) in enumerate(said):
+        parent = run[0][0].parent_message_id if k == 0 else ids[k - 1] if chained else UNSET
+        out.append(replace(message, role=role, parts=parts, id=ids[k], parent_message_id=parent))
+    return out

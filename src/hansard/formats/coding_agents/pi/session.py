@@ -1,0 +1,238 @@
+"""pi session files: `~/.pi/agent/sessions/--<path>--/<time>_<id>.jsonl`.  Versions 1 to 3 are read, 3 is written.
+
+    canonical                         native
+    conversation id, created          id, timestamp of the header; its other fields are residue
+    title                             the name of the last session_info
+    message, parent                   an entry of type message: id, parentId, timestamp; version 1 has no ids and is
+                                      a line: there they are made of the session's id and the number of the entry
+    user, assistant, tool             role user, assistant, toolResult (one result an entry)
+    text, reasoning, tool-call, file  text, thinking, toolCall, image; signatures bound to provider, api and model
+    user with compaction              compaction
+    user, what the model is told      branch_summary, custom_message, bashExecution (an event if it is kept from it)
+    event with data                   custom
+    event with raw(pi)                any other entry or role: model_change, label ...
+    system, developer                 custom_message under a name of ours
+    head                              the last entry
+
+Lost, and reported: agents, runs, contexts, todos, side chains, sources, several results in one message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.coding_agents.compact_ids import Numbers
+from hansard.formats.coding_agents.identity import NO_TIME, read_time
+from hansard.formats.coding_agents.pi.records import NAME, read_event, read_said, write_said
+from hansard.formats.coding_agents.scanner import Record, Scanner
+from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.residue import pack, take_maybe_str, unpack
+from hansard.model.conversation import Conversation, Message
+from hansard.model.times import milliseconds
+
+_KINDS = frozenset({"message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom"})
+_KINDS |= {"custom_message", "label", "session_info", "context_transform", "ephemeral"}
+
+
+def made_id(*of: Any) -> str:
+    """Hexadecimal digits, as pi's own ids but more of them, always the same for the same values."""
+    return hashlib.sha256("/".join(map(str, of)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A message for every entry, at once; entries that only name the session are passed over."""
+
+    def __init__(self) -> None:
+        self.repairs: list[Report] = []
+        self.unsettled: set[str] = set()
+        self._header: dict[str, Any] | None = None
+        self._title: str | UnsetType = UNSET
+        self._known = Numbers()
+        self._named: dict[str, str | None] = {}  # what entries that only name the session follow
+        self._leaf: str | None = None
+        self._last: str | None = None
+        self._entries = self._count = 0
+        self._nameless = False  # the message before has no id
+
+    def feed(self, records: Iterable[Record]) -> list[Message]:
+        return [message for record in records if (message := self._read(record)) is not None]
+
+    def finish(self) -> list[Message]:
+        return []
+
+    def conversation(self, messages: list[Message]) -> Conversation:
+        rest = dict(self._header or {})
+        session, created = take_maybe_str(rest, "id"), read_time(rest.get("timestamp"))
+        if created is not UNSET or rest.get("timestamp") == NO_TIME:
+            rest.pop("timestamp", None)
+        rest.pop("type", None)
+        if rest.get("version") == 3:
+            del rest["version"]
+        if rest.get("cwd") == "/":
+            del rest["cwd"]
+        return Conversation(
+            messages=messages,
+            id=UNSET if session == _NO_SESSION else session,
+            title=self._title,
+            created_at=created,
+            head=self._leaf if self._leaf is not None and self._leaf != self._last else UNSET,
+            extra=pack(NAME, rest),
+        )
+
+    def _read(self, record: Record) -> Message | None:
+        value = record.value
+        kind = value.get("type") if type(value) is dict else None
+        if type(kind) is not str:
+            self._report(record, "not an entry: an object with a type was expected", "bad")
+            return None
+        if kind == "session" and self._header is None:
+            self._header = value
+            return None
+        rest = dict(value)
+        fields, own = self._links(rest, record)
+        if kind == "session_info":
+            self._named[own] = self._leaf = fields["parent_message_id"]
+            name = rest.get("name")
+            self._title = name if type(name) is str and name else self._title
+            return None
+        self._leaf = self._last
+        return self._message(kind, rest, fields)
+
+    def _message(self, kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Message:
+        del rest["type"]
+        body = rest.get("message")
+        if kind != "message" or type(body) is not dict:
+            return read_event(kind, rest, fields)
+        del rest["message"]
+        body = dict(body)
+        if type(body.get("timestamp")) is int and body["timestamp"] == _moment(fields["created_at"]):
+            del body["timestamp"]
+        if body.get("api") == "unknown":
+            del body["api"]
+        return read_said(body, fields, rest)
+
+    def _links(self, rest: dict[str, Any], record: Record) -> tuple[dict[str, Any], str]:
+        """Id, parent and time of an entry, and the id its children name."""
+        created = read_time(rest.get("timestamp"))
+        if created is not UNSET or rest.get("timestamp") == NO_TIME:
+            del rest["timestamp"]
+        session = (self._header or {}).get("id", "")
+        own = take_maybe_str(rest, "id")
+        known = own is not UNSET and self._known.get(own) is not None
+        if known:
+            self._report(record, f"the id {own!r} is given twice; this entry has another one here")
+        number, self._entries = self._entries, self._entries + 1
+        name = made_id(session, number) if own is UNSET or known else own
+        parent = self._parent(rest, record)
+        usual = own is not UNSET and not known and own == made_id("entry", self._count)
+        fields: dict[str, Any] = {"id": name, "parent_message_id": parent, "created_at": created}
+        if parent == self._last and (usual or self._nameless):  # nobody could name a message without an id
+            fields = {"created_at": created, "parent_message_id": UNSET, **({} if usual else {"id": name})}
+        self._nameless = "id" not in fields
+        self._known[name] = number
+        if rest.get("type") != "session_info":
+            self._last, self._count = name, self._count + 1
+        return fields, name
+
+    def _parent(self, rest: dict[str, Any], record: Record) -> str | None:
+        if "parentId" not in rest:
+            return self._leaf
+        given = rest.pop("parentId")
+        if given is None:
+            return None
+        if type(given) is str and self._known.get(given) is not None:
+            return self._named.get(given, given)
+        self._report(record, f"the parent {given!r} is not in the file; the entry follows the one before it")
+        return self._leaf
+
+    def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
+        self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
+
+
+def _moment(time: Any) -> int:
+    return milliseconds(time) or 0
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+_NO_SESSION = "00000000-0000-8000-8000-000000000000"
+
+
+def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
+    """A header and an entry for every message that `already` has not."""
+    if already is None and conversation != Conversation(messages=[]):
+        rest, _ = unpack(NAME, conversation.extra)
+        session = _NO_SESSION if conversation.id is UNSET else conversation.id
+        head = {"type": "session", "version": rest.pop("version", 3), "id": session}
+        head["timestamp"] = NO_TIME if conversation.created_at is UNSET else conversation.created_at
+        folders = (one.context.cwd for one in conversation.messages if one.context is not UNSET)
+        cwd = next((folder for folder in folders if type(folder) is str and folder), "/")
+        yield {**head, "cwd": rest.pop("cwd", cwd), **rest}
+    start = 0 if already is None else len(already.messages)
+    before: str | None = None
+    ends: dict[str, str | None] = {}
+    written = 0
+    for i, message in enumerate(conversation.messages):
+        own = made_id("entry", written) if message.id is UNSET else message.id
+        parent = message.parent_message_id
+        above = before if parent is UNSET else ends.get(parent) if parent is not None else None
+        time = NO_TIME if message.created_at is UNSET else message.created_at
+        entries = write_said(message, _moment(message.created_at))
+        for n, entry in enumerate(entries):
+            before = own if not n else made_id(own, n)
+            links = {"id": before, "parentId": above, "timestamp": time}
+            if i >= start:
+                yield {"type": entry.pop("type"), **links, **entry}
+            above = before
+        written += bool(entries)
+        ends[own] = above
+    titled = conversation.title is not UNSET and (already is None or already.title != conversation.title)
+    last = conversation.messages[-1].id if conversation.messages else UNSET
+    moved = type(conversation.head) is str and conversation.head != last
+    if titled or (moved and (already is None or already.head != conversation.head)):
+        leaf = ends.get(str(conversation.head), conversation.head) if moved else before
+        name = "" if conversation.title is UNSET else conversation.title
+        entry_id = made_id("name", len(conversation.messages), name, leaf)
+        yield {"type": "session_info", "id": entry_id, "parentId": leaf, "timestamp": NO_TIME, "name": name}
+
+
+# -- telling it from others ------------------------------------------------------------------------------------------
+
+
+def whole(value: Any) -> bool:
+    """Is this object an entry, not a part of one?"""
+    kind = value.get("type") if type(value) is dict else None
+    return type(kind) is str and (kind == "session" or (kind in _KINDS and "timestamp" in value))
+
+
+def fits(document: Any) -> int:
+    """pi's header comes first."""
+    found: Any = document[:1] if type(document) is list else [document]
+    if type(document) is bytes:
+        found = (one.value for one in islice(Scanner(whole=whole).feed(document), 20) if isinstance(one, Record))
+    return max(map(_sure, found), default=0)
+
+
+def _sure(entry: Any) -> int:
+    if type(entry) is not dict or type(entry.get("type")) is not str:
+        return 0
+    if entry["type"] == "session":
+        return 3 if type(entry.get("id")) is str and "timestamp" in entry and "cwd" in entry else 0
+    if entry["type"] == "message" and type(entry.get("message")) is dict and "timestamp" in entry:
+        return 2 if type(entry["message"].get("role")) is str and "uuid" not in entry else 0
+    return 0
+
+
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
+FORMAT = SESSION.format(
+    "pi session files",
+    fits,
+)

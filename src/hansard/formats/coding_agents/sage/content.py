@@ -1,0 +1,285 @@
+"""What a Sage record says: its text and blocks, tool calls and tool results, in the new shape and the older one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.arguments import read_arguments
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "sage"
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any]) -> Part:
+    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+
+
+def _write_text(part: TextPart) -> dict[str, Any]:
+    return fill({"type": "text", "text": part.text}, unpack(NAME, part.extra)[0])
+
+
+def _read_thinking(block: dict[str, Any]) -> Part:
+    text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
+    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, block))
+
+
+def _read_redacted(block: dict[str, Any]) -> Part:
+    return ReasoningPart(text="", encrypted=take_str(block, "data"), extra=pack(NAME, block))
+
+
+def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
+    rest, _ = unpack(NAME, part.extra)
+    if part.encrypted is not UNSET:
+        return fill({"type": "redacted_thinking", "data": part.encrypted}, rest)
+    return fill(put({"type": "thinking", "thinking": part.text}, signature=part.signature), rest)
+
+
+def _read_file(block: dict[str, Any]) -> Part:
+    source = block.pop("source", None)
+    if type(source) is not dict:
+        raise Unfit("source")
+    held = dict(source)
+    key = _SOURCES.get(take_str(held, "type"))
+    if key is None:
+        raise Unfit("source")
+    fields: dict[str, Any] = {key: take_str(held, key), "media_type": take_maybe_str(held, "media_type")}
+    if held:
+        block["source"] = held
+    return FilePart(**fields, name=take_maybe_str(block, "title"), extra=pack(NAME, block))
+
+
+def _write_file(part: FilePart) -> dict[str, Any] | None:
+    rest, _ = unpack(NAME, part.extra)
+    held = rest.pop("source", None)
+    how = next((how for how, key in _SOURCES.items() if getattr(part, key) is not UNSET), None)
+    if how is None:
+        return None
+    source = put({"type": how}, media_type=part.media_type)
+    source[_SOURCES[how]] = getattr(part, _SOURCES[how])
+    image = part.media_type is UNSET or part.media_type.startswith("image/")
+    out = {"type": "image" if image else "document", "source": fill(source, held if type(held) is dict else {})}
+    return fill(put(out, title=part.name), rest)
+
+
+_SOURCES = {"base64": "data", "url": "url", "file": "file_id"}
+
+
+def _write_words(part: Any) -> dict[str, Any] | None:
+    """Words of a kind that Sage has not: they are said as text."""
+    words = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": words} if type(words) is str else None
+
+
+def _read_block(block: Any) -> Any:
+    kind = block.get("type") if type(block) is dict else None
+    reader = _READERS.get(kind) if type(kind) is str else None
+    if reader is not None:
+        rest = dict(block)
+        del rest["type"]
+        try:
+            return reader(rest)
+        except Unfit:
+            pass
+    return RawPart(format=NAME, value=block)
+
+
+def _write_blocks(parts: list[Any]) -> list[Any]:
+    blocks = []
+    for part in parts:
+        if type(part) is RawPart:
+            blocks.append(part.value)
+        elif (writer := _WRITERS.get(type(part))) is not None and (block := writer(part)) is not None:
+            blocks.append(block)
+    return blocks
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Part]] = {
+    "text": _read_text,
+    "thinking": _read_thinking,
+    "redacted_thinking": _read_redacted,
+    "image": _read_file,
+    "document": _read_file,
+}
+_WRITERS: dict[type, Callable[[Any], dict[str, Any] | None]] = {
+    TextPart: _write_text,
+    ReasoningPart: _write_reasoning,
+    FilePart: _write_file,
+    RefusalPart: _write_words,
+    RetryPart: _write_words,
+    CompactionPart: _write_words,
+}
+
+
+def _is_inside(block: Any) -> bool:
+    """Is it a block that the content of a tool result may be made of?"""
+    kind = block.get("type") if type(block) is dict else None
+    return type(kind) is str and kind in ("text", "image", "document")
+
+
+# -- tool calls and results ----------------------------------------------------------------------------------------
+
+
+class Shape(NamedTuple):
+    """How one of the two shapes names things, and whether a result says `error: null`."""
+
+    calls: str
+    results: str
+    call_id: str
+    tool_name: str
+    null_error: bool
+
+
+NEW = Shape("toolCalls", "toolResults", "toolCallId", "toolName", True)
+INNER = NEW._replace(null_error=False)
+OLD = Shape("tool_calls", "tool_results", "tool_call_id", "tool_name", True)
+
+
+def _maybe_str(rest: dict[str, Any], key: str) -> str | UnsetType:
+    return take_str(rest, key) if key in rest else UNSET
+
+
+def _read_call(value: dict[str, Any], shape: Shape) -> Part:
+    rest = dict(value)
+    call_id, name, given = _maybe_str(rest, "id"), _maybe_str(rest, "name"), rest.pop("arguments", UNSET)
+    text: str | UnsetType = UNSET
+    if type(given) is str and read_arguments(given)[0] is UNSET:
+        given, text = UNSET, given
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=pack(NAME, rest))
+
+
+def _write_call(part: ToolCallPart) -> dict[str, Any]:
+    given = part.input if part.input is not UNSET else part.input_text
+    out = put({}, id=part.tool_call_id, name=part.tool_name, arguments=given)
+    return fill(out, unpack(NAME, part.extra)[0])
+
+
+def read_result(value: dict[str, Any], shape: Shape) -> Part:
+    """A failure says its words in `error` and leaves `content` empty."""
+    rest = dict(value)
+    call_id, name = _maybe_str(rest, shape.call_id), _maybe_str(rest, shape.tool_name)
+    output, success = rest.pop("content", UNSET), rest.pop("success", True)
+    if type(success) is not bool:
+        raise Unfit("success")
+    if not success and type(rest.get("error")) is str and type(output) is str and not output:
+        output = rest.pop("error")
+    elif "error" in rest and rest["error"] is None:
+        del rest["error"]
+    content: Any = UNSET
+    if type(output) is list and output and all(map(_is_inside, output)):
+        content, output = [_read_block(item) for item in output], UNSET
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=name,
+        output=output,
+        content=content,
+        is_error=not success,
+        extra=pack(NAME, rest),
+    )
+
+
+def _write_result(part: ToolResultPart, shape: Shape) -> dict[str, Any]:
+    rest, _ = unpack(NAME, part.extra)
+    content, error = part.output, rest.pop("error", None)
+    if part.content is not UNSET:
+        content = _write_blocks(_own(part.content))
+    elif part.is_error is True and type(content) is str and error is None:
+        content, error = "", content
+    out = put({}, **{shape.call_id: part.tool_call_id, shape.tool_name: part.tool_name}, content=content)
+    out["success"] = part.is_error is not True
+    if error is not None or shape.null_error:
+        out["error"] = error
+    return fill(out, rest)
+
+
+def read_tools(
+    held: dict[str, Any], key: str, reader: Callable[[dict[str, Any], Shape], Part], shape: Shape
+) -> list[Any]:
+    """A list of calls or results; one that is not as it should be is kept raw, with the list it stood in."""
+    if type(held.get(key)) is not list:
+        return []
+    where = {"in": "call" if key == shape.calls else "result"}
+    parts: list[Any] = []
+    for value in held.pop(key):
+        try:
+            if type(value) is not dict:
+                raise Unfit(key)
+            parts.append(reader(value, shape))
+        except Unfit:
+            parts.append(RawPart(format=NAME, value=value, extra=pack(NAME, {}, where)))
+    return parts
+
+
+def _own(parts: list[Any]) -> list[Any]:
+    """The parts less what other formats kept raw."""
+    return [part for part in parts if type(part) is not RawPart or part.format == NAME]
+
+
+def sorted_parts(parts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """What is said, the calls, the results."""
+    said: list[Any] = []
+    calls: list[Any] = []
+    results: list[Any] = []
+    for part in _own(parts):
+        kind = type(part)
+        where = unpack(NAME, part.extra)[1].get("in") if kind is RawPart else None
+        if kind is ToolCallPart or where == "call":
+            calls.append(part)
+        elif kind is ToolResultPart or where == "result":
+            results.append(part)
+        else:
+            said.append(part)
+    return said, calls, results
+
+
+# -- what a message says -------------------------------------------------------------------------------------------
+
+
+def read_body(body: dict[str, Any], shape: Shape) -> list[Any]:
+    """Content, calls and results of an object that has them; they are taken out of it."""
+    said: list[Any] = []
+    content = body.get("content")
+    tools = read_tools(body, shape.calls, _read_call, shape) + read_tools(body, shape.results, read_result, shape)
+    if type(content) is str:
+        del body["content"]
+        said = [TextPart(text=content)] if content or not tools else []
+    elif type(content) is list:
+        said = [_read_block(block) for block in body.pop("content")]
+    return said + tools
+
+
+def write_content(said: list[Any], tools: bool) -> Any:
+    """A string where one text says it all, else a list of blocks."""
+    if not said and tools:
+        return ""
+    if len(said) == 1 and type(said[0]) is TextPart and (said[0].text or not tools):
+        if not unpack(NAME, said[0].extra)[0]:
+            return said[0].text
+    return _write_blocks(said)
+
+
+def write_tools(out: dict[str, Any], calls: list[Any], results: list[Any], shape: Shape) -> dict[str, Any]:
+    if calls:
+        out[shape.calls] = [_write_call(part) if type(part) is ToolCallPart else part.value for part in calls]
+    if results:
+        out[shape.results] = [
+            _write_result(part, shape) if type(part) is ToolResultPart else part.value for part in results
+        ]
+    return out

@@ -1,0 +1,1 @@
+"""Formats in which conversations are exchanged and trained on."""

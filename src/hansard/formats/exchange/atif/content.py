@@ -1,0 +1,89 @@
+"""Words, pictures and sounds in ATIF: a string, or a list of text, image and audio; media are files by address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.formats.residue import Unfit, pack, take_str, unpack
+from hansard.model import exact_json
+from hansard.model.display import shown_output
+from hansard.model.parts import CompactionPart, FilePart, RawPart, RefusalPart, TextPart, ToolResultPart
+
+NAME = "atif"
+IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+SOUNDS = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))
+
+
+def _read_part(item: Any) -> Any:
+    try:
+        rest = dict(item) if type(item) is dict else {}
+        kind = take_str(rest, "type")
+        if kind == "text":
+            return TextPart(text=take_str(rest, "text"), extra=pack(NAME, rest))
+        if kind not in ("image", "audio") or type(rest.get("source")) is not dict:
+            raise Unfit("type")
+        source = dict(rest.pop("source"))
+        media, path = take_str(source, "media_type"), take_str(source, "path")
+        if media.partition("/")[0] != kind:
+            raise Unfit("media_type")
+        return FilePart(media_type=media, url=path, extra=pack(NAME, rest, {"source": source} if source else None))
+    except Unfit:
+        return RawPart(format=NAME, value=item)
+
+
+def _write_part(part: Any) -> Any:
+    """A part of a list, None for what ATIF has no kind for."""
+    kind = type(part)
+    if kind is RawPart:
+        return part.value if part.format == NAME and "at" not in unpack(NAME, part.extra)[1] else None
+    if kind is TextPart or kind is RefusalPart or (kind is CompactionPart and part.text is not UNSET):
+        return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
+    if kind is FilePart and type(part.url) is str and not part.url.startswith("data:"):
+        media = part.media_type
+        if media in IMAGES or media in SOUNDS or _own(part):
+            rest, marks = unpack(NAME, part.extra)
+            more = marks.get("source")
+            source = {"media_type": media, "path": part.url, **(more if type(more) is dict else {})}
+            return {"type": str(media).partition("/")[0], "source": source, **rest}
+    return None
+
+
+def _own(part: FilePart) -> bool:
+    return part.extra is not UNSET and NAME in part.extra and str(part.media_type).startswith(("image/", "audio/"))
+
+
+def read_content(content: Any, marks: dict[str, Any]) -> list[Any]:
+    """The parts of a string or a list; no part for an empty string."""
+    if type(content) is str:
+        return [TextPart(text=content)] if content else []
+    parts = [_read_part(item) for item in content]
+    if write_content(parts, {}) != content:
+        marks["message"] = "list"
+    return parts
+
+
+def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
+    """A string where there is one text, or none; else a list."""
+    items = [item for item in map(_write_part, parts) if item is not None]
+    if marks.get("message") == "list":
+        return items
+    if not items:
+        return ""
+    if len(items) == 1 and type(items[0]) is dict and items[0].keys() == {"type", "text"}:
+        return items[0]["text"]
+    return items
+
+
+def result_content(part: ToolResultPart) -> Any:
+    """What a result says: its text, its parts, or its data as JSON."""
+    if part.content is not UNSET:
+        return [item for item in map(_write_part, part.content) if item is not None]
+    output = shown_output(part) if part.output is not UNSET else UNSET
+    return output if output is UNSET or type(output) is str else exact_json.encode(output).decode()
+
+
+def holds_sound(parts: list[Any]) -> bool:
+    """Is there a sound, which only the newest version knows?"""
+    return any(type(part) is FilePart and str(part.media_type).startswith("audio/") for part in parts)

@@ -1,0 +1,372 @@
+"""ChatGPT's data export: `conversations.json`, a list of conversations, each a tree.  As of 2026.
+
+    canonical                         native
+    messages, parents                 `mapping`: nodes with parent and children; a node without a message is residue
+    head                              `current_node`; unset where it is the last message anyway
+    system, user, assistant, tool     `author.role`; others are events
+    text, file                        content text, multimodal_text (`asset_pointer`), words that other kinds hold
+    reasoning                         content thoughts, reasoning_recap
+    tool-call                         an assistant's content with a `recipient` other than all
+    tool-result                       what `author` tool says; its name is the tool's
+    raw(chatgpt-export)               any other content, word for word
+    model, createdAt                  `metadata.model_slug`, `create_time`
+
+One object alone is read too, and one that a browser extension captured. A canonical message of several kinds becomes
+a chain of nodes. Lost, and reported: ids of calls, signatures, errors, files by value, runs, usage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.exchange.chatgpt_export.content import ALL, NAME, groups, read_content, write_content
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Conversation, Message, ModelRef
+from hansard.model.epoch import epoch_seconds, epoch_time
+from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
+from hansard.model.tree import active_path, parents
+
+_ROLES = ("system", "user", "assistant", "tool")
+_CAPTURED = "raw_provider_payload"
+_USUAL: dict[str, Any] = {
+    "update_time": None,
+    "status": "finished_successfully",
+    "end_turn": None,
+    "weight": 1.0,
+    "metadata": {},
+    "recipient": ALL,
+}
+
+
+def _take_time(body: dict[str, Any], key: str) -> Any:
+    time = epoch_time(body.get(key))
+    if time is None:
+        return UNSET
+    del body[key]
+    return time
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(node_id: str, body: dict[str, Any]) -> Message:
+    """The message of a node; one that would not be written as it was read is kept whole."""
+    message = _read_fields(node_id, exact_json.copied(body))
+    if message is not None and exact_json.same(_write_fields(message, message.parts, node_id), body):
+        return message
+    raw = RawPart(format=NAME, value=body, extra={NAME: {MARKS: {"at": "node"}}})
+    return Message(role="event", parts=[raw], id=node_id)
+
+
+def _read_fields(node_id: str, rest: dict[str, Any]) -> Message | None:
+    marks: dict[str, Any] = {}
+    author, content = rest.pop("author", None), rest.pop("content", None)
+    if type(author) is not dict or type(author.get("role")) is not str:
+        return None
+    role = author["role"]
+    if rest.get("id") == node_id:
+        del rest["id"]
+    elif "id" not in rest:
+        marks["id"] = "absent"
+    parts = read_content(content, role, author.get("name") if role == "tool" else rest.get("recipient"), marks)
+    if not exact_json.same(author, _author(role, parts)):
+        marks["author"] = author
+    model: Any = UNSET
+    about = rest.get("metadata")
+    if type(about) is dict and type(about.get("model_slug")) is str:
+        model = ModelRef(name=about.pop("model_slug"))
+    time = _take_time(rest, "create_time")
+    if exact_json.same({**_USUAL, "recipient": _recipient(parts)}, rest):
+        rest = {}
+    elif not rest:
+        marks["fields"] = "none"
+    return Message(
+        role=role if role in _ROLES else "event",
+        parts=parts,
+        id=node_id,
+        created_at=time,
+        model=model,
+        extra=pack(NAME, rest, marks),
+    )
+
+
+def _author(role: str, parts: list[Any]) -> dict[str, Any]:
+    tool = parts[0].tool_name if parts and type(parts[0]) is ToolResultPart else UNSET
+    return {"role": role, "name": tool if tool is not UNSET else None, "metadata": {}}
+
+
+def _recipient(parts: list[Any]) -> str:
+    tool = parts[0].tool_name if parts and type(parts[0]) is ToolCallPart else UNSET
+    return tool if type(tool) is str and tool else ALL
+
+
+def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str, Any]:
+    """The message of a node for one group of the parts."""
+    rest, marks = unpack(NAME, message.extra)
+    author = marks.get("author")
+    if type(author) is not dict:
+        author = _author({"developer": "system", "event": "system"}.get(message.role, message.role), parts)
+    out: dict[str, Any] = {} if marks.get("id") == "absent" else {"id": node_id}
+    out["author"] = author
+    seconds = epoch_seconds(message.created_at)
+    if seconds is not None:
+        out["create_time"] = seconds
+    out["content"] = write_content(parts, marks)
+    if not rest and marks.get("fields") != "none":
+        rest = {**_USUAL, "recipient": _recipient(parts)}
+    if message.model is not UNSET and message.model.name is not UNSET:
+        about = rest.get("metadata", {})
+        rest["metadata"] = {"model_slug": message.model.name, **(about if type(about) is dict else {})}
+    return {**out, **rest}
+
+
+def _write_message(message: Message, node_id: str) -> list[dict[str, Any]]:
+    """A message for each group of parts: a chain."""
+    first = message.parts[0] if message.parts else None
+    if type(first) is RawPart and type(first.value) is dict and unpack(NAME, first.extra)[1].get("at") == "node":
+        return [first.value]
+    found = groups(message.parts) or [[]]
+    if len(found) > 1:
+        message = replace(message, extra=UNSET)
+    return [_write_fields(message, group, f"{node_id}.{k}" if k else node_id) for k, group in enumerate(found)]
+
+
+# -- the tree ------------------------------------------------------------------------------------------------------
+
+
+def _parent(node: dict[str, Any]) -> str | None:
+    told = node.get("parent")
+    return told if type(told) is str else None
+
+
+def _order(mapping: dict[str, Any]) -> list[str]:
+    """Every node once, parents before children, children in the order the parent names them."""
+    order: dict[str, None] = {}
+    roots = [key for key, node in mapping.items() if _parent(node) not in mapping]
+    for start in (*roots, *mapping):
+        waiting = [start]
+        while waiting:
+            key = waiting.pop()
+            if key in order or key not in mapping:
+                continue
+            order[key] = None
+            children = mapping[key].get("children")
+            named = [child for child in children if type(child) is str] if type(children) is list else []
+            waiting += [child for child in reversed(named) if _parent(mapping.get(child, {})) == key]
+    return list(order)
+
+
+def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]:
+    messages: list[Message] = []
+    empty: dict[str, Any] = {}
+    bare: list[str] = []  # nodes that do not say whether they have children
+    above: dict[str, str | None] = {}  # the nearest message at or above a node
+    order = _order(mapping)
+    written = sorted(order, key=lambda key: type(mapping[key].get("message")) is dict)  # those without words go first
+    usual = _children(written, {key: mapping[key].get("parent") for key in order})
+    for key in order:
+        rest = dict(mapping[key])
+        parent, said = rest.pop("parent", UNSET), rest.get("message")
+        nearest = above.get(parent) if type(parent) is str else None
+        own: dict[str, Any] = {}
+        if "children" not in rest:
+            bare.append(key)
+        elif rest["children"] == usual.get(key, []):
+            del rest["children"]
+        if type(said) is not dict:
+            empty[key] = rest if parent is UNSET else {**rest, "parent": parent}
+            above[key] = nearest
+            continue
+        del rest["message"]
+        if rest.get("id") == key:
+            del rest["id"]
+        else:
+            told = rest.pop("id", UNSET)
+            own["id"] = None if told is UNSET else told if type(told) is str else [told]
+        if parent != nearest:
+            own["parent"] = [] if parent is UNSET else [parent]
+        if rest:
+            own["rest"] = rest
+        message = _read_message(key, said)
+        if own:
+            left, kept = unpack(NAME, message.extra)
+            message = replace(message, extra=pack(NAME, left, {**kept, "node": own}))
+        before = messages[-1].id if messages else None
+        if nearest != before:
+            message = replace(message, parent_message_id=nearest)
+        messages.append(message)
+        above[key] = key
+    if empty:
+        marks["empty"] = empty
+    if bare:
+        marks["bare"] = bare
+    return messages
+
+
+def _children(order: list[str], above: dict[str, Any]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key in order:
+        if type(above.get(key)) is str:
+            found.setdefault(above[key], []).append(key)
+    return found
+
+
+def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The mapping, and for each message its last node."""
+    mapping: dict[str, Any] = {}
+    ends: list[str] = []
+    empty = marks.get("empty")
+    if type(empty) is dict:
+        for key, node in empty.items():
+            mapping[key] = dict(node) if type(node) is dict else {}
+    links = parents(conversation.messages)
+    for i, message in enumerate(conversation.messages):
+        node_id = message.id if type(message.id) is str and message.id not in mapping else _free(mapping, i)
+        parent = ends[link] if (link := links[i]) is not None else None
+        own = unpack(NAME, message.extra)[1].get("node")
+        for k, body in enumerate(_write_message(message, node_id)):
+            key = f"{node_id}.{k}" if k else node_id
+            node = {"id": key, "message": body, "parent": parent}
+            if k == 0 and type(own) is dict:
+                _respell(node, own)
+            mapping[key] = node
+            parent = key
+        ends.append(str(parent))
+    usual = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
+    told = marks.get("bare")
+    bare = {key for key in told if type(key) is str} if type(told) is list else set()
+    for key, node in mapping.items():
+        if key not in bare:
+            node.setdefault("children", usual.get(key, []))
+    return mapping, ends
+
+
+def _respell(node: dict[str, Any], own: dict[str, Any]) -> None:
+    """What the node itself said otherwise."""
+    if "id" in own:
+        node["id"] = own["id"][0] if type(own["id"]) is list and own["id"] else own["id"]
+        if own["id"] is None:
+            del node["id"]
+    if type(own.get("parent")) is list:
+        del node["parent"]
+        if own["parent"]:
+            node["parent"] = own["parent"][0]
+    if type(own.get("rest")) is dict:
+        node |= own["rest"]
+
+
+def _free(mapping: dict[str, Any], i: int) -> str:
+    key = f"node-{i + 1}"
+    while key in mapping:
+        key += "x"
+    return key
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def split(document: Any) -> list[Any]:
+    """A list for each conversation; one object is one conversation."""
+    return [[item] for item in document] if type(document) is list else [document]
+
+
+def join(documents: list[Any]) -> list[Any]:
+    """One list of all."""
+    return [item for document in documents for item in (document if type(document) is list else [document])]
+
+
+def _is_capture(document: Any) -> bool:
+    """Is it what a browser extension took down, with the conversation inside?"""
+    return type(document) is dict and "mapping" not in document and type(document.get(_CAPTURED)) is dict
+
+
+def read(document: Any) -> Conversation:
+    """A list of one conversation, or the conversation."""
+    marks: dict[str, Any] = {}
+    if type(document) is list and len(document) == 1:
+        document = document[0]
+    else:
+        marks["shape"] = "object"
+    if _is_capture(document):
+        marks["capture"] = {key: value for key, value in document.items() if key != _CAPTURED}
+        document = document[_CAPTURED]
+    mapping = document.get("mapping") if type(document) is dict else None
+    if type(mapping) is not dict:
+        raise Unreadable("no mapping of nodes", "$.mapping")
+    for key, node in mapping.items():
+        if type(node) is not dict:
+            raise Unreadable("a node expected", f"$.mapping.{key}")
+    rest = dict(document)
+    messages = _read_nodes(rest.pop("mapping"), marks)
+    own_id = take_maybe_str(rest, "id")
+    if own_id is not UNSET and rest.get("conversation_id") == own_id:
+        del rest["conversation_id"]
+    elif own_id is not UNSET and "conversation_id" not in rest:
+        marks["conversation_id"] = "absent"
+    made, changed = _take_time(rest, "create_time"), _take_time(rest, "update_time")
+    title = take_maybe_str(rest, "title")
+    conversation = Conversation(messages=messages, id=own_id, title=title, created_at=made, updated_at=changed)
+    current = rest.get("current_node", UNSET)
+    head: Any = UNSET
+    if current is not UNSET and current == _usual_head(conversation):
+        del rest["current_node"]
+    elif type(current) is str and any(message.id == current for message in messages):
+        head = rest.pop("current_node")
+    elif current is UNSET and messages:
+        marks["current_node"] = "absent"
+    return replace(conversation, head=head, extra=pack(NAME, rest, marks))
+
+
+def _usual_head(conversation: Conversation) -> Any:
+    path = active_path(conversation)
+    return conversation.messages[path[-1]].id if path else UNSET
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """A list of one conversation, or the object it was read from."""
+    rest, marks = unpack(NAME, conversation.extra)
+    mapping, ends = _write_nodes(conversation, marks)
+    out: dict[str, Any] = put({}, id=conversation.id, title=conversation.title)
+    if conversation.id is not UNSET and marks.get("conversation_id") != "absent":
+        out["conversation_id"] = conversation.id
+    for key, time in (("create_time", conversation.created_at), ("update_time", conversation.updated_at)):
+        if (seconds := epoch_seconds(time)) is not None:
+            out[key] = seconds
+    out["mapping"] = mapping
+    path = active_path(conversation)
+    if path and marks.get("current_node") != "absent":
+        out["current_node"] = ends[path[-1]]
+    out |= {key: value for key, value in rest.items() if key != "mapping"}
+    if type(marks.get("capture")) is dict:
+        out = {**marks["capture"], _CAPTURED: out}
+    return out if marks.get("shape") == "object" else [out]
+
+
+def fits(document: Any) -> int:
+    """A mapping of nodes is nobody else's."""
+    records = document[:3] if type(document) is list else [document]
+    for record in records:
+        if _is_capture(record):
+            record = record[_CAPTURED]
+        mapping = record.get("mapping") if type(record) is dict else None
+        if type(mapping) is not dict or not all(type(node) is dict and "message" in node for node in mapping.values()):
+            return 0
+    return 3 if records else 0
+
+
+FORMAT = Format(
+    name=NAME,
+    title="ChatGPT's data export, conversations.json",
+    read=read,
+    write=write,
+    fits=fits,
+    trees=True,
+    split=split,
+    join=join,
+)

@@ -1,0 +1,110 @@
+"""OpenAI fine-tuning files: a conversation a line, in the messages of Chat Completions.  As of openai 3.49.0.
+
+    canonical                         native
+    messages                          `messages`, as `openai_chat` has them; `weight` and `name` are residue
+    messages, the last ones preferred `input.messages`, then `preferred_output`; `non_preferred_output` is residue
+    residue of the conversation       `tools`, `parallel_tool_calls`, a grader's own fields
+
+A file holds many conversations. An array of such objects is read too, and written back as one. What is lost is what
+Chat Completions lose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.exchange.dataset import first_objects, join, read_one, split, write_one
+from hansard.formats.openai_chat.content import PROVIDER
+from hansard.formats.openai_chat.message import ROLES, read_message, write_message
+from hansard.formats.openai_chat.rules import LAW
+from hansard.formats.residue import pack, unpack
+from hansard.model.conversation import Conversation, Message
+
+NAME = "openai-finetune"
+
+
+def _read_records(records: Any, place: str, names: dict[str, str], out: list[Message]) -> None:
+    if type(records) is not list:
+        raise Unreadable("no list of messages", place)
+    for i, record in enumerate(records):
+        read_message(record, place + "[{}]", i, names, out)
+
+
+def _write_records(messages: list[Message]) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for message in messages:
+        write_message(message, records)
+    return records
+
+
+def _is_preference(record: dict[str, Any]) -> bool:
+    return "messages" not in record and type(record.get("input")) is dict and "preferred_output" in record
+
+
+def read(document: Any) -> Conversation:
+    """One line, or an array of one object."""
+    record, marks = read_one(document, "lines")
+    messages: list[Message] = []
+    names: dict[str, str] = {}
+    if not _is_preference(record):
+        _read_records(record.pop("messages", None), "$.messages", names, messages)
+        return Conversation(messages=messages, extra=pack(NAME, record, marks))
+    given = record["input"]
+    _read_records(given.pop("messages", None), "$.input.messages", names, messages)
+    marks["preferred"] = len(messages)
+    answer: list[Message] = []
+    _read_records(record.pop("preferred_output"), "$.preferred_output", names, answer)
+    return Conversation(messages=[*messages, *answer], extra=pack(NAME, record, marks))
+
+
+def write(conversation: Conversation, target: Target) -> bytes:
+    """The line it was read from; for conversations of other formats a line with `messages`."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages, cut = conversation.messages, marks.get("preferred")
+    if type(cut) is int and 0 <= cut <= len(messages) and type(rest.get("input")) is dict:
+        given = {**rest["input"], "messages": _write_records(messages[:cut])}
+        record = {**rest, "input": given, "preferred_output": _write_records(messages[cut:])}
+    else:
+        record = {"messages": _write_records(messages), **rest}
+    return write_one(record, marks, "lines")
+
+
+def fits(document: Any) -> int:
+    """Lines of objects with messages are ours; one object alone is a request."""
+    records = first_objects(document)
+    if not records or type(document) is dict:
+        return 3 if type(document) is dict and _is_preference(document) else 0
+    known = False
+    for record in records:
+        if type(record) is not dict:
+            return 0
+        if _is_preference(record):
+            known = True
+            continue
+        said = record.get("messages")
+        if type(said) is not list or not all(map(_is_message, said)):
+            return 0
+        known = known or any(one["role"] in ROLES for one in said)
+    return 3 if known else 0
+
+
+def _is_message(record: Any) -> bool:
+    return type(record) is dict and type(record.get("role")) is str and "parts" not in record
+
+
+FORMAT = Format(
+    name=NAME,
+    title="OpenAI fine-tuning files, a conversation a line",
+    read=read,
+    write=write,
+    fits=fits,
+    text=True,
+    binds=True,
+    own_provider=PROVIDER,
+    split=split,
+    join=join,
+    suffix="jsonl",
+    law=LAW,
+)

@@ -1,0 +1,1 @@
+"""Spans and events of OpenTelemetry's GenAI conventions."""

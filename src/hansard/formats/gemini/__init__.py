@@ -1,0 +1,1 @@
+"""generateContent of Gemini."""

@@ -1,0 +1,386 @@
+"""Gemini generateContent: a request, a bare list of contents, or a response.  As of google-genai 3.1.0.
+
+    canonical                         native
+    system (leading)                  the `systemInstruction` field
+    user, tool                        role user; functionResponses and the rest of it are messages of their own
+    assistant                         role model
+    text, reasoning                   text; with `thought: true`
+    signature of any part             thoughtSignature; the documented dummy is written where a call lacks one
+    tool-call                         functionCall; provider-executed: executableCode, toolCall
+    tool-result                       functionResponse (files in its `parts`); provider-executed:
+                                      codeExecutionResult, toolResponse
+    file                              inlineData, fileData; videoMetadata and the like are residue
+    raw(gemini)                       any other part, word for word; alone in an event: a content of an unknown role
+    model, usage, finish reason       of a response; further candidates and grounding are residue
+
+Keys are camelCase, or snake_case as the SDK has them. Settings around the contents (tools, generationConfig ...)
+stay with the conversation. Lost, and reported: ids of messages, times, agents, other providers' reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.gemini.content import read_parts, take_content, write_content, write_parts
+from hansard.formats.gemini.fields import NAME, Keys, camel, is_snake, lacks, spelled
+from hansard.formats.gemini.response import PROVIDER, RESPONSE, read_response, take_candidate, take_left, write_response
+from hansard.formats.gemini.tools import NAME_PATTERN, is_client_call, is_name
+from hansard.formats.residue import MARKS, pack, unpack
+from hansard.formats.rules.conform import Law
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
+_ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user", "system": "system"}
+_ROLES_OF_OTHERS = ("assistant", "developer")  # a sign that the document is not Gemini's
+_NATIVE = {"user": "user", "tool": "user", "assistant": "model"}
+_REQUEST = Keys("systemInstruction")
+_GO_ON = "(the conversation goes on)"
+
+
+# -- contents ------------------------------------------------------------------------------------------------------
+
+
+def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
+    """One content becomes one message, or several: responses of functions are messages of their own."""
+    if type(record) is dict and len(record) == 2 and type(blocks := record.get("parts")) is list:
+        role = record.get("role")  # nearly all are so
+        if role == "user":
+            parts = read_parts(blocks, snake, False)
+            if len(parts) == 1:
+                out.append(Message(role="tool" if _is_result(parts[0]) else "user", parts=parts))
+            else:
+                _append(out, role, parts, UNSET)
+            return
+        if role == "model":
+            parts = read_parts(blocks, snake, True)
+            extra = {NAME: {MARKS: {"apart": True}}} if _is_apart(parts, out) else UNSET
+            out.append(Message(role="assistant", parts=parts, extra=extra))
+            return
+    path = f"$.contents[{i}]"
+    if type(record) is str:
+        out.append(Message(role="user", parts=[TextPart(text=record)], extra=pack(NAME, {}, {"content": "string"})))
+        return
+    if type(record) is not dict or (record and not ("parts" in record or "role" in record)):
+        raise Unreadable("a content with role and parts expected", path)
+    native = record.get("role")
+    if type(native) is str and native not in _ROLES and native not in _ROLES_OF_OTHERS:
+        out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
+        return
+    if native is not None and (type(native) is not str or native not in _ROLES):
+        raise Unreadable(f"no role {native!r}; it is user or model", f"{path}.role")
+    role = "user" if native is None else _ROLES[native]
+    record = dict(record)
+    parts, marks = take_content(record, _NATIVE.get(role, UNSET), snake, path)
+    if role == "system":
+        marks["at"] = "contents"
+    if role == "assistant" and _is_apart(parts, out):
+        marks["apart"] = True
+    _append(out, role, parts, pack(NAME, record, marks))
+
+
+def _append(out: list[Message], role: str, parts: list[Any], extra: Any) -> None:
+    if role == "user" and ToolResultPart in map(type, parts):
+        for said_by, run in _runs(parts):
+            out.append(Message(role=said_by, parts=run, extra=extra))
+            extra = {NAME: {MARKS: {"joined": True}}}
+    else:
+        out.append(Message(role=role, parts=parts, extra=extra))
+
+
+def _is_apart(parts: list[Any], out: list[Message]) -> bool:
+    """Is it a turn with calls that follows an answer, which others' turns never do?"""
+    return bool(out) and out[-1].role == "assistant" and any(map(is_client_call, parts))
+
+
+def _runs(parts: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The parts of a user's content by the role of who says them."""
+    runs: list[tuple[str, list[Any]]] = []
+    for part in parts:
+        said_by = "tool" if _is_result(part) else "user"
+        if runs and runs[-1][0] == said_by:
+            runs[-1][1].append(part)
+        else:
+            runs.append((said_by, [part]))
+    return runs
+
+
+def _is_result(part: Any) -> bool:
+    return type(part) is ToolResultPart and part.provider_executed is not True
+
+
+def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
+    """The contents; a message that was part of one, or must be, goes into the one before it."""
+    from hansard.formats.gemini.typed import write_usual
+
+    out: list[Any] = []
+    joined: set[int] | None = None
+    turn: list[Any] = []
+    written = False
+    role = ""
+    for i, message in enumerate(messages):
+        before, role = role, message.role
+        if role == "tool":
+            message = _named(message, turn)
+        elif role == "assistant":
+            turn = message.parts
+        elif role == "event":
+            out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
+            continue
+        if message.extra is UNSET and not role == before == "assistant":  # nearly all are so, and none is joined
+            parts = None if snake else write_usual(message.parts, role == "assistant")
+            if parts is None:
+                parts = write_parts(message.parts, snake, role == "assistant")
+            written = bool(parts) or not message.parts
+            if written:
+                out.append({"role": _NATIVE.get(role, "user"), "parts": parts})
+            continue
+        if joined is None:
+            joined = _joined(messages)
+        rest, marks = _content_residue(message)
+        if role == before == "assistant" and i not in joined and "apart" not in marks:
+            if any(map(is_client_call, message.parts)):
+                out.append({"role": "user", "parts": [{"text": _GO_ON}]})
+        if i in joined and written and type(out[-1]) is dict and type(out[-1].get("parts")) is list:
+            out[-1]["parts"] += write_parts(message.parts, snake, message.role == "assistant")
+            continue
+        record: Any = _plain_text(message) if marks.get("content") == "string" else None
+        if record is None:
+            record = write_content(message, _role(message, marks), snake, rest, marks)
+        written = type(record) is str or bool(record.get("parts")) or not message.parts
+        if written:
+            out.append(record)
+    return out
+
+
+def _joined(messages: list[Message]) -> set[int]:
+    """The messages that go into the content before them: those that came from it, and answers before calls.
+
+    A turn with calls must follow the user's or a function's, so answers before it are one with it. Those of
+    another model stay as they are: then a word of the user's is put between.
+    """
+    found = set()
+    pulled = False
+    for i in range(len(messages) - 1, 0, -1):
+        message, before = messages[i], messages[i - 1]
+        marks = unpack(NAME, message.extra)[1]
+        answers = message.role == before.role == "assistant" and "apart" not in marks and message.model == before.model
+        calls = pulled or any(map(is_client_call, message.parts))
+        pulled = answers and calls and not any(map(is_client_call, before.parts))
+        if pulled or ("joined" in marks and {before.role, message.role} == {"user", "tool"}):
+            found.add(i)
+    return found
+
+
+def _role(message: Message, marks: dict[str, Any]) -> Any:
+    """The role as it was written, if it still is true of the message."""
+    said_by = "user" if message.role == "tool" else message.role
+    native = marks.get("role")
+    if said_by == "user" and (lacks(marks, "role") or ("role" in marks and native is None)):
+        return native if "role" in marks else UNSET
+    if type(native) is str and _ROLES.get(native) == said_by:
+        return native
+    return _NATIVE.get(message.role, "user")
+
+
+def _named(message: Message, turn: list[Any]) -> Message:
+    """A result names its function: where it does not, or not in a legal way, the call in the turn before does."""
+    for j, part in enumerate(message.parts):
+        if type(part) is not ToolResultPart or is_name(part.tool_name) or "name" in unpack(NAME, part.extra)[1]:
+            continue
+        calls = [call for call in turn if is_client_call(call) and call.tool_call_id == part.tool_call_id]
+        found = [call.tool_name for call in calls if is_name(call.tool_name)]
+        named = replace(part, tool_name=found[0] if found else "tool")
+        message = replace(message, parts=[*message.parts[:j], named, *message.parts[j + 1 :]])
+    return message
+
+
+def _plain_text(message: Message) -> str | None:
+    """The text, when a user's message is one text and nothing else."""
+    part: Any = message.parts[0] if len(message.parts) == 1 and message.role == "user" else None
+    return part.text if type(part) is TextPart and part.extra is UNSET and part.signature is UNSET else None
+
+
+def _content_residue(message: Message) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was left over of the content; of a response, only that of the content inside it."""
+    rest, marks = unpack(NAME, message.extra)
+    if "response" not in marks:
+        return rest, marks
+    return take_left(take_candidate(rest)[0], "content"), marks
+
+
+# -- system --------------------------------------------------------------------------------------------------------
+
+
+def _read_system(value: Any, snake: bool) -> Message | None:
+    """None for what is no content: it stays with the settings."""
+    if type(value) is str:
+        return Message(role="system", parts=[TextPart(text=value)], extra=pack(NAME, {}, {"content": "string"}))
+    if type(value) is not dict or type(value.get("parts")) is not list:
+        return None
+    record = dict(value)
+    parts, marks = take_content(record, UNSET, snake, "$.systemInstruction")
+    return Message(role="system", parts=parts, extra=pack(NAME, record, marks))
+
+
+def _write_system(messages: list[Message], snake: bool) -> Any:
+    rest, marks = unpack(NAME, messages[0].extra)
+    if len(messages) > 1:  # only other formats have several
+        return {"parts": [block for message in messages for block in write_parts(message.parts, snake, False)]}
+    part: Any = messages[0].parts[0] if len(messages[0].parts) == 1 else None
+    if marks.get("content") == "string" and type(part) is TextPart and part.extra is UNSET:
+        return part.text
+    return write_content(messages[0], marks.get("role", UNSET), snake, rest, marks)
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+_OF_RESPONSES = frozenset(
+    {
+        *("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"),
+        *("modelVersion", "model_version", "responseId", "response_id"),
+    }
+)
+
+
+def _is_response(body: dict[str, Any]) -> bool:
+    return "contents" not in body and not _OF_RESPONSES.isdisjoint(body)
+
+
+def _spelling(body: dict[str, Any], keys: Keys) -> bool:
+    """Is the document in snake_case? The first part with a key of two spellings decides."""
+    candidates, contents = body.get("candidates"), body.get("contents")
+    if type(candidates) is list:
+        contents = [item.get("content") for item in candidates if type(item) is dict]
+    for record in contents if type(contents) is list else [contents]:
+        found = is_snake(record.get("parts")) if type(record) is dict else None
+        if found is not None:
+            return found
+    return not keys.camel.keys().isdisjoint(body) and keys.snake.keys().isdisjoint(body)
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of contents, or a response body."""
+    marks: dict[str, Any] = {}
+    if type(document) is list:
+        document = {"contents": document}
+        marks["shape"] = "list"
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    if _is_response(document):
+        return read_response(document, _spelling(document, RESPONSE))
+    snake = _spelling(document, _REQUEST)
+    if snake:
+        marks["case"] = "snake"
+    body = camel(document, _REQUEST, snake, marks)
+    contents = body.pop("contents", None)
+    if type(contents) is str or type(contents) is dict:
+        marks["contents"] = "one"
+        contents = [contents]
+    if type(contents) is not list:
+        raise Unreadable("no list of contents", "$.contents")
+    messages: list[Message] = []
+    system = _read_system(body.get("systemInstruction"), snake)
+    if system is not None:
+        del body["systemInstruction"]
+        messages.append(system)
+    for i, record in enumerate(contents):
+        _read_content(record, i, snake, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    snake = marks.get("case") == "snake"
+    messages = conversation.messages
+    if len(messages) == 1 and messages[0].role == "assistant" and "response" in unpack(NAME, messages[0].extra)[1]:
+        return write_response(messages[0], snake)
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        if "at" in unpack(NAME, messages[leading].extra)[1]:
+            break
+        leading += 1
+    contents: Any = _write_contents(messages[leading:], snake)
+    if marks.get("shape") == "list" and not leading:
+        return contents
+    if marks.get("contents") == "one" and len(contents) == 1:
+        contents = contents[0]
+    out: dict[str, Any] = {"contents": contents, **rest}
+    if leading:
+        out["systemInstruction"] = _write_system(messages[:leading], snake)
+    return spelled(out, _REQUEST, snake, marks)
+
+
+_TELLING = frozenset({"promptFeedback", "usageMetadata", "modelVersion"})
+
+
+def fits(document: Any) -> int:
+    """Only Gemini has `contents` of `parts` without types, a role `model`, and candidates."""
+    if type(document) is dict and "contents" not in document:
+        first = document.get("candidates")
+        candidate = first[0] if type(first) is list and first else None
+        if type(candidate) is dict and any(key in candidate for key in ("content", "finishReason", "finish_reason")):
+            return 3
+        return 0 if _TELLING.isdisjoint(document) else 2
+    contents = document.get("contents") if type(document) is dict else document
+    if type(contents) is str and type(document) is dict:
+        return 1
+    if type(contents) is dict:
+        contents = [contents]
+    if type(contents) is not list:
+        return 0
+    roles = set()
+    for record in contents:
+        if type(record) is str and type(document) is dict:
+            continue
+        if type(record) is not dict or "kind" in record or "content" in record:
+            return 0
+        role, parts = record.get("role"), record.get("parts")
+        if (record and not ("parts" in record or "role" in record)) or type(parts or []) is not list:
+            return 0
+        if role is not None and (type(role) is not str or (role not in _ROLES and type(document) is not dict)):
+            return 0
+        if any(type(part) is dict and ("type" in part or "part_kind" in part) for part in parts or ()):
+            return 0
+        roles.add(role if parts else None)
+    if type(document) is dict:
+        return 3 if contents else 2
+    return 3 if "model" in roles else 2 if "user" in roles else 0
+
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    parts={
+        "system": frozenset({TextPart}),
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart, FilePart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    name_pattern=NAME_PATTERN,
+    ids=False,
+    object_input=True,
+    own_reasoning=True,
+    media=frozenset({"image/", "audio/", "video/", "application/pdf", "text/"}),
+    linked=frozenset({"image/", "audio/", "video/", "application/pdf", "text/", ""}),
+    base64=True,
+    result_parts=_SAID,
+    mid_system="never",
+    first_user=True,
+)
+FORMAT = Format(
+    name=NAME,
+    title="Gemini generateContent (Content)",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+)

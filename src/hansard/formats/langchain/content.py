@@ -1,0 +1,347 @@
+"""LangChain's content: a string, or a list of strings and blocks, in the standard wording and in the providers' own.
+
+text                 text; a bare string
+reasoning            reasoning (words, or OpenAI's summary); thinking, redacted_thinking of Anthropic; an empty text
+                     with `reasoning`, which merging the chunks of a stream leaves
+refusal, compaction  refusal, compaction
+tool-call            tool_call, tool_use, function_call beside an entry of `tool_calls` with the same id;
+                     by itself what the provider ran (`langchain_server_tools`)
+tool-result          server_tool_result and others there
+file                 `langchain_files`
+raw(langchain)       any other block, word for word
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.langchain import server_tools as server
+from hansard.formats.langchain.files import NAME, TYPES, merged, read_file, write_file
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
+from hansard.model.parts import (
+    Binding,
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+_ANTHROPIC = Binding(provider="anthropic")
+_WRAPPED = ("refusal", "redacted_thinking", "compaction")  # standard: only as non_standard
+
+
+# -- words ---------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any]) -> Part:
+    fields: dict[str, Any] = {"text": take_str(block, "text"), "id": take_maybe_str(block, "id")}
+    return TextPart(**fields, signature=_take_extra(block, "signature"), extra=pack(NAME, block))
+
+
+def _write_text(part: TextPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if marks.get("string") is True:
+        return part.text
+    out = put({"type": "text", "text": part.text}, id=part.id)
+    return merged(_signed(out, part, provider), rest)
+
+
+def _read_string(text: str) -> Part:
+    return TextPart(text=text, extra=pack(NAME, {}, {"string": True}))
+
+
+def _read_compaction(block: dict[str, Any]) -> Part:
+    text, sealed = take_maybe_str(block, "content"), take_maybe_str(block, "encrypted_content")
+    if text is UNSET and sealed is UNSET:
+        raise Unfit("content")
+    return CompactionPart(text=text, encrypted=sealed, extra=pack(NAME, block, {"type": "compaction"}))
+
+
+def _write_as_text(part: Any, provider: Any) -> Any:
+    """What was said to the model in words that this format has no kind for."""
+    rest, marks = unpack(NAME, part.extra)
+    if type(part) is CompactionPart and marks.get("type") == "compaction":
+        return {**put({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
+    words = part.text if type(part) is CompactionPart else part.content
+    return {"type": "text", "text": words} if type(words) is str and words else UNSET
+
+
+def _read_refusal(block: dict[str, Any]) -> Part:
+    return RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block))
+
+
+def _write_refusal(part: RefusalPart, provider: Any) -> Any:
+    return {"type": "refusal", "refusal": part.text, **unpack(NAME, part.extra)[0]}
+
+
+# -- reasoning -----------------------------------------------------------------------------------------------------
+
+
+def _read_reasoning(block: dict[str, Any]) -> Part:
+    marks: dict[str, Any] = {}
+    text: Any = take_maybe_str(block, "reasoning")
+    if text is UNSET:
+        marks["words"] = "summary" if "summary" in block else "missing"
+        text = _read_summary(block.pop("summary", []), marks)
+    encrypted = take_maybe_str(block, "encrypted_content")
+    if encrypted is UNSET:
+        encrypted = _take_extra(block, "encrypted_content")
+    else:
+        marks["encrypted"] = True
+    return ReasoningPart(
+        text=text,
+        id=take_maybe_str(block, "id"),
+        signature=_take_extra(block, "signature"),
+        encrypted=encrypted,
+        extra=pack(NAME, block, marks),
+    )
+
+
+def _read_summary(summary: Any, marks: dict[str, Any]) -> str:
+    """The words of OpenAI's summary; a mark tells how they are cut and what else is said of each."""
+    if type(summary) is not list or not all(type(item) is dict and type(item.get("text")) is str for item in summary):
+        raise Unfit("summary")
+    text = _GAP.join(item["text"] for item in summary)
+    if not exact_json.same(_write_summary(text, None), summary):
+        about = [{key: value for key, value in item.items() if key != "text"} for item in summary]
+        marks["cuts"] = [[len(item["text"]), more] for item, more in zip(summary, about, strict=True)]
+    return text
+
+
+def _write_summary(text: str, cuts: Any) -> list[Any]:
+    if type(cuts) is list and all(type(cut) is list and list(map(type, cut)) == [int, dict] for cut in cuts):
+        made, at = [], 0
+        for length, more in cuts:
+            made.append({**more, "text": text[at : at + length]})
+            at += length + len(_GAP)
+        if _GAP.join(item["text"] for item in made) == text:
+            return made
+    return [{"type": "summary_text", "text": words} for words in text.split(_GAP)] if text else []
+
+
+_GAP = "\n\n"
+
+
+def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    mine = _owned(part, provider)
+    kind = marks.get("type")
+    encrypted: Any = part.encrypted if mine else UNSET
+    if kind == "redacted_thinking" or (kind is None and not part.text and encrypted is not UNSET and _claude(part)):
+        return {"type": "redacted_thinking", **put({}, data=encrypted), **rest}
+    if kind == "thinking":
+        return {
+            "type": "thinking",
+            "thinking": part.text,
+            **put({}, signature=part.signature if mine else UNSET),
+            **rest,
+        }
+    out: dict[str, Any] = {"type": "reasoning"}
+    how = marks.get("words")
+    if how == "summary":
+        out["summary"] = _write_summary(part.text, marks.get("cuts"))
+    elif how != "missing" or part.text:
+        out["reasoning"] = part.text
+    put(out, id=part.id)
+    if "encrypted" in marks:
+        put(out, encrypted_content=encrypted)
+    elif encrypted is not UNSET:
+        out["extras"] = {"encrypted_content": encrypted}
+    if kind == "text":
+        out |= {"type": "text", "text": ""}
+    return merged(_signed(out, part, provider), rest)
+
+
+def _read_merged(block: dict[str, Any]) -> Part:
+    """A thought that was merged into an empty text."""
+    del block["text"]
+    return _marked(_read_reasoning(block), type="text")  # type: ignore[no-any-return]
+
+
+def _read_thinking(block: dict[str, Any]) -> Part:
+    text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
+    bound = _ANTHROPIC if signature is not UNSET else UNSET
+    return ReasoningPart(text=text, signature=signature, binding=bound, extra=pack(NAME, block, {"type": "thinking"}))
+
+
+def _read_redacted(block: dict[str, Any]) -> Part:
+    return ReasoningPart(text="", encrypted=take_str(block, "data"), binding=_ANTHROPIC, extra=pack(NAME, block))
+
+
+def _claude(part: ReasoningPart) -> bool:
+    return part.binding is not UNSET and part.binding.provider == "anthropic"
+
+
+# -- signatures: only with the name of the provider that made them -------------------------------------------------
+
+
+def _owned(part: Any, provider: Any) -> bool:
+    return part.binding is UNSET or part.binding.provider is UNSET or part.binding.provider == provider
+
+
+def _signed(out: dict[str, Any], part: Any, provider: Any) -> dict[str, Any]:
+    if part.signature is not UNSET and _owned(part, provider):
+        out["extras"] = {**out.get("extras", {}), "signature": part.signature}
+    return out
+
+
+def _take_extra(block: dict[str, Any], key: str) -> Any:
+    extras = block.get("extras")
+    if type(extras) is not dict or type(extras.get(key)) is not str:
+        return UNSET
+    left = {name: value for name, value in extras.items() if name != key}
+    if left:
+        block["extras"] = left
+    else:
+        del block["extras"]
+    return extras[key]
+
+
+# -- tools that the provider runs ----------------------------------------------------------------------------------
+
+
+def _read_server_call(block: dict[str, Any]) -> Part:
+    if not ("id" in block and "name" in block and "args" in block):
+        raise Unfit("args")
+    fields: dict[str, Any] = {"tool_call_id": take_str(block, "id"), "tool_name": take_str(block, "name")}
+    fields["input"] = block.pop("args")
+    signature = _take_extra(block, "signature")
+    return ToolCallPart(provider_executed=True, **fields, signature=signature, extra=pack(NAME, block))
+
+
+def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if type(kind := marks.get("type")) is str and kind in server.CALLS:
+        return server.write_call(kind, part, rest, marks)
+    out = put({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
+    out["args"] = {} if part.input is UNSET else part.input
+    return merged(_signed(out, part, provider), unpack(NAME, part.extra)[0])
+
+
+def _read_server_result(block: dict[str, Any]) -> Part:
+    call_id, status = take_str(block, "tool_call_id"), block.get("status")
+    if status != "success" and status != "error":
+        raise Unfit("status")
+    del block["status"]
+    return ToolResultPart(
+        tool_call_id=call_id,
+        output=block.pop("output", UNSET),
+        is_error=status == "error",
+        provider_executed=True,
+        id=take_maybe_str(block, "id"),
+        extra=pack(NAME, block),
+    )
+
+
+def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    if type(kind := marks.get("type")) is str and server.is_result(kind):
+        return server.write_result(kind, part, rest)
+    out: dict[str, Any] = put({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
+    out["status"] = "error" if part.is_error is True else "success"
+    output: Any = part.output
+    if type(part.content) is list:
+        output = [made for made in (write_block(inner, provider) for inner in part.content) if made is not UNSET]
+    return {**put(out, output=output), **unpack(NAME, part.extra)[0]}
+
+
+# -- blocks --------------------------------------------------------------------------------------------------------
+
+
+def read_block(block: Any) -> Any:
+    """A block; one that is unknown or not as its type promises is kept raw."""
+    if type(block) is str:
+        return _read_string(block)
+    kind = block.get("type") if type(block) is dict else None
+    if type(kind) is not str:
+        return RawPart(format=NAME, value=block)
+    try:
+        if kind in TYPES:
+            return read_file(block)
+        if kind == "non_standard":
+            return _read_wrapped(block)
+        taken = dict(block)
+        del taken["type"]
+        if kind == "text" and block.get("text") == "" and type(block.get("reasoning")) is str:
+            return _read_merged(taken)
+        if (reader := _READERS.get(kind)) is not None:
+            part = reader(taken)
+            return _marked(part, bare=True) if kind in _WRAPPED else part
+        if kind in server.CALLS:
+            return server.read_call(kind, taken)
+        if server.is_result(kind):
+            return server.read_result(kind, taken)
+    except Unfit:
+        pass
+    return RawPart(format=NAME, value=block)
+
+
+def read_given(block: Any) -> Any:
+    """A block that no model said: what is signed in it is nobody's."""
+    part = read_block(block)
+    if type(part) is not ReasoningPart or part.binding is UNSET:
+        return part
+    part = replace(part, binding=UNSET)
+    return _marked(part, type="redacted_thinking") if part.encrypted is not UNSET else part
+
+
+def _read_wrapped(block: dict[str, Any]) -> Part:
+    inner: Any = block.get("value")
+    kind = inner.get("type") if type(inner) is dict else None
+    if type(kind) is not str or kind not in _WRAPPED:
+        raise Unfit("value")
+    taken = dict(inner)
+    del taken["type"]
+    around = {key: value for key, value in block.items() if key not in ("type", "value")}
+    part: Part = _READERS[kind](taken)
+    return _marked(part, around=around) if around else part
+
+
+def _marked(part: Any, **more: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    return replace(part, extra=pack(NAME, rest, {**marks, **more}))
+
+
+def write_block(part: Any, provider: Any = UNSET) -> Any:
+    """A block, or UNSET for what has no place in content."""
+    writer = _WRITERS.get(type(part))
+    made = writer(part, provider) if writer is not None else UNSET
+    if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not RawPart:
+        marks = unpack(NAME, part.extra)[1]
+        if "bare" not in marks:
+            around = marks.get("around")
+            return {"type": "non_standard", "value": made, **(around if type(around) is dict else {})}
+    return made
+
+
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "thinking": _read_thinking,
+    "redacted_thinking": _read_redacted,
+    "refusal": _read_refusal,
+    "compaction": _read_compaction,
+    "server_tool_call": _read_server_call,
+    "server_tool_result": _read_server_result,
+}
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_text,
+    ReasoningPart: _write_reasoning,
+    RefusalPart: _write_refusal,
+    FilePart: lambda part, provider: write_file(part),
+    ToolCallPart: _write_server_call,
+    ToolResultPart: _write_server_result,
+    CompactionPart: _write_as_text,
+    RetryPart: _write_as_text,
+    RawPart: lambda part, provider: part.value if part.format == NAME else UNSET,
+}

@@ -1,0 +1,386 @@
+"""LangChain messages: what `messages_to_dict`, `dumpd` and `model_dump` give.  As of langchain-core 1.7.2.
+
+    canonical                         native
+    system, user, assistant           system, human, ai; ChatMessage by its role
+    developer                         system with `additional_kwargs.__openai_role__`
+    tool                              one message for each result; `status: error`; FunctionMessage of old
+    text, reasoning, refusal, file    content (`langchain_content`, `langchain_files`)
+    tool-call                         tool_calls, invalid_tool_calls; also in content (`langchain_calls`)
+    reasoning, refusal                `additional_kwargs.reasoning_content`, `.refusal` where they came so
+    model, finishReason               response_metadata: model_name, model_provider, id, finish_reason
+    usage                             usage_metadata
+    agentId                           name of an ai message
+    raw(langchain)                    any other message (RemoveMessage) or block, word for word
+
+A record is `{type, data}`, `{lc, type: constructor, id, kwargs}` or flat; a document a list of them, an object with
+`messages`, or one. Conversations of other formats become `{type, data}`; an answer whose parts are more than words and
+calls behind them is written in LangChain's standard blocks (`output_version: v1`).
+A signature is written only beside the name of the provider that made it, in `model_provider`.
+Lost, and reported: times, branches, data of applications, sources; results that are no text become JSON in a string.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.langchain.content import read_block, read_given, write_block
+from hansard.formats.langchain.files import NAME
+from hansard.formats.langchain.tools import (
+    is_entry,
+    placed,
+    read_entries,
+    read_result,
+    take_usual,
+    with_usual,
+    write_call_block,
+    write_entry,
+    write_result,
+)
+from hansard.formats.langchain.usage import (
+    in_standard_blocks,
+    provider_of,
+    read_about,
+    read_kwargs,
+    write_about,
+    write_kwarg,
+)
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.calls import append_result
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+_CLASSES = {
+    "human": "HumanMessage",
+    "ai": "AIMessage",
+    "system": "SystemMessage",
+    "tool": "ToolMessage",
+    "function": "FunctionMessage",
+    "chat": "ChatMessage",
+}
+_CHUNKS = {f"{name}Chunk": kind for kind, name in _CLASSES.items()}
+_OF_CLASS = {**{name: kind for kind, name in _CLASSES.items()}, **{name: name for name in _CHUNKS}}
+_CHAT_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system"}
+_TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
+_DEVELOPER = {"__openai_role__": "developer"}
+_PATH = ["langchain", "schema", "messages"]
+
+
+# -- the envelope of a record --------------------------------------------------------------------------------------
+
+
+def _opened(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]] | None:
+    """`(form, type, fields, what the envelope says besides)`; None for what is no message that we know."""
+    kind = record.get("type")
+    if kind == "constructor":
+        path, inner = record.get("id"), record.get("kwargs")
+        name = path[-1] if type(path) is list and path else None
+        if type(name) is not str or name not in _OF_CLASS or type(inner) is not dict:
+            return None
+        if not exact_json.same(record.get("lc"), 1):
+            return None
+        around = {key: value for key, value in record.items() if key not in ("lc", "type", "kwargs")}
+        if path == [*_PATH, name]:
+            del around["id"]
+        return "constructor", _OF_CLASS[name], dict(inner), around
+    if type(kind) is not str or not (kind in _CLASSES or kind in _CHUNKS):
+        return None
+    if type(record.get("data")) is dict:
+        around = {key: value for key, value in record.items() if key not in ("type", "data")}
+        return "wrapped", kind, dict(record["data"]), around
+    return ("flat", kind, dict(record), {}) if "content" in record else None
+
+
+def _closed(form: str, kind: str, fields: dict[str, Any], around: dict[str, Any]) -> dict[str, Any]:
+    if form == "constructor":
+        name = kind if kind in _CHUNKS else _CLASSES[kind]
+        return {"lc": 1, "type": "constructor", "id": [*_PATH, name], "kwargs": fields, **around}
+    return {"type": kind, "data": fields, **around} if form == "wrapped" else {"type": kind, **fields}
+
+
+def _usual(form: str, kind: str) -> dict[str, Any]:
+    """The fields that say nothing new, as this form of a record has them."""
+    base = _CHUNKS.get(kind, kind)
+    usual: dict[str, Any] = {"type": kind, "tool_call_id": ""} if base == "tool" else {"type": kind}
+    if form == "constructor":
+        return usual
+    usual |= {"additional_kwargs": {}, "response_metadata": {}, "name": None, "id": None}
+    if base == "ai":
+        usual |= {"tool_calls": [], "invalid_tool_calls": [], "usage_metadata": None}
+    elif base == "tool":
+        usual |= {"artifact": None, "status": "success"}
+    if kind == "AIMessageChunk":
+        usual |= {"tool_call_chunks": [], "chunk_position": None}
+    return usual
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(record: Any, where: str, form: str, names: dict[str, str], out: list[Message]) -> None:
+    """One record becomes one message; results of tools that follow one another become one message together."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", where)
+    if type(record.get("type")) is not str:
+        raise Unreadable(f"no type {record.get('type')!r}; it is a string such as human", f"{where}.type")
+    opened = _opened(record)
+    role = _role_of(opened) if opened is not None else None
+    if opened is None or role is None:
+        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        out.append(Message(role="event", parts=[raw]))
+        return
+    mine, kind, fields, around = opened
+    marks: dict[str, Any] = {"around": around} if around else {}
+    if mine != form:
+        marks["form"] = mine
+    given = frozenset(fields)
+    if role == "tool":
+        if kind != "tool":
+            marks["type"] = kind
+        result = read_result(fields, marks, names)
+        take_usual(fields, marks, _usual(mine, kind), given)
+        result = replace(result, extra=pack(NAME, fields, marks))
+        append_result(out, result)
+        return
+    if kind != _TYPES[role]:
+        marks["type"] = kind
+    message = _read_said(role, fields, marks, names)
+    take_usual(fields, marks, _usual(mine, kind), given)
+    out.append(replace(message, extra=pack(NAME, fields, marks)))
+
+
+def _role_of(opened: tuple[str, str, dict[str, Any], dict[str, Any]]) -> str | None:
+    kind, fields = _CHUNKS.get(opened[1], opened[1]), opened[2]
+    if kind == "chat":
+        role = fields.get("role")
+        return _CHAT_ROLES.get(role) if type(role) is str else None
+    if kind == "system" and fields.get("additional_kwargs") == _DEVELOPER:
+        return "developer"
+    return _ROLES[kind]
+
+
+def _read_said(role: str, fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> Message:
+    standard = role == "assistant" and in_standard_blocks(fields)
+    content, own_id = fields.pop("content", UNSET), take_maybe_str(fields, "id")
+    if role != "assistant":
+        if role == "developer":
+            del fields["additional_kwargs"]
+        return Message(role=role, parts=_read_content(content, False, fields, marks, read_given), id=own_id)
+    given = [fields.get(key) or [] for key in ("tool_calls", "invalid_tool_calls")]
+    thoughts, others = read_kwargs(fields)
+    entries = read_entries(fields, names)
+    more = bool(thoughts or entries or others)
+    parts = [*_read_content(content, more, fields, marks, read_block), *entries]
+    if type(content) is list:
+        parts = placed(content, entries, given, standard) if entries else parts
+        pieces = [(is_entry(part), block) for part, block in zip_longest(parts, content)]
+        if standard:
+            marks.pop("content", None)
+        if _needs_blocks(pieces) != standard:
+            marks["version"] = "v1" if standard else "v0"
+    message = Message(role=role, parts=[*thoughts, *parts, *others], id=own_id, agent_id=take_maybe_str(fields, "name"))
+    return read_about(message, fields, marks, standard)
+
+
+def _write_said(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
+    rest, marks = unpack(NAME, message.extra)
+    answers = message.role == "assistant"
+    provider = provider_of(message) if answers else UNSET
+    pieces: list[tuple[bool, Any]] = []
+    kwargs: dict[str, Any] = {}
+    results: list[ToolResultPart] = []
+    for part in message.parts:
+        if type(part) is ToolResultPart and not (answers and part.provider_executed is True):
+            results.append(part)
+        elif answers and write_kwarg(part, kwargs, provider):
+            continue
+        elif is_entry(part):
+            if answers:
+                pieces.append((True, part))
+        elif (block := write_block(part, provider)) is not UNSET:
+            pieces.append((False, block))
+    if pieces or kwargs or rest or marks or not message.parts:
+        fields: dict[str, Any] = {}
+        standard = answers and {"v0": False, "v1": True}.get(str(marks.get("version")), _needs_blocks(pieces))
+        _write_content(pieces, kwargs, standard, marks, names, fields)
+        put(fields, id=message.id, name=message.agent_id if answers else UNSET)
+        if answers:
+            fields |= write_about(message, marks, standard, rest)
+        if kwargs or message.role == "developer":
+            left = rest.pop("additional_kwargs", {})
+            fields["additional_kwargs"] = {**(kwargs or _DEVELOPER), **(left if type(left) is dict else {})}
+        out.append(_enclosed(message.role, form, fields, rest, marks))
+    out.extend(_write_result(part, form, names) for part in results)
+
+
+def _write_result(part: ToolResultPart, form: str, names: dict[str, str]) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    return _enclosed("tool", form, write_result(part, marks, names), rest, marks)
+
+
+def _enclosed(role: str, form: str, fields: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any]) -> Any:
+    kind, form, around = marks.get("type"), marks.get("form", form), marks.get("around")
+    form = form if form in ("wrapped", "constructor", "flat") else "wrapped"
+    known = type(kind) is str and (kind in _CLASSES or kind in _CHUNKS)
+    if type(kind) is not str or not known or _role_of((form, kind, {**fields, **rest}, {})) != role:
+        kind = _TYPES[role]
+    fields = {**with_usual(fields, marks, _usual(form, kind)), **rest}
+    return _closed(form, kind, fields, around if type(around) is dict else {})
+
+
+def _write_message(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
+    if message.role == "tool":
+        out.extend(_write_result(part, form, names) for part in message.parts if type(part) is ToolResultPart)
+    elif message.role in _TYPES:
+        _write_said(message, form, names, out)
+    else:
+        for part in message.parts:
+            if type(part) is RawPart and part.format == NAME and unpack(NAME, part.extra)[1].get("at") == "messages":
+                out.append(part.value)
+
+
+# -- content -------------------------------------------------------------------------------------------------------
+
+
+def _read_content(content: Any, more: bool, fields: dict[str, Any], marks: dict[str, Any], read: Any) -> list[Any]:
+    """The parts of content; with `more` the record says something beside it, and "" is the usual nothing."""
+    if type(content) is str:
+        return [TextPart(text=content)] if content or not more else []
+    if type(content) is list:
+        if _plain(content) or (more and not content):
+            marks["content"] = "list"
+        return [read(block) for block in content]
+    if content is not UNSET and content is not None:
+        fields["content"] = content
+    marks["content"] = "null" if content is None else "missing"
+    return []
+
+
+def _write_content(
+    pieces: list[tuple[bool, Any]],
+    kwargs: dict[str, Any],
+    standard: bool,
+    marks: dict[str, Any],
+    names: dict[str, str],
+    fields: dict[str, Any],
+) -> None:
+    ids = [piece.tool_call_id for is_call, piece in pieces if is_call and type(piece) is ToolCallPart]
+    blocks: list[Any] = []
+    for is_call, piece in pieces:
+        if is_call:
+            key, entry = write_entry(piece, names)
+            fields.setdefault(key, []).append(entry)
+            alone = type(piece) is ToolCallPart and ids.count(piece.tool_call_id) == 1
+            piece = write_call_block(piece, standard and alone)
+        if piece is not UNSET:
+            blocks.append(piece)
+    how = marks.get("content")
+    if standard or how == "list":
+        fields["content"] = blocks
+    elif _plain(blocks):
+        fields["content"] = blocks[0]["text"]
+    elif blocks:
+        fields["content"] = blocks
+    elif how == "null":
+        fields["content"] = None
+    elif how != "missing":
+        fields["content"] = "" if kwargs or pieces else []
+
+
+def _plain(blocks: list[Any]) -> bool:
+    """Is this one text that could be a string as well?"""
+    block = blocks[0] if len(blocks) == 1 else None
+    return type(block) is dict and len(block) == 2 and block.get("type") == "text" and type(block.get("text")) is str
+
+
+def _needs_blocks(pieces: list[tuple[bool, Any]]) -> bool:
+    """Is there more than words, and calls behind them? Only blocks say that. A piece is `(is a call, block)`."""
+    calls = False
+    for is_call, block in pieces:
+        if not is_call and (calls or type(block) is not dict or block.get("type") != "text"):
+            return True
+        calls = calls or is_call
+    return False
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def read(document: Any) -> Conversation:
+    """A list of messages, an object with `messages`, or one message."""
+    marks: dict[str, Any] = {}
+    body: dict[str, Any] = {}
+    records, place = document, "$[{}]"
+    if type(document) is dict:
+        if type(document.get("messages")) is list:
+            body, marks, place = dict(document), {"shape": "object"}, "$.messages[{}]"
+            records = body.pop("messages")
+        elif "type" in document:
+            records, marks, place = [document], {"shape": "one"}, "$"
+        else:
+            raise Unreadable("neither a message nor an object with a list of messages")
+    if type(records) is not list:
+        raise Unreadable("an object or a list expected")
+    first = _opened(records[0]) if records and type(records[0]) is dict else None
+    form = first[0] if first is not None else "wrapped"
+    if form != "wrapped":
+        marks["form"] = form
+    names: dict[str, str] = {}
+    messages: list[Message] = []
+    for i, record in enumerate(records):
+        _read_message(record, place.format(i), form, names, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list."""
+    rest, marks = unpack(NAME, conversation.extra)
+    form = marks.get("form")
+    records: list[Any] = []
+    names: dict[str, str] = {}
+    for message in conversation.messages:
+        _write_message(message, form if type(form) is str else "wrapped", names, records)
+    shape = marks.get("shape")
+    if shape == "one" and len(records) == 1:
+        return records[0]
+    return {**rest, "messages": records} if shape == "object" else records
+
+
+def fits(document: Any) -> int:
+    """`{type, data}` and constructors are LangChain's alone; a flat type beside content could be others' too."""
+    records = document
+    if type(document) is dict:
+        records = document.get("messages") if "messages" in document else [document]
+    if type(records) is not list or not records:
+        return 0
+    best = 1
+    for record in records:
+        if type(record) is not dict or "role" in record:
+            return 0
+        if (opened := _opened(record)) is None:
+            if record.get("type") != "remove":
+                return 0
+        elif opened[0] != "flat" or "additional_kwargs" in record:
+            best = 3 if "content" in opened[2] else best
+        elif any(key in record for key in ("uuid", "sessionId", "timestamp")):
+            return 0
+        elif record["type"] in ("human", "ai"):
+            best = max(best, 2)
+    return best
+
+
+FORMAT = Format(
+    name=NAME,
+    title="LangChain messages",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+)

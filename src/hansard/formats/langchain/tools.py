@@ -1,0 +1,223 @@
+"""Calls and results of tools in LangChain's messages.
+
+A call is an entry of `tool_calls`, or of `invalid_tool_calls` when its arguments are no object; where content is a
+list it may stand there too, as a block with the same id, and then its place in the list is its place in the turn.
+The block is usual when content is in the standard wording (`v1`) and says what the entry says; a mark tells others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.langchain.content import read_block, read_given, write_block
+from hansard.formats.langchain.files import NAME
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.arguments import read_arguments, write_arguments
+from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
+
+# What a block that repeats a call names its id, its arguments and (always `name`) its tool.
+_BLOCKS = {
+    "tool_call": ("id", "args"),
+    "invalid_tool_call": ("id", "args"),
+    "tool_use": ("id", "input"),
+    "function_call": ("call_id", "arguments"),
+}
+_AT = ("tool_calls", "invalid_tool_calls")
+
+
+# -- entries -------------------------------------------------------------------------------------------------------
+
+
+def read_entries(fields: dict[str, Any], names: dict[str, str]) -> list[Any]:
+    """The calls of a message: those that can be run, then the invalid ones."""
+    found: list[Any] = []
+    for key in _AT:
+        if type(fields.get(key)) is list and fields[key]:
+            found += [_read_entry(item, key, names) for item in fields.pop(key)]
+    return found
+
+
+def _read_entry(item: Any, key: str, names: dict[str, str]) -> ToolCallPart | RawPart:
+    fit = type(item) is dict and type(item.get("args")) is (dict if key == "tool_calls" else str)
+    if not fit or (key == "tool_calls" and type(item.get("name")) is not str):
+        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": key}}})
+    rest, marks = dict(item), {}
+    fields: dict[str, Any] = {"tool_name": take_maybe_str(rest, "name"), "tool_call_id": take_maybe_str(rest, "id")}
+    arguments = rest.pop("args")
+    if key == "tool_calls":
+        fields["input"] = arguments
+    else:
+        fields["input"], fields["input_text"] = read_arguments(arguments)
+        if type(fields["input"]) is dict and type(fields["tool_name"]) is str:
+            marks["invalid"] = True
+    take_usual(rest, marks, _usual_entry(key), item)
+    if type(fields["tool_call_id"]) is type(fields["tool_name"]) is str:
+        names[fields["tool_call_id"]] = fields["tool_name"]
+    return ToolCallPart(**fields, extra=pack(NAME, rest, marks))
+
+
+def write_entry(part: Any, names: dict[str, str]) -> tuple[str, Any]:
+    """The list a call belongs into, and its entry there."""
+    rest, marks = unpack(NAME, part.extra)
+    if type(part) is RawPart:
+        return marks["at"], part.value
+    runs = type(part.input) is dict and type(part.tool_name) is str and marks.get("invalid") is not True
+    key = "tool_calls" if runs else "invalid_tool_calls"
+    if type(part.tool_call_id) is type(part.tool_name) is str:
+        names[part.tool_call_id] = part.tool_name
+    out = put({}, name=part.tool_name, id=part.tool_call_id)
+    out["args"] = part.input if runs else write_arguments(part)
+    return key, {**with_usual(out, marks, _usual_entry(key)), **rest}
+
+
+def is_entry(part: Any) -> bool:
+    """Is this a call of the application's own tools, or what stood among them?"""
+    if type(part) is RawPart and part.format == NAME:
+        return unpack(NAME, part.extra)[1].get("at") in _AT
+    return type(part) is ToolCallPart and part.provider_executed is not True
+
+
+def _usual_entry(key: str) -> dict[str, Any]:
+    if key == "tool_calls":
+        return {"id": None, "type": "tool_call"}
+    return {"id": None, "name": None, "error": None, "type": "invalid_tool_call"}
+
+
+def take_usual(rest: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any], taken: Any = ()) -> None:
+    """Take the fields out that say what they always say; a mark names those that are not there."""
+    absent = [key for key in usual if key not in rest and key not in taken]
+    for key, value in usual.items():
+        if key in rest and exact_json.same(rest[key], value):
+            del rest[key]
+    if absent:
+        marks["absent"] = absent
+
+
+def with_usual(out: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """The fields with those that always say the same, but for the ones a mark names."""
+    absent = marks.get("absent")
+    for key, value in usual.items():
+        if key not in out and not (type(absent) is list and key in absent):
+            out[key] = value
+    return out
+
+
+# -- blocks that repeat an entry -----------------------------------------------------------------------------------
+
+
+def placed(content: list[Any], entries: list[Any], given: list[list[Any]], standard: bool) -> list[Any]:
+    """The parts of content with the calls where their blocks stand, if that is the order that `given` has them in."""
+    by_id: dict[str, Any] = {}
+    for entry in entries:
+        if type(entry) is ToolCallPart and type(entry.tool_call_id) is str:
+            by_id[entry.tool_call_id] = None if entry.tool_call_id in by_id else entry
+    parts: list[Any] = []
+    found: set[int] = set()
+    for block in content:
+        call = by_id.get(_id_of(block)) if type(block) is dict else None
+        if call is None or id(call) in found:
+            parts.append(read_block(block))
+        else:
+            found.add(id(call))
+            parts.append(_with_block(call, block, standard))
+    parts += [_without_block(entry, standard) for entry in entries if id(entry) not in found]
+    lists: dict[str, list[Any]] = {key: [] for key in _AT}
+    for part in parts:
+        if is_entry(part):
+            key, item = write_entry(part, {})
+            lists[key].append(item)
+    if exact_json.same(list(lists.values()), given):
+        return parts
+    return [*map(read_block, content), *(_without_block(entry, standard) for entry in entries)]
+
+
+def _without_block(entry: Any, standard: bool) -> Any:
+    return _marked(entry, block=False) if standard and type(entry) is ToolCallPart else entry
+
+
+def _id_of(block: dict[str, Any]) -> Any:
+    kind = block.get("type")
+    names = _BLOCKS.get(kind) if type(kind) is str else None
+    given = block.get(names[0]) if names is not None and "name" in block and names[1] in block else None
+    return given if type(given) is str else None
+
+
+def _with_block(call: ToolCallPart, block: dict[str, Any], standard: bool) -> Any:
+    """The call with a mark of what its block says that it does not."""
+    kind = block["type"]
+    usual = _block(call, kind)
+    more = {key: value for key, value in block.items() if key not in usual or not exact_json.same(value, usual[key])}
+    if standard and not more and kind == _usual_block(call):
+        return call
+    return _marked(call, block={**more, "type": kind})
+
+
+def write_call_block(part: Any, standard: bool) -> Any:
+    """The block that repeats a call in content; UNSET when there is none."""
+    how = unpack(NAME, part.extra)[1].get("block", standard)
+    if type(how) is dict and type(how.get("type")) is str and how["type"] in _BLOCKS:
+        return {**_block(part, how["type"]), **how}
+    return _block(part, _usual_block(part)) if how is True and type(part) is ToolCallPart else UNSET
+
+
+def _usual_block(part: ToolCallPart) -> str:
+    return "tool_call" if write_entry(part, {})[0] == "tool_calls" else "invalid_tool_call"
+
+
+def _block(part: ToolCallPart, kind: str) -> dict[str, Any]:
+    id_key, key = _BLOCKS[kind]
+    words = kind == "invalid_tool_call" or kind == "function_call"
+    out = {"type": kind, id_key: None if part.tool_call_id is UNSET else part.tool_call_id}
+    out["name"] = None if part.tool_name is UNSET else part.tool_name
+    out[key] = write_arguments(part) if words else part.input
+    return out
+
+
+def _marked(part: Any, **more: Any) -> Any:
+    rest, marks = unpack(NAME, part.extra)
+    return replace(part, extra=pack(NAME, rest, {**marks, **more}))
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+
+
+def read_result(fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> ToolResultPart:
+    """The fields of a tool's (or, of old, a function's) message."""
+    call_id, name = take_maybe_str(fields, "tool_call_id"), take_maybe_str(fields, "name")
+    if name is UNSET and call_id in names:
+        name, marks["unnamed"] = names[str(call_id)], True
+    output, parts = fields.pop("content", UNSET), UNSET  # type: Any, Any
+    if type(output) is list:
+        parts, output = [read_given(block) for block in output], UNSET
+    elif type(output) is not str:
+        marks["content"] = "data"
+    failed = fields.get("status") == "error"
+    if failed:
+        del fields["status"]
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=name,
+        output=output,
+        content=parts,
+        is_error=failed,
+        id=take_maybe_str(fields, "id"),
+    )
+
+
+def write_result(part: ToolResultPart, marks: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if type(part.content) is list:
+        out["content"] = [made for made in map(write_block, part.content) if made is not UNSET]
+    elif type(part.output) is str or marks.get("content") == "data":
+        put(out, content=part.output)
+    else:
+        out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
+    unnamed = marks.get("unnamed") is True and names.get(str(part.tool_call_id)) == part.tool_name
+    put(out, name=UNSET if unnamed else part.tool_name, id=part.id, tool_call_id=part.tool_call_id)
+    if part.is_error is True:
+        out["status"] = "error"
+    return out

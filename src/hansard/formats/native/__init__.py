@@ -1,0 +1,1 @@
+"""Hansard's own JSON."""

@@ -1,0 +1,1 @@
+"""Chat Completions of OpenAI, and its dialects."""

@@ -1,0 +1,308 @@
+"""OpenAI Chat Completions: a request, a bare list of messages, or a response.  As of openai 3.49.0.
+
+    canonical                         native
+    system, developer, user           the same roles; `name` is residue
+    assistant                         content, then refusal, then tool_calls: reasoning first, calls last
+    tool                              one `tool` record for each result; `function` is the older spelling
+    text                              the content string, or a text part; `audio.transcript`
+    refusal                           the field `refusal`, or a refusal part
+    tool-call                         tool_calls: function, custom; `function_call` is the older spelling
+    file                              image_url, input_audio, file; `audio` of an assistant
+    reasoning                         the dialects' keys, see `openai_chat_reasoning`; written only if read there
+    raw(openai-chat)                  any other part, word for word
+
+Settings around the messages (model, tools, sampling ...) stay with the conversation. The first choice of a response
+is the message, other choices stay with the conversation. Lost, and reported: the order of text and calls in a turn,
+errors of tools, files of results, ids, times, agents, other providers' reasoning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.field_table import Record, check, plain
+from hansard.formats.openai_chat.content import NAME, PARTS, PROVIDER
+from hansard.formats.openai_chat.message import ROLES, read_assistant, read_message, write_assistant, write_message
+from hansard.formats.openai_chat.rules import LAW
+from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.model import exact_json
+from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+
+_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
+_STOP = {canonical: native for native, canonical in _FINISH.items()}
+_CHOICE = {"index": 0, "logprobs": None}
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _read_response(body: dict[str, Any]) -> Conversation:
+    choices = body.pop("choices")
+    marks: dict[str, Any] = {"shape": "response"}
+    if not choices:
+        return Conversation(messages=[], extra=pack(NAME, body, marks))
+    if not _is_choice(choices[0]):
+        raise Unreadable("no message in the first choice", "$.choices[0].message")
+    choice = dict(choices[0])
+    if len(choices) > 1:
+        marks["choices"] = choices[1:]
+    said: dict[str, Any] = {}
+    record = choice.pop("message", UNSET)
+    if type(record) is not dict:
+        said["silent"] = [] if record is UNSET else [record]
+        record = {"role": "assistant"}
+    record = dict(record)
+    role = record.pop("role", UNSET)
+    if role != "assistant":
+        said["role"] = [] if role is UNSET else [role]
+    finish = take_maybe_str(choice, "finish_reason")
+    reason = _FINISH.get(finish, finish) if type(finish) is str else UNSET
+    if type(reason) is str and _STOP.get(reason, reason) != finish:
+        said["finish_reason"] = finish
+    if not exact_json.same(choice, _CHOICE):
+        said["choice"] = choice
+    name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
+    model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
+    usage = _read_usage(body)
+    message = read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
+    return Conversation(messages=[message], extra=pack(NAME, body, marks))
+
+
+def _is_choice(choice: Any) -> bool:
+    """A choice with a message, or one of which a filter took it: nobody else's choice is without words and ends."""
+    if type(choice) is not dict or type(choice.get("message")) is dict:
+        return type(choice) is dict
+    return choice.get("message") is None and type(choice.get("finish_reason")) is str and not _WORDS & choice.keys()
+
+
+_WORDS = {"delta", "text"}
+
+
+def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    if not messages:
+        return {"choices": [], **rest}
+    message = messages[0]
+    said = unpack(NAME, message.extra)[1]
+    record = write_assistant(message)
+    if type(said.get("role")) is list:
+        del record["role"]
+        if said["role"]:
+            record["role"] = said["role"][0]
+    left, others = said.get("choice"), marks.get("choices")
+    choice = {**(left if type(left) is dict else _CHOICE), "message": record}
+    if type(said.get("silent")) is list and not message.parts:
+        del choice["message"]
+        if said["silent"]:
+            choice["message"] = said["silent"][0]
+    if message.finish_reason is not UNSET:
+        reason = said.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
+        choice["finish_reason"] = reason
+    model = message.model if message.model is not UNSET else ModelRef()
+    out = put({}, id=model.response_id, model=model.name)
+    out["choices"] = [choice, *others] if type(others) is list else [choice]
+    return {**put(out, usage=_write_usage(message.usage)), **rest}
+
+
+_COUNTS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"), ("total_tokens", "total_tokens"))
+_DETAILS = (
+    ("cache_read_tokens", "prompt_tokens_details", "cached_tokens"),
+    ("cache_write_tokens", "prompt_tokens_details", "cache_write_tokens"),
+    ("reasoning_tokens", "completion_tokens_details", "reasoning_tokens"),
+)
+
+
+def _read_usage(body: dict[str, Any]) -> Usage | UnsetType:
+    """Take the counts; other counts are residue of the usage. A usage without any count stays where it is."""
+    if type(body.get("usage")) is not dict:
+        return UNSET
+    rest = dict(body["usage"])
+    counts: dict[str, Any] = {}
+    for name, key in _COUNTS:
+        if type(rest.get(key)) is int:
+            counts[name] = rest.pop(key)
+    for name, group, key in _DETAILS:
+        if type(rest.get(group)) is dict and type(rest[group].get(key)) is int:
+            rest[group] = dict(rest[group])
+            counts[name] = rest[group].pop(key)
+            if not rest[group]:
+                del rest[group]
+    if not counts:
+        return UNSET
+    del body["usage"]
+    return Usage(**counts, extra=pack(NAME, rest))
+
+
+def _write_usage(usage: Usage | UnsetType) -> Any:
+    if usage is UNSET:
+        return UNSET
+    rest, _ = unpack(NAME, usage.extra)
+    out: dict[str, Any] = {}
+    for name, key in _COUNTS:
+        put(out, **{key: getattr(usage, name)})
+    out.update(rest)
+    for name, group, key in _DETAILS:
+        if getattr(usage, name) is not UNSET:
+            left = out.get(group)
+            out[group] = {**(left if type(left) is dict else {}), key: getattr(usage, name)}
+    return out
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of messages, or a response body."""
+    marks: dict[str, Any] = {}
+    if type(document) is list:
+        document, marks = {"messages": document}, {"shape": "list"}
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    body = dict(document)
+    if type(body.get("choices")) is list and "messages" not in body:
+        return _read_response(body)
+    records = body.pop("messages", None)
+    if type(records) is not list:
+        raise Unreadable("no list of messages", "$.messages")
+    messages: list[Message] = []
+    names: dict[str, str] = {}
+    place = "$[{}]" if marks else "$.messages[{}]"
+    if records and isinstance(records[0], Record):
+        from hansard.formats.openai_chat.fields import read_said
+
+        for i, record in enumerate(records):
+            if not read_said(record, names, messages):
+                count = len(messages)
+                read_message(plain(record), place, i, names, messages)
+                check(messages, count)
+        return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    for i, record in enumerate(records):
+        read_message(record, place, i, names, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def usual(raw: bytes) -> Any:
+    """A request or a list of messages as typed records."""
+    from hansard.formats.openai_chat.fields import decode
+
+    return decode(raw)
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages = conversation.messages
+    if marks.get("shape") == "response":
+        if not messages or (len(messages) == 1 and messages[0].role == "assistant"):
+            return _write_response(messages, rest, marks)
+        rest = {}
+    from hansard.formats.openai_chat.fields import write_said
+
+    records: list[Any] = []
+    for message in messages:
+        if not write_said(message, records):
+            write_message(message, records)
+    return records if marks.get("shape") == "list" else {**rest, "messages": records}
+
+
+# -- detection -----------------------------------------------------------------------------------------------------
+
+_NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns")
+_DIALECT = ("reasoning_content", "reasoning_details", "thinking_blocks", "tool_call_id", "function_call")
+_NOT_SETTINGS = ("system", "contents", "input", "stop_sequences", "anthropic_version", "systemInstruction")
+_SETTINGS = ("max_completion_tokens", "response_format", "frequency_penalty", "presence_penalty", "logit_bias", "seed")
+_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "openai/")
+_MORE_SETTINGS = ("reasoning_effort", "stream_options", "parallel_tool_calls", "logprobs", "functions", "n")
+
+
+def fits(document: Any) -> int:
+    """Chat has keys nobody else has; a plain list of roles and strings could be others' too."""
+    records = document
+    if type(document) is dict:
+        choices = document.get("choices")
+        if type(choices) is list and "messages" not in document:
+            whole = document.get("object") == "chat.completion"
+            first = choices[0] if choices else {"message": {}} if whole else None
+            return 3 if _is_choice(first) else 0
+        if any(key in document for key in _NOT_SETTINGS):
+            return 0
+        records = document.get("messages")
+    if type(records) is not list or not records:
+        return 0
+    best = 1
+    for record in records:
+        if (sure := _record_fits(record)) == 0:
+            return 0
+        best = max(best, sure)
+    if best < 3 and any(map(_is_odd, records)):
+        return 0
+    if best < 3 and type(document) is dict:
+        if any(key in document for key in (*_SETTINGS, *_MORE_SETTINGS)) or _function_tools(document.get("tools")):
+            return 3
+        model = document.get("model")
+        if type(model) is str and model.startswith(_MODELS):
+            return 3
+        if type(model) is str and records[0]["role"] in ("system", "developer"):
+            return 2
+    return best
+
+
+def _record_fits(record: Any) -> int:
+    if type(record) is not dict or record.get("role") not in ROLES or any(key in record for key in _NOT_CHAT):
+        return 0
+    content, calls = record.get("content"), record.get("tool_calls")
+    best = 3 if any(key in record for key in _DIALECT) or record["role"] == "function" else 1
+    if type(content) is list:
+        for block in content:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text" or kind == "refusal":
+                continue
+            if (
+                type(kind) is str
+                and kind in PARTS
+                and kind in block
+                and not (kind == "thinking" and _is_claudes(block))
+            ):
+                best = 3
+            elif type(kind) is str and kind in _NOT_PARTS:
+                return 0
+    elif type(content) is dict and "format" in content:
+        return 0
+    if type(calls) is list and calls:
+        if any(type(call) is dict and "arguments" in call for call in calls):
+            return 0
+        best = 3
+    return best
+
+
+def _is_odd(record: dict[str, Any]) -> bool:
+    """Are there blocks without a type, as others have them?"""
+    content = record.get("content")
+    return type(content) is list and any(type(one) is not dict or type(one.get("type")) is not str for one in content)
+
+
+def _is_claudes(block: dict[str, Any]) -> bool:
+    return type(block["thinking"]) is str
+
+
+_NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too
+    {"image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "input_text"}
+    | {"output_text", "input_image", "input_file", "reasoning", "tool-call", "tool-result", "audio", "custom"}
+)
+
+
+def _function_tools(tools: Any) -> bool:
+    return type(tools) is list and bool(tools) and type(tools[0]) is dict and type(tools[0].get("function")) is dict
+
+
+FORMAT = Format(
+    name=NAME,
+    title="OpenAI Chat Completions",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+    usual=usual,
+)

@@ -1,0 +1,23 @@
+"""The rules of Chat Completions, which fine-tuning files keep too."""
+
+from __future__ import annotations
+
+from hansard.formats.openai_chat.content import PROVIDER, SOUND_FORMATS
+from hansard.formats.rules.conform import Law
+from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+
+LAW = Law(
+    provider=PROVIDER,
+    developer="developer",
+    parts={
+        "system": frozenset({TextPart}),
+        "developer": frozenset({TextPart}),
+        "user": frozenset({TextPart, FilePart}),
+        "assistant": frozenset({TextPart, RefusalPart, ToolCallPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    id_pattern=r".{1,64}",
+    empty_text=True,
+    media=frozenset({"image/", *SOUND_FORMATS, "application/pdf"}),
+    result_parts=frozenset({TextPart}),
+)

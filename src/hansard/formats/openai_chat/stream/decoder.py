@@ -1,0 +1,396 @@
+"""The stream of Chat Completions, with the dialects of those who speak it too: `chat.completion.chunk` events.
+
+    choices[].delta         content, refusal, reasoning (any key of the format), audio, tool_calls, function_call grow
+    choices[].message       a whole answer, where nothing was streamed; beside a delta it only repeats
+    finish_reason           why it ended; logprobs are appended, other things about the choice replaced
+    usage                   in any chunk, with or without choices; the last one holds
+    error                   a failure, alone or beside choices
+    obfuscation             padding, left out
+    [DONE]                  the end; without it a finish reason is one
+    id                      another one, behind an end or beside the first, is that of another answer
+
+Any part may grow until the end, so all parts end together. The first choice is the message; pieces of other choices
+are given out as `other`, and `body` has them whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import HansardError
+from hansard.formats.openai_chat.content import NAME
+from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Choice, Completion, group_of
+from hansard.formats.openai_chat.stream.calls import Call
+from hansard.formats.openai_chat.stream.growth import Pieces, grow, grow_content, grow_list, merge
+from hansard.formats.openai_chat.stream.quick import CallPiece, grows_by, is_known, read_chunk
+from hansard.model import exact_json
+from hansard.model.conversation import Message, ModelRef
+from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
+from hansard.streams.answers import AnswersDecoder
+from hansard.streams.decoder_base import read_whole
+from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart
+from hansard.streams.learned_pattern import NUMBER, OBJECT, STRING
+
+
+class OpenAIChatDecoder(AnswersDecoder[Completion]):
+    """One answer, or several one after the other."""
+
+    name = NAME
+    VARYING = {"obfuscation": STRING, "usage": OBJECT}
+
+    def __init__(self) -> None:
+        super().__init__(Completion)
+        self._handlers = {
+            "content": self._content,
+            "refusal": self._refusal,
+            "reasoning_content": self._reasoning,
+            "reasoning": self._reasoning,
+            "reasoning_details": self._reasoning_list,
+            "thinking_blocks": self._reasoning_list,
+            "tool_calls": self._tool_calls,
+            "function_call": self._function_call,
+            "audio": self._audio,
+        }
+
+    def quick(self, data: bytes) -> bool:
+        chunk, now = read_chunk(data), self._now
+        first = now.first
+        if chunk is None or first is None:
+            return False
+        said, message = chunk.choices[0], first.message
+        if said.index != 0 or (said.logprobs is None and "logprobs" not in first.fields):
+            return False
+        delta = said.delta
+        self._see_time(chunk.created)
+        if (delta.role and delta.role != message.get("role")) or not is_known(chunk, now.body):
+            return False
+        if delta.refusal is None and "refusal" not in message:
+            return False
+        growing, words = "", ""
+        for key, text in (
+            ("content", delta.content),
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+        ):
+            if text is UNSET:
+                continue
+            if text is None:
+                if key not in message:
+                    return False
+            elif type(message.get(key)) is not Pieces or (text and growing):
+                return False
+            elif text:
+                growing, words = key, text
+        if delta.tool_calls is not UNSET:
+            return not growing and self._quick_call(first, delta.tool_calls[0], data)
+        if not growing:
+            return False
+        key = "text.0" if growing == "content" else "reasoning.0"
+        if key not in now.started or (growing != "content" and first.speaks != RANKS[growing]):
+            return False
+        key = now.prefix + key
+        message[growing].append(words)
+        self._out.append(PartDelta(key=key, text=words))
+        self._grew(data, growing, key, message[growing])
+        return True
+
+    def _quick_call(self, choice: Choice, item: CallPiece, data: bytes) -> bool:
+        call, function = choice.calls.by_index.get(item.index), item.function
+        if call is None or not call.started or (item.id and item.id != call.id):
+            return False
+        if item.type and item.type != call.fields.get("type"):
+            return False
+        if function.name and not (item.id and call.is_named(function.name)):
+            return False
+        inner = call.fields.get("function")
+        if type(inner) is not dict or inner.get("arguments") is not call.pieces:
+            return False
+        call.pieces.append(function.arguments)
+        if function.arguments:
+            key = self._now.prefix + call.key
+            self._out.append(PartDelta(key=key, text=function.arguments))
+            self._grew(data, "arguments", key, call.pieces)
+        return True
+
+    def _see_time(self, created: Any) -> None:
+        """Some say when each chunk was made rather than the answer; the last time holds."""
+        if (
+            created is not UNSET
+            and created != self._now.body.get("created", created)
+            and "created" not in self._varying
+        ):
+            self._varying = {**self._varying, "created": NUMBER}
+
+    def _grew(self, data: bytes, field: str, key: str, pieces: list[str]) -> None:
+        """A piece came. With a usage or a time that goes on, these are taken over from each chunk."""
+        body = self._now.body
+
+        def take(text: str, found: Any) -> bool:
+            said = {name: found[name] for name in ("usage", "created") if name in found.re.groupindex}
+            try:
+                merge(body, {name: exact_json.decode(value) for name, value in said.items()})
+            except HansardError:
+                return False
+            if text:
+                pieces.append(text)
+                self._out.append(PartDelta(key=key, text=text))
+            return bool(text)
+
+        goes_on = type(body.get("usage")) is dict or "created" in self._varying
+        self.grew(data, field, key, pieces, take if goes_on else None)
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def handle(self, event: Any, kind: str) -> None:
+        if type(event) is not dict:
+            self.other(event)
+            return
+        choices, before = event.get("choices"), len(self._out)
+        failed = self._error(event, kind)
+        if type(choices) is not list and "usage" not in event and not _is_chunk(event):
+            if not failed:
+                self.other(event)
+            return
+        self.turn_to(event.get("id"), type(choices) is list and any(map(_speaks, choices)))
+        self._see_time(event.get("created", UNSET))
+        merge(self._now.body, {key: value for key, value in event.items() if key not in _NOT_BODY})
+        for choice in choices if type(choices) is list else []:
+            self._choice(choice)
+        if type(event.get("usage")) is dict:
+            self._tell()
+        if len(self._out) == before + 1:
+            self._repeatable(choices, self._out[before])
+
+    def _repeatable(self, choices: Any, delta: Delta) -> None:
+        """A chunk with more around its piece than is common: the next ones may have the same."""
+        if type(delta) is not PartDelta:
+            return
+        field, first = grows_by(choices, delta.text), self._now.first
+        if field is None or first is None or self._data is None:
+            return
+        if field == "arguments":
+            call = first.calls.by_index.get(choices[0]["delta"]["tool_calls"][0]["index"])
+            pieces = call.pieces if call is not None else None
+        else:
+            pieces = first.message.get(field)
+        if type(pieces) is Pieces:
+            self._grew(self._data, field, delta.key, pieces)
+
+    def _error(self, event: dict[str, Any], kind: str) -> bool:
+        error = event.get("error")
+        if error is None and (event.get("object") == "error" or kind == "error" or "detail" in event):
+            error = event if "choices" not in event else None
+        if not error:
+            return False
+        found = [error.get(key) for key in ("message", "detail", "error")] if type(error) is dict else [error]
+        text = next((text for text in found if type(text) is str and text), None)
+        self.fail(text or exact_json.encode(error).decode(), error)
+        return True
+
+    def _choice(self, said: Any) -> None:
+        if type(said) is not dict:
+            self.other(said)
+            return
+        index = said.get("index")
+        index = index if type(index) is int else 0
+        choice = self._now.choices.get(index)
+        if choice is None:
+            choice = self._now.choices[index] = Choice(index)
+        if index == 0 and self._now.first is None:
+            self._now.first = choice
+            name, made = self._now.body.get("model") or UNSET, self._now.body.get("id") or UNSET
+            if self._now is self._answers.all[0]:
+                self.emit(MessageStart(model=ModelRef(name=name, response_id=made)))
+        delta = said.get("delta")
+        if type(delta) is not dict:
+            delta = said.get("message")
+        about = {key: value for key, value in said.items() if key not in _NOT_ABOUT}
+        if type(said.get("logprobs")) is dict:
+            choice.more_logprobs(said["logprobs"])
+            about.pop("logprobs")
+        merge(choice.fields, about)
+        if type(delta) is dict:
+            if choice is not self._now.first:
+                self.other(said)
+            self._delta(choice, delta)
+        if type(said.get("error")) is dict:
+            self._error(said, "")
+        if said.get("finish_reason") and choice is self._now.first:
+            self._tell()
+
+    def _delta(self, choice: Choice, delta: dict[str, Any]) -> None:
+        for key in REASONING:  # the one that is read decides what is given out
+            if delta.get(key):
+                self._handlers[key](choice, key, delta[key])
+        rest = {}
+        for key, value in delta.items():
+            if type(choice.message.get(key)) is Pieces and type(value) not in _MAY_GROW:
+                self.other({key: value})
+                continue
+            handler = self._handlers.get(key)
+            if handler is None or value is None:
+                rest[key] = value
+            elif key not in RANKS or not value:
+                handler(choice, key, value)
+        grow(choice.message, rest)
+
+    # -- what grows ----------------------------------------------------------------------------------------------------
+
+    def _words(self, choice: Choice, key: str, part: Any, text: str) -> None:
+        """Words of an open part, if the choice is the message."""
+        if choice is self._now.first and text:
+            if key not in self._now.started:
+                self._now.started[key] = None
+                self.emit(PartStart(key=self._now.prefix + key, part=part))
+            self.emit(PartDelta(key=self._now.prefix + key, text=text))
+
+    def _content(self, choice: Choice, key: str, value: Any) -> None:
+        message = choice.message
+        old = message.get(key)
+        if type(value) is str and type(old) is not list:
+            grow(message, {key: value})
+            self._words(choice, "text.0", TextPart(text=""), value)
+        elif type(value) is str or type(value) is list:
+            if type(old) is not list:
+                old = message[key] = [{"type": "text", "text": old}] if type(old) is Pieces and any(old) else []
+            for i, item in enumerate(value if type(value) is list else [{"type": "text", "text": value}]):
+                self._content_item(choice, old, item, i == 0)
+        elif old is None:
+            message[key] = value
+        else:
+            self.other({key: value})
+
+    def _content_item(self, choice: Choice, items: list[Any], item: Any, first: bool) -> None:
+        said = grow_content(items, item, first, choice.thoughts)
+        if said is not None:
+            group, number, text = said
+            choice.thoughts = max(choice.thoughts, number + 1) if group == "reasoning" else choice.thoughts
+            part = TextPart(text="") if group == "text" else ReasoningPart(text="")
+            self._words(choice, f"{group}.{number}", part, text)
+
+    def _refusal(self, choice: Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is str:
+            self._words(choice, "refusal.0", RefusalPart(text=""), value)
+
+    def _reasoning(self, choice: Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is str and value and self._may_speak(choice, key):
+            self._words(choice, "reasoning.0", ReasoningPart(text=""), value)
+
+    def _reasoning_list(self, choice: Choice, key: str, value: Any) -> None:
+        if type(value) is not list:
+            grow(choice.message, {key: value})
+            return
+        items = choice.message.get(key)
+        if type(items) is not list:
+            items = choice.message[key] = []
+        places = grow_list(items, value, runs=True)
+        if not value or not self._may_speak(choice, key):
+            return
+        for place, item in zip(places, value, strict=True):
+            word = _WORDS.get(item.get("type", items[place].get("type"))) if type(item) is dict else None
+            text = item.get(word) if word is not None else None
+            if type(text) is str:
+                self._words(choice, f"reasoning.{place}", ReasoningPart(text=""), text)
+
+    def _may_speak(self, choice: Choice, key: str) -> bool:
+        """Only one key's reasoning is read; where another had begun, its words are corrected at the end."""
+        if choice.speaks == len(REASONING):
+            choice.speaks = RANKS[key]
+        return choice.speaks == RANKS[key]
+
+    def _tool_calls(self, choice: Choice, key: str, value: Any) -> None:
+        items = [item for item in value if type(item) is dict] if type(value) is list else []
+        if len(items) != len(value):
+            self.other({key: value})
+        choice.message.setdefault(key, [])
+        for i, item in enumerate(items):
+            call = choice.calls.find(item, alone=i == 0)
+            call.unsent.append(call.take(item))
+            if choice is self._now.first and (call.started or call.name):
+                self._call_words(call)
+
+    def _call_words(self, call: Call) -> None:
+        if not call.started:
+            call.started = True
+            self._now.started[call.key] = None
+            self.emit(PartStart(key=self._now.prefix + call.key, part=call.part()))
+        words, call.unsent = "".join(call.unsent), []
+        if words:
+            self.emit(PartDelta(key=self._now.prefix + call.key, text=words))
+
+    def _function_call(self, choice: Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        grown = choice.message[key]
+        if type(value) is not dict or choice is not self._now.first:
+            return
+        if "function.0" not in self._now.started and type(grown.get("name")) is str:
+            self._now.started["function.0"] = None
+            self.emit(PartStart(key=self._now.prefix + "function.0", part=ToolCallPart(tool_name=grown["name"])))
+        words = value.get("arguments")
+        if type(words) is str and words and "function.0" in self._now.started:
+            self.emit(PartDelta(key=self._now.prefix + "function.0", text=words))
+
+    def _audio(self, choice: Choice, key: str, value: Any) -> None:
+        grow(choice.message, {key: value})
+        if type(value) is dict and type(value.get("transcript")) is str and choice.message[key].get("id"):
+            self._words(choice, "transcript.0", TextPart(text=""), value["transcript"])
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """Usage and finish reason, once the answer has ended or the usage comes alone."""
+        reason = self._now.first.fields.get("finish_reason") if self._now.first is not None else None
+        if not reason:
+            return
+        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
+        (message,) = read_whole(NAME, {"choices": [choice], "usage": self._now.body.get("usage")})
+        self.tell(message)
+
+    def whole(self) -> list[Message]:
+        messages: list[Message] = []
+        for answer in self._answers.all:
+            if answer.body or answer.choices:
+                (message,) = read_whole(NAME, answer.native())
+                self._now = answer
+                self._settle(message)
+                messages.append(message if answer.ended else replace(message, state="partial"))
+        return messages
+
+    def on_done(self) -> None:
+        self._now.done = True
+
+    def _settle(self, message: Message) -> None:
+        """The parts of an answer end."""
+        prefix, started = self._now.prefix, self._now.started
+        ended: dict[str, int] = {}
+        for part in message.parts:
+            group = group_of(part)
+            key = f"{group}.{ended.get(group, 0)}"
+            ended[group] = ended.get(group, 0) + 1
+            if key not in started:
+                self.emit(PartStart(key=prefix + key, part=part))
+            started.pop(key, None)
+            self.emit(PartEnd(key=prefix + key, part=part))
+        for key in started:
+            self.emit(PartEnd(key=prefix + key))
+
+
+_MAY_GROW = (str, list, type(None))
+_NOT_BODY = frozenset({"choices", "error", "obfuscation"})
+_NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
+_WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
+
+
+def _speaks(choice: Any) -> bool:
+    delta = choice.get("delta") or choice.get("message") if type(choice) is dict else None
+    return type(delta) is dict and any(delta.values())
+
+
+def _is_chunk(event: dict[str, Any]) -> bool:
+    kind = event.get("object")
+    return type(kind) is str and kind.startswith("chat.completion")

@@ -1,0 +1,380 @@
+"""OpenAI Responses API: a request, a bare list of items, or a response.  As of openai 3.49.0.
+
+    canonical                         native
+    system (mark `at`)                the `instructions` field
+    system, developer, user           a message item each; one text and nothing else is a string
+    assistant                         the run of items of the model: reasoning, messages, calls
+    tool                              the run of outputs that answer them
+    developer, one raw part           items that steer: additional_tools, configuration_update, compaction_trigger
+
+What the items are is told in `openai_responses_items`, the blocks inside them in `openai_responses_content`.
+A response is an assistant's message with model, usage and reason of the end; its settings stay with the
+conversation. Lost, and reported: ids and times of messages, the error flag of a function's output, other
+providers' reasoning, and where one assistant's message ends and the next begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.openai_responses.content import NAME, NOTHING, PROVIDER, read_block, write_blocks
+from hansard.formats.openai_responses.items import (
+    KINDS,
+    is_item,
+    read_item,
+    read_message,
+    sent_back,
+    unbound,
+    write_items,
+)
+from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
+from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.rules.conform import Law
+from hansard.model.conversation import Conversation, Message, ModelRef, Usage
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+_ROLES = ("user", "system", "developer")
+_ENDS = ("status", "incomplete_details", "error", "created_at", "completed_at")
+_FINISH = {"max_output_tokens": "length", "failed": "error"}
+_DETAILS = (
+    ("input_tokens_details", "cached_tokens", "cache_read_tokens"),
+    ("input_tokens_details", "cache_write_tokens", "cache_write_tokens"),
+    ("output_tokens_details", "reasoning_tokens", "reasoning_tokens"),
+)
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_items(items: list[Any], path: str) -> list[Message]:
+    """Messages of a list of items: runs of the assistant's items are one, and so are runs of outputs."""
+    out: list[Message] = []
+    calls = Calls()
+    running = ""  # the role of the message at the end, when more items may be of it
+    run: list[Any] = []  # and its parts
+    role: Any
+    parts: Any
+    for i, item in enumerate(items):
+        if type(item) is not dict:
+            raise _no_item(path, i)
+        kind, role, parts = item.get("type", "message"), item.get("role"), None
+        if kind == "function_call":
+            role, parts = "assistant", read_function(item, calls)
+        elif kind == "function_call_output":
+            role, parts = "tool", read_answer(item, calls)
+        elif kind == "message" and role == "assistant":
+            parts = read_message(item)
+        elif kind == "message" and role in _ROLES and (message := _read_message(item)) is not None:
+            out.append(message)
+            running = ""
+            continue
+        if parts is None:
+            if not is_item(item):
+                raise _no_item(path, i)
+            role, parts = read_item(item, calls)
+        if role == running:
+            run += parts
+        elif role in _ROLES:
+            out.append(Message(role=role, parts=parts, extra=pack(NAME, {}, {"item": True})))
+            running = ""
+        else:
+            out.append(Message(role=role, parts=parts))
+            running, run = role, parts
+    return out
+
+
+def _no_item(path: str, i: int) -> Unreadable:
+    return Unreadable("an item expected: an object with a type, a role or an id", f"{path}[{i}]")
+
+
+def _read_message(item: dict[str, Any]) -> Message | None:
+    """A message that is not the assistant's, or None when its content is none."""
+    text = item.get("content")
+    if len(item) == 2 and type(text) is str:  # role and words, as most are
+        return Message(role=item["role"], parts=[TextPart(text=text)])
+    rest = dict(item)
+    role, content = rest.pop("role"), rest.pop("content", None)
+    marks: dict[str, Any] = {}
+    if type(content) is str:
+        parts: list[Any] = [TextPart(text=content)]
+    elif type(content) is list:
+        parts = [read_block(block, "input_text", {}) for block in content]
+        if not parts or _plain_text(parts) is not None:
+            marks["content"] = "list"
+    else:
+        return None
+    return Message(role=role, parts=parts, extra=pack(NAME, rest, marks))
+
+
+def _plain_text(parts: list[Any]) -> str | None:
+    """The text, when a message is one text and nothing else."""
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
+        return parts[0].text
+    return None
+
+
+def _write_message(message: Message) -> list[Any]:
+    """The item of a message that is not the assistant's."""
+    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
+    content: Any = _plain_text(message.parts)
+    if content is not None and not marks:
+        return [{**rest, "role": message.role, "content": content}]
+    if marks.get("item") is True and all(type(part) is RawPart and is_item(part.value) for part in message.parts):
+        return [part.value for part in message.parts]  # type: ignore[union-attr]
+    listed = marks.get("content") == "list"
+    if content is None or listed:
+        content = write_blocks(message.parts, "input_text")
+        if not content and not (listed and not message.parts):
+            return []
+    return [{**rest, "role": message.role, "content": content}]
+
+
+def _write_messages(messages: list[Message], request: bool) -> list[Any]:
+    items: list[Any] = []
+    calls = Calls()
+    for message in messages:
+        start = len(items)
+        if message.role in _ROLES:
+            items += _write_message(message)
+        elif message.role in ("assistant", "tool"):
+            write_items(message.parts, message.role, calls, items)
+        if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
+            items[start:] = map(sent_back, items[start:])
+    return items
+
+
+# -- responses -----------------------------------------------------------------------------------------------------
+
+
+def _read_response(body: dict[str, Any]) -> Conversation:
+    """The message at the end has what is said of the whole answer."""
+    output = body.pop("output")
+    messages = _read_items(output, "$.output")
+    if not messages or messages[-1].role != "assistant":
+        messages.append(Message(role="assistant", parts=[]))
+    if any(sent_back(item) is not item for item in output):
+        for i, message in enumerate(messages[:-1]):
+            rest, kept = unpack(NAME, message.extra)
+            messages[i] = replace(message, extra=pack(NAME, rest, {**kept, "answer": True}))
+    marks: dict[str, Any] = {}
+    usage, left = _read_usage(body.get("usage"))
+    if usage is not UNSET:
+        del body["usage"]
+        if left:
+            marks["usage"] = left
+    model = ModelRef(provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id"))
+    ends = {key: body.pop(key) for key in _ENDS if key in body}
+    parts = messages[-1].parts
+    messages[-1] = Message(
+        role="assistant",
+        parts=parts,
+        model=model,
+        usage=usage,
+        finish_reason=_finish(ends, parts),
+        extra=pack(NAME, ends, marks),
+    )
+    return Conversation(messages=messages, extra=pack(NAME, body, {"shape": "response"}))
+
+
+def _finish(ends: dict[str, Any], parts: list[Any]) -> str | UnsetType:
+    status, details = ends.get("status"), ends.get("incomplete_details")
+    if status == "completed":
+        calls = any(type(part) is ToolCallPart and part.provider_executed is not True for part in parts)
+        return "tool_call" if calls else "stop"
+    if status == "incomplete":
+        status = details.get("reason") if type(details) is dict else None
+    elif status not in ("failed", "cancelled"):
+        return UNSET
+    return _FINISH.get(status, status) if type(status) is str else UNSET
+
+
+def _is_response(messages: list[Message]) -> bool:
+    """One answer still: what is said of the whole is said in the message at its end, and only there."""
+    if not messages or messages[-1].role != "assistant" or messages[-1].model is UNSET:
+        return False
+    return all(message.model is UNSET for message in messages[:-1])
+
+
+def _write_response(conversation: Conversation, body: dict[str, Any]) -> dict[str, Any]:
+    message = conversation.messages[-1]
+    ends, marks = unpack(NAME, message.extra)
+    model = message.model if message.model is not UNSET else ModelRef()
+    out = put({**body, **{key: ends[key] for key in _ENDS if key in ends}}, id=model.response_id, model=model.name)
+    out["output"] = _write_messages(conversation.messages, request=False)
+    return put(out, usage=_write_usage(message.usage, marks.get("usage")))
+
+
+def _read_usage(value: Any) -> tuple[Usage | UnsetType, dict[str, Any]]:
+    """The counts, and what else is said of them; nothing when there are none."""
+    if type(value) is not dict or type(value.get("input_tokens")) is not int:
+        return UNSET, {}
+    rest = dict(value)
+    counts = {
+        key: rest.pop(key) for key in ("input_tokens", "output_tokens", "total_tokens") if type(rest.get(key)) is int
+    }
+    for group, key, name in _DETAILS:
+        details = rest.get(group)
+        if type(details) is dict and type(details.get(key)) is int:
+            counts[name] = details[key]
+            rest[group] = {other: details[other] for other in details if other != key}
+    for group in ("input_tokens_details", "output_tokens_details"):
+        if rest.get(group) == {} and value[group]:
+            del rest[group]
+    return Usage(**counts), rest
+
+
+def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
+    if usage is UNSET:
+        return UNSET
+    out: dict[str, Any] = dict(left) if type(left) is dict else {}
+    put(out, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, total_tokens=usage.total_tokens)
+    for group, key, name in _DETAILS:
+        count = getattr(usage, name)
+        if count is not UNSET:
+            held = out.get(group)
+            out[group] = {**(held if type(held) is dict else {}), key: count}
+    return out
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+_ELSEWHERE = frozenset({"prompt", "previous_response_id", "conversation", "instructions"})  # a request without input
+
+
+def read(document: Any) -> Conversation:
+    """A request body, a list of items, or a response body."""
+    if type(document) is list:
+        return Conversation(messages=_read_items(document, "$"), extra=pack(NAME, {}, {"shape": "list"}))
+    if type(document) is not dict:
+        raise Unreadable("an object or a list expected")
+    body = dict(document)
+    if type(body.get("output")) is list and (body.get("object") == "response" or "input" not in body):
+        return _read_response(body)
+    marks: dict[str, Any] = {}
+    messages: list[Message] = []
+    if type(body.get("instructions")) is str:
+        text = TextPart(text=body.pop("instructions"))
+        messages.append(Message(role="system", parts=[text], extra=pack(NAME, {}, {"at": "instructions"})))
+    given = body.pop("input", None)
+    if type(given) is str:
+        marks["input"] = "string"
+        messages.append(Message(role="user", parts=[TextPart(text=given)]))
+    elif type(given) is list:
+        messages += _read_items(given, "$.input")
+    elif given is None and "input" not in document and not _ELSEWHERE.isdisjoint(document):
+        marks["input"] = "none"
+    else:
+        raise Unreadable("input is neither a string nor a list of items", "$.input")
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a request body."""
+    rest, marks = unpack(NAME, conversation.extra)
+    messages, shape = conversation.messages, marks.get("shape")
+    if shape == "response":
+        if _is_response(messages):
+            return _write_response(conversation, rest)
+        rest = {}
+    out: dict[str, Any] = dict(rest)
+    if messages and messages[0].role == "system" and "at" in unpack(NAME, messages[0].extra)[1]:
+        text = _plain_text(messages[0].parts)
+        if text is not None:
+            out["instructions"] = text
+            messages = messages[1:]
+    items = _write_messages(messages, request=True)
+    if shape == "list" and "instructions" not in out:
+        return items
+    if marks.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:
+        if items[0]["role"] == "user" and type(items[0]["content"]) is str:
+            return {**out, "input": items[0]["content"]}
+    if marks.get("input") == "none" and not items:
+        return out
+    return {**out, "input": items}
+
+
+_SETTINGS = {"instructions", "previous_response_id", "max_output_tokens", "store", "include", "reasoning", "tools"}
+_OTHERS = {"messages", "contents", "generation_config", "encoding_format", "dimensions"}
+_FOREIGN = {"parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
+_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call")  # others' content
+
+
+def fits(document: Any) -> int:
+    """Nobody else has `input` items, or blocks called input_text; a list of plain messages could be others' too."""
+    items = document
+    if type(document) is dict:
+        if document.get("object") == "response" and type(document.get("output")) is list:
+            return 3
+        if _OTHERS & document.keys():
+            return 0
+        items = document.get("input")
+        if type(items) is str:
+            return 2 if _SETTINGS & document.keys() else 1
+    if type(items) is not list or not items or not all(map(is_item, items)):
+        return 0
+    sure, odd = (2, False) if type(document) is dict else (1, False)
+    for item in items:
+        kind, content = item.get("type", "message"), item.get("content")
+        if _FOREIGN & item.keys() or type(kind) is not str or kind in _BLOCKS:
+            return 0
+        if kind in KINDS:
+            sure = 3
+        elif kind != "message" or item.get("role") not in (*_ROLES, "assistant"):
+            odd = True
+        for block in content if type(content) is list and kind == "message" else ():
+            sort = block.get("type") if type(block) is dict else None
+            if sort in ("input_text", "output_text", "input_image", "input_file"):
+                sure = 3
+            elif sort in _BLOCKS:
+                return 0
+            odd = odd or type(sort) is not str
+    return 0 if odd and sure == 1 else sure
+
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    developer="developer",
+    parts={
+        "system": _SAID,
+        "developer": _SAID,
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    own_reasoning=True,
+    own_parts=frozenset({RefusalPart, CompactionPart}),
+    id_pattern=r".{1,64}",
+    name_pattern=r"[a-zA-Z0-9_-]{1,64}",
+    empty_text=True,
+    media=frozenset({"image/", "application/", "text/"}),
+    result_parts=_SAID,
+    leading_reasoning=True,
+    unbound=unbound,
+)
+FORMAT = Format(
+    name=NAME,
+    title="OpenAI Responses API",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    own_provider=PROVIDER,
+    law=LAW,
+    why={"isError": "the output of a function says no more than its words"},
+)

@@ -1,0 +1,397 @@
+"""OpenAI's Responses stream: 59 events that build items.  As of openai 3.49.0.
+
+created, in_progress, queued         the response without its output; `created` after an end begins another response
+output_item.added                    an item opens; it is found by `output_index`, since ids may change on the way
+content_part.added, .done            a block of a message or of reasoning; reasoning_summary_part.* the same
+*.delta, *.done                      a text grows, and is said whole: see `openai_responses_items`
+output_text.annotation.added         a citation more
+shell_call_output_content.*          what a command printed
+image_generation_call.partial_image  a preliminary result
+output_item.done                     the item as it is: wins over its pieces
+completed, incomplete, failed        the response as it is: wins over its items; `failed` and `error` are failures
+*_call.searching and the like        the status of an item
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hansard.formats.openai_responses.content import NAME, PROVIDER
+from hansard.formats.openai_responses.items import is_item
+from hansard.formats.openai_responses.stream.items import (
+    GROWTHS,
+    NEW,
+    PRINTED,
+    ROWS,
+    Answer,
+    Growth,
+    Item,
+    Path,
+    at,
+    plain,
+)
+from hansard.formats.openai_responses.stream.live import LiveItems
+from hansard.model.conversation import Message, ModelRef
+from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, StepStart
+from hansard.streams.learned_pattern import NUMBER, STRING
+
+_STATUS = {
+    "code_interpreter_call": ("in_progress", "interpreting", "completed"),
+    "file_search_call": ("in_progress", "searching", "completed"),
+    "web_search_call": ("in_progress", "searching", "completed"),
+    "image_generation_call": ("in_progress", "generating", "completed"),
+    "mcp_call": ("in_progress", "completed", "failed"),
+}
+_QUIET = (
+    "response.mcp_list_tools.in_progress",
+    "response.mcp_list_tools.completed",
+    "response.mcp_list_tools.failed",
+    "response.compaction.compacting",
+)
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+
+
+class _Quick(Struct, gc=False):
+    """Any event by which a text grows."""
+
+    type: Literal[
+        "response.output_text.delta",
+        "response.refusal.delta",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_text.delta",
+        "response.function_call_arguments.delta",
+        "response.mcp_call_arguments.delta",
+        "response.custom_tool_call_input.delta",
+        "response.code_interpreter_call_code.delta",
+        "response.apply_patch_call_operation_diff.delta",
+    ]
+    delta: str
+    output_index: int
+    content_index: int = -1
+    summary_index: int = -1
+    logprobs: list[Any] | None = None
+
+
+_QUICK = msgspec.json.Decoder(_Quick)
+
+
+class OpenAIResponsesDecoder(LiveItems):
+    """One response, or several one after the other."""
+
+    name = NAME
+    VARYING = {"sequence_number": NUMBER, "obfuscation": STRING}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answers: list[Answer] = []
+        self._handlers = {
+            "response.created": self._created,
+            "response.in_progress": self._going_on,
+            "response.queued": self._going_on,
+            "response.output_item.added": self._item_added,
+            "response.output_item.done": self._item_done,
+            "response.content_part.added": partial(self._row_added, "content", "content_index"),
+            "response.content_part.done": partial(self._row_done, "content", "content_index"),
+            "response.reasoning_summary_part.added": partial(self._row_added, "summary", "summary_index"),
+            "response.reasoning_summary_part.done": partial(self._row_done, "summary", "summary_index"),
+            "response.output_text.annotation.added": self._annotation,
+            "response.shell_call_command.added": partial(self._said, GROWTHS["response.shell_call_command"]),
+            "response.shell_call_output_content.delta": self._printed,
+            "response.shell_call_output_content.done": self._printed_whole,
+            "response.image_generation_call.partial_image": self._partial_image,
+            "error": self._error,
+            **dict.fromkeys(_ENDS, self._end_said),
+            **dict.fromkeys(_QUIET, self.other),
+        }
+        for name, growth in GROWTHS.items():
+            self._handlers[name + ".delta"] = partial(self._delta, growth)
+            self._handlers[name + ".done"] = partial(self._said, growth)
+        for kind, states in _STATUS.items():
+            for status in states:
+                self._handlers[f"response.{kind}.{status}"] = partial(self._status, kind, status)
+
+    # -- what the base asks for ------------------------------------------------------------------------------------
+
+    def quick(self, data: bytes) -> bool:
+        try:
+            event = _QUICK.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        slot = self._quick.get((event.type, event.output_index, event.content_index, event.summary_index))
+        if slot is None or event.logprobs:
+            return False
+        if slot.wrapped or not slot.key:
+            self._grow(slot, event.delta)
+        else:
+            slot.pieces.append(event.delta)
+            self._out.append(PartDelta(key=slot.key, text=event.delta))
+            self.grew(data, "delta", slot.key, slot.pieces)
+        return True
+
+    def whole(self) -> list[Message]:
+        messages: list[Message] = []
+        for answer in self._answers:
+            messages += answer.messages if answer.messages is not None else answer.read()
+        return messages
+
+    def complete(self) -> bool:
+        return bool(self._answers) and self._answers[-1].ended
+
+    def on_done(self) -> None:
+        """Some send it; the end is what the events say."""
+
+    def settle(self, messages: list[Message]) -> None:
+        """Say again what was given out wrong, of items that nothing ended."""
+        for answer in self._answers:
+            for item in answer.items:
+                if not item.done and (item.off or not item.keys):
+                    self._end(item, answer.calls)
+
+    # -- the response ----------------------------------------------------------------------------------------------
+
+    def _answer(self) -> Answer:
+        """The response that is going on; after an end a new one."""
+        if not self._answers or self._answers[-1].ended:
+            if self._answers:
+                self.emit(StepStart())
+            self._answers.append(Answer(len(self._answers) + 1))
+            self._quick = {}
+        return self._answers[-1]
+
+    def _created(self, event: dict[str, Any]) -> None:
+        body = dict(event["response"])
+        if not self._answers:
+            names = {name: body[key] for name, key in _NAMES if type(body.get(key)) is str}
+            self.emit(MessageStart(model=ModelRef(provider=PROVIDER, **names)))
+        answer = self._answer()
+        if answer.items and answer.body.get("id") != body.get("id"):
+            self.fail("another response began before the last one ended")
+            answer.ended, messages = True, answer.read()
+            answer.messages = [replace(message, state="partial") for message in messages]
+            answer = self._answer()
+        answer.body = body
+
+    def _going_on(self, event: dict[str, Any]) -> None:
+        if self._answers and not self._answers[-1].ended:
+            self._answers[-1].body.update(event["response"])
+        else:
+            self._created(event)
+
+    def _end_said(self, event: dict[str, Any]) -> None:
+        answer, response = self._answer(), event.get("response")
+        status = event["type"].removeprefix("response.")
+        answer.body = {**answer.body, "status": status, **(response if type(response) is dict else {})}
+        answer.ended, self._quick = True, {}
+        output = answer.body.get("output")
+        self._match(answer, [item for item in output if is_item(item)] if type(output) is list else [], status)
+        answer.messages = answer.read()
+        last = answer.messages[-1]
+        self.emit(MessageDelta(usage=last.usage, finish_reason=last.finish_reason))
+        if event.keys() - {"type", "sequence_number", "response"}:
+            self.other({key: value for key, value in event.items() if key != "response"})
+        if status == "failed":
+            self._failed(answer.body.get("error"), "the response failed")
+
+    def _match(self, answer: Answer, given: list[dict[str, Any]], status: str) -> None:
+        """Give each item its last word, found by id, by place or by kind; an item that has none stays as it is."""
+        left = dict(enumerate(given))
+        places = {item["id"]: i for i, item in left.items() if type(item.get("id")) is str}
+        kept = len(given)
+        for item in answer.ordered():
+            place: Any = places.get(item.native.get("id"))
+            if place not in left:
+                place = item.index
+            if place not in left or _kind(left[place]) != item.kind:
+                place = next((i for i, other in left.items() if _kind(other) == item.kind), None)
+            if place is None:
+                item.index = kept = kept + 1
+                if status == "completed":
+                    item.finish(item.current())
+            else:
+                item.index = place
+                item.finish(left.pop(place))
+        for place, native in left.items():
+            self._new(answer, native, place).done = True
+        for item in answer.ordered():
+            self._end(item, answer.calls)
+
+    def _error(self, event: dict[str, Any]) -> None:
+        error = event.get("error")
+        self._failed(error if error is not None else event, "the provider reported an error")
+
+    def _failed(self, error: Any, otherwise: str) -> None:
+        said = error.get("message") if type(error) is dict else error
+        text = said if type(said) is str and said else otherwise
+        if not self._failures or self._failures[-1].text != text:
+            self.fail(text, error)
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def _new(self, answer: Answer, native: dict[str, Any], index: float, kind: str = "") -> Item:
+        item = Item(native, kind or _kind(native), index, f"{answer.number}.{len(answer.items)}")
+        answer.items.append(item)
+        return item
+
+    def _begin(self, native: dict[str, Any], index: Any, kind: str = "") -> Item:
+        answer = self._answer()
+        if kind == "audio":
+            index = inf
+        elif type(index) is not int:
+            index = max((item.index for item in answer.items if item.index != inf), default=-1) + 1
+        if index in answer.by_index:
+            self._forget(answer.by_index[index])
+        item = answer.by_index[index] = self._new(answer, native, index, kind)
+        self._open(item, answer.calls)
+        return item
+
+    def _find(self, event: dict[str, Any], kind: str) -> Item:
+        """The item that an event speaks of: by index, by id, the last one of its kind; or a new one."""
+        answer, index, item_id = self._answer(), event.get("output_index"), event.get("item_id")
+        found = answer.by_index.get(index) if type(index) is int else None
+        if found is not None and found.kind == kind:
+            if not found.done or type(item_id) is not str or item_id == found.native.get("id"):
+                return found
+        alike = [item for item in answer.items if item.kind == kind and not item.done]
+        for item in alike:
+            if type(item_id) is str and item.native.get("id") == item_id:
+                return item
+        if alike and type(index) is not int and type(item_id) is not str:
+            return alike[-1]
+        named = {"id": item_id} if type(item_id) is str else {}
+        return self._begin({**NEW.get(kind, {"type": kind}), **named}, index, kind)
+
+    def _item_added(self, event: dict[str, Any]) -> None:
+        native, index = event["item"], event.get("output_index")
+        if not is_item(native):
+            self.other(event)
+            return
+        before = self._answer().by_index.get(index) if type(index) is int else None
+        if before is None or before.done or before.kind != _kind(native) or before.native.get("id") != native.get("id"):
+            self._begin(native, index)
+
+    def _item_done(self, event: dict[str, Any]) -> None:
+        native = event["item"]
+        if not is_item(native):
+            self.other(event)
+            return
+        answer, index = self._answer(), event.get("output_index")
+        item = answer.by_index.get(index) if type(index) is int else None
+        if item is None or item.kind != _kind(native):
+            item = next((other for other in answer.items if other.native.get("id") == native.get("id")), None)
+        if item is None or item.kind != _kind(native):
+            item = self._begin(native, index)
+        item.finish(native)
+        self._forget(item)
+        self._end(item, answer.calls)
+
+    def _status(self, kind: str, status: str, event: dict[str, Any]) -> None:
+        item = self._find(event, kind)
+        if not item.done and "status" in item.native:
+            item.place(("status",), status)
+        self.other(event)
+
+    # -- what is inside items --------------------------------------------------------------------------------------
+
+    def _delta(self, growth: Growth, event: dict[str, Any]) -> None:
+        item, text = self._find(event, growth.item), event.get("delta")
+        if item.done or type(text) is not str:
+            self.other(event)
+            return
+        slot = self._slot(item, growth, _index(event, growth.place))
+        self._grow(slot, text)
+        logprobs = event.get("logprobs")
+        for entry in logprobs if type(logprobs) is list else ():
+            self._append(item, (*slot.path[:-1], "logprobs"), entry)
+
+    def _append(self, item: Item, path: Path, value: Any, index: Any = None) -> None:
+        """A row more in a list; its own index says where."""
+        rows = at(item.native, path)
+        item.place((*path, index if type(index) is int else len(rows) if rows else 0), value)
+        item.grown.add(path)
+
+    def _said(self, growth: Growth, event: dict[str, Any]) -> None:
+        item, text = self._find(event, growth.item), event.get(growth.whole)
+        if item.done or type(text) is not str:
+            self.other(event)
+        else:
+            self._say(self._slot(item, growth, _index(event, growth.place)), growth, text)
+
+    def _row_added(self, field: str, key: str, event: dict[str, Any]) -> None:
+        item, i, row = self._row(field, key, event)
+        if at(item.native, (field, i)) is None and not item.done:
+            item.place((field, i), row)
+            self._open_row(item, field, i, row)
+
+    def _row_done(self, field: str, key: str, event: dict[str, Any]) -> None:
+        item, i, row = self._row(field, key, event)
+        if item.done:
+            return
+        before = at(item.native, (field, i))
+        for name in ("annotations", "logprobs"):
+            if at(before, (name,)) and not row.get(name):
+                row = {**row, name: plain(before[name])}
+        item.place((field, i), row)
+        growth = ROWS.get(row.get("type", ""))
+        if growth is not None and growth.item == item.kind:
+            self._say(self._slot(item, growth, i), growth, row.get(growth.whole) or "")
+        else:
+            item.off = True
+
+    def _row(self, field: str, key: str, event: dict[str, Any]) -> tuple[Item, int, dict[str, Any]]:
+        row = dict(event["part"])
+        thought = field == "summary" or row.get("type") == "reasoning_text"
+        return self._find(event, "reasoning" if thought else "message"), _index(event, key), row
+
+    def _annotation(self, event: dict[str, Any]) -> None:
+        item = self._find(event, "message")
+        if item.done:
+            self.other(event)
+            return
+        slot = self._slot(item, GROWTHS["response.output_text"], _index(event, "content_index"))
+        path = (*slot.path[:-1], "annotations")
+        self._append(item, path, event["annotation"], event.get("annotation_index"))
+
+    def _printed(self, event: dict[str, Any]) -> None:
+        item, delta = self._find(event, "shell_call_output"), event["delta"]
+        for name, growth in PRINTED.items():
+            if type(delta.get(name)) is str and not item.done:
+                self._grow(self._slot(item, growth, _index(event, "command_index")), delta[name])
+
+    def _printed_whole(self, event: dict[str, Any]) -> None:
+        item, i, rows = self._find(event, "shell_call_output"), _index(event, "command_index"), event["output"]
+        if rows and not item.done:
+            for name in PRINTED:
+                item.slots.pop(("output", i, name), None)
+            for j, row in enumerate(rows):
+                item.place(("output", i + j / len(rows)), row)
+            item.off = True
+
+    def _partial_image(self, event: dict[str, Any]) -> None:
+        item = self._find(event, "image_generation_call")
+        if item.done:
+            self.other(event)
+            return
+        item.place(("result",), event["partial_image_b64"])
+        for key in ("output_format", "size", "quality", "background"):
+            if event.get(key) is not None:
+                item.place((key,), event[key])
+        self._end(item, self._answer().calls, first=1)
+
+
+_NAMES = (("name", "model"), ("response_id", "id"))
+
+
+def _kind(native: dict[str, Any]) -> str:
+    kind = native.get("type", "message")
+    return kind if type(kind) is str else ""
+
+
+def _index(event: dict[str, Any], key: str) -> int:
+    index = event.get(key) if key else 0
+    return index if type(index) is int else 0

@@ -1,0 +1,295 @@
+"""Items of a Responses stream while they grow, and where each kind of event lets them grow.
+
+    message                  content[i].text, content[i].refusal; annotations, log probabilities
+    reasoning                summary[i].text, content[i].text
+    function_call, mcp_call  arguments
+    custom_tool_call         input                  These four are words inside the input of a call. What is given
+    code_interpreter_call    code                   out live is the JSON of that input as far as it came, so that a
+    apply_patch_call         operation.diff         call that is cut off is never taken for a whole one.
+    shell_call               action.commands[i]
+    shell_call_output        output[i].stdout, output[i].stderr
+    audio                    sound and its words: events without an item, kept as a block `output_audio` at the end
+
+What an item says when it is done wins over its pieces; only an empty field never wipes out words that were received.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from hansard.formats.openai_responses.content import NAME
+from hansard.formats.openai_responses.items import read_item, read_message
+from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
+from hansard.model import exact_json
+from hansard.model.arguments import read_arguments
+from hansard.model.conversation import Message
+from hansard.model.parts import ToolCallPart, ToolResultPart
+from hansard.streams.decoder_base import read_whole
+from hansard.streams.text_buffer import joined, joined_base64
+
+Path: TypeAlias = tuple[str | float, ...]
+HERE = -1  # stands in a path for the index that the event gives
+
+
+class Growth(NamedTuple):
+    """How events let an item grow: their name, the kind of item, the place in it; the keys of index and whole text."""
+
+    event: str
+    item: str
+    path: Path
+    place: str = ""
+    whole: str = ""
+    row: dict[str, Any] = {}  # what the row is if nothing opened it
+    wrapped: bool = False  # words inside the JSON of a call's input
+
+
+_GROWTHS = (
+    Growth(
+        "response.output_text",
+        "message",
+        ("content", HERE, "text"),
+        "content_index",
+        "text",
+        {"type": "output_text", "annotations": [], "text": ""},
+    ),
+    Growth(
+        "response.refusal",
+        "message",
+        ("content", HERE, "refusal"),
+        "content_index",
+        "refusal",
+        {"type": "refusal", "refusal": ""},
+    ),
+    Growth(
+        "response.reasoning_summary_text",
+        "reasoning",
+        ("summary", HERE, "text"),
+        "summary_index",
+        "text",
+        {"type": "summary_text", "text": ""},
+    ),
+    Growth(
+        "response.reasoning_text",
+        "reasoning",
+        ("content", HERE, "text"),
+        "content_index",
+        "text",
+        {"type": "reasoning_text", "text": ""},
+    ),
+    Growth("response.function_call_arguments", "function_call", ("arguments",), whole="arguments"),
+    Growth("response.mcp_call_arguments", "mcp_call", ("arguments",), whole="arguments"),
+    Growth("response.custom_tool_call_input", "custom_tool_call", ("input",), whole="input", wrapped=True),
+    Growth("response.code_interpreter_call_code", "code_interpreter_call", ("code",), whole="code", wrapped=True),
+    Growth(
+        "response.apply_patch_call_operation_diff",
+        "apply_patch_call",
+        ("operation", "diff"),
+        whole="diff",
+        wrapped=True,
+    ),
+    Growth(
+        "response.shell_call_command",
+        "shell_call",
+        ("action", "commands", HERE),
+        "command_index",
+        "command",
+        wrapped=True,
+    ),
+    Growth("response.audio", "audio", ("content", 0, "data")),
+    Growth("response.audio.transcript", "audio", ("content", 0, "transcript")),
+)
+GROWTHS = {growth.event: growth for growth in _GROWTHS}
+PRINTED = {
+    name: Growth("", "shell_call_output", ("output", HERE, name), "command_index", row={"stdout": "", "stderr": ""})
+    for name in ("stdout", "stderr")
+}
+ROWS = {growth.row["type"]: growth for growth in _GROWTHS if growth.row}
+CALLS = {growth.item: growth for growth in _GROWTHS if not growth.row and growth.item != "audio"}
+CLOSING = {"custom_tool_call": '"', "code_interpreter_call": '"}', "apply_patch_call": '"}'}
+NEW: dict[str, dict[str, Any]] = {  # what an item is if nothing opened it
+    "message": {"type": "message", "role": "assistant", "content": []},
+    "reasoning": {"type": "reasoning", "summary": []},
+    "shell_call_output": {"type": "shell_call_output", "output": []},
+    "audio": {"type": "message", "role": "assistant", "content": [{"type": "output_audio"}]},
+}
+
+
+# -- values that grow ----------------------------------------------------------------------------------------------
+
+
+class _Own(dict[Any, Any]):
+    """An object that is ours to change."""
+
+
+class _Rows(dict[Any, Any]):
+    """A list that is ours to change; its rows come in any order, and some may never come."""
+
+
+def place(node: Any, path: Path, value: Any) -> Any:
+    """The node with the value at the path; what is missing on the way is made.
+
+    >>> plain(place({"a": [{"b": 1}]}, ("a", 7, "c"), 2))
+    {'a': [{'b': 1}, {'c': 2}]}
+    """
+    key, rest = path[0], path[1:]
+    if type(key) is str:
+        own: Any = node if type(node) is _Own else _Own(node if type(node) is dict else ())
+    else:
+        own = node if type(node) is _Rows else _Rows(enumerate(node) if type(node) is list else ())
+    own[key] = place(own.get(key), rest, value) if rest else value
+    return own
+
+
+def at(node: Any, path: Path) -> Any:
+    """What stands at the path, or None."""
+    for key in path:
+        if isinstance(node, dict):
+            node = node.get(key)
+        elif type(node) is list and type(key) is int:
+            node = node[key] if key < len(node) else None
+        else:
+            return None
+    return node
+
+
+def plain(node: Any) -> Any:
+    """The value as JSON has it, a copy of all that may still change."""
+    if type(node) is _Own:
+        return {key: plain(value) for key, value in node.items()}
+    if type(node) is _Rows:
+        return [plain(node[i]) for i in sorted(node)]
+    return node
+
+
+# -- items ---------------------------------------------------------------------------------------------------------
+
+
+class Slot:
+    """A text that grows inside an item; `key` names the part that shows it, and is empty when none does."""
+
+    __slots__ = ("closed", "item", "key", "path", "pieces", "wrapped")
+
+    def __init__(self, item: Item, path: Path, key: str, wrapped: bool) -> None:
+        self.item, self.path, self.key, self.wrapped = item, path, key, wrapped
+        self.pieces: list[str] = []
+        self.closed = False
+
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces = [joined_base64(self.pieces) if self.path[-1] == "data" else joined(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+
+class Item:
+    """An item: its words as they came, its texts that grow, and the keys of the parts that show it."""
+
+    def __init__(self, native: dict[str, Any], kind: str, index: float, key: str) -> None:
+        self.native: Any = native
+        self.kind, self.index, self.key = kind, index, key
+        self.slots: dict[Path, Slot] = {}
+        self.grown: set[Path] = set()  # lists that grew: annotations, log probabilities
+        self.keys: dict[int, str] = {}
+        self.quick: list[tuple[str, float, int, int]] = []  # what the events say that let it grow
+        self.shown: dict[str, Any] = {}  # parts that ended, without residue
+        self.live: list[str] = []  # the JSON of a call's input, where its pieces are only words in it
+        self.shows = ""  # reasoning: the list that is given out live, summary or content
+        self.grows = False  # its first part can grow
+        self.done = False
+        self.off = False  # what was given out live is not what the item says
+
+    def place(self, path: Path, value: Any) -> None:
+        self.native = place(self.native, path, value)
+
+    def current(self) -> dict[str, Any]:
+        """The item as a whole answer would have it."""
+        for path, slot in self.slots.items():
+            if slot.pieces:
+                self.place(path, slot.text())
+        return plain(self.native)  # type: ignore[no-any-return]
+
+    def finish(self, native: dict[str, Any]) -> None:
+        """The item as it is said when it is done, or at the end of the answer."""
+        before, after = self.current(), native
+        if native.get("type", "message") == before.get("type", "message"):
+            for path in (*self.slots, *self.grown):
+                row = path[:-1]
+                if at(native, path) or not at(self.native, path):
+                    continue
+                if not row or at(native, row) is not None:
+                    after = place(after, path, plain(at(self.native, path)))
+                elif not at(native, path[:1]):
+                    after = place(after, row, plain(at(self.native, row)))
+        for slot in self.slots.values():
+            slot.pieces, slot.closed = [], True
+        self.native, self.done = plain(after), True
+
+    def parts(self, calls: Calls) -> list[Any]:
+        """The parts of the item as far as it came."""
+        parts = read_parts(self.current(), calls)
+        return parts if self.done else [self.unfinished(part) for part in parts]
+
+    def unfinished(self, part: Any) -> Any:
+        """A part of an item that is not done: it must not look as if it were."""
+        if type(part) is ToolCallPart and self.live:
+            given, text = read_arguments("".join(self.live))
+            return replace(part, input=given, input_text=text)
+        if type(part) is ToolResultPart and self.kind == "image_generation_call":
+            return replace(part, preliminary=True)
+        return part
+
+    def opening(self, growth: Growth) -> str:
+        """The JSON of a call's input up to the words that grow."""
+        if len(growth.path) == 1:
+            return '"' if growth.item == "custom_tool_call" else '{"code":"'
+        field, held = growth.path[1], plain(at(self.native, growth.path[:1]))
+        rest = {key: value for key, value in held.items() if key != field} if type(held) is dict else {}
+        head = exact_json.encode(rest).decode()[:-1] + ("," if rest else "")
+        return f'{head}"{field}":' + ('["' if HERE in growth.path else '"')
+
+
+def read_parts(item: dict[str, Any], calls: Calls) -> list[Any]:
+    """The parts of one item, as the format reads it."""
+    kind = item.get("type", "message")
+    parts: Any = None
+    if kind == "function_call":
+        parts = read_function(item, calls)
+    elif kind == "function_call_output":
+        parts = read_answer(item, calls)
+    elif kind == "message" and item.get("role") == "assistant":
+        parts = read_message(item)
+    return list(parts) if parts is not None else list(read_item(item, calls)[1])
+
+
+class Answer:
+    """One response."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.body: dict[str, Any] = {}
+        self.items: list[Item] = []
+        self.by_index: dict[float, Item] = {}
+        self.calls = Calls()
+        self.ended = False
+        self.messages: list[Message] | None = None
+
+    def ordered(self) -> list[Item]:
+        return sorted(self.items, key=lambda item: item.index)
+
+    def read(self) -> list[Message]:
+        """The messages as far as they came; nothing that is not done looks whole."""
+        items = self.ordered()
+        if not items and not self.body:
+            return []
+        messages = read_whole(NAME, {**self.body, "output": [item.current() for item in items]})
+        if all(item.done for item in items):
+            return messages
+        flat: list[Any] = [part for message in messages for part in message.parts]
+        i = 0
+        for item in items:
+            for _ in item.parts(Calls()):
+                flat[i] = flat[i] if item.done else item.unfinished(flat[i])
+                i += 1
+        parts = iter(flat)
+        return [replace(message, parts=[next(parts) for _ in message.parts]) for message in messages]

@@ -1,0 +1,217 @@
+"""A web page in one file, for people: only written, never read.
+
+    message                           an article; role, model, agent, time and tokens in its heading
+    text                              as it is, code between fences set apart
+    reasoning, tool-call, tool-result folded, with a line to see what is inside
+    data, retry, raw
+    picture by value                  shown; every other file by its name or as a link
+
+Nothing in the page is fetched and nothing runs: its policy allows one style sheet, by its hash, and pictures inside the
+page. Every word of the conversation is escaped. What it shows is what `page.kept` leaves.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape as _escape
+from typing import Any
+
+from hansard.formats.contract import Format, Target, only_written
+from hansard.formats.pages.display import about, call_input, heading, kept, outcome, spelled
+from hansard.formats.pages.html_style import POLICY, STYLE
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import PART_TYPES, TextPart
+
+NAME = "html"
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_CODE = re.compile(
+    r"^(?P<first>(?P<fence>`{3,}|~{3,})[^`\n]*\n)(?P<body>.*?)(?P<last>^(?P=fence)[ \t]*$|\Z)|`[^`\n]+`",
+    re.MULTILINE | re.DOTALL,
+)
+_ROLES = frozenset({"user", "assistant", "system", "developer", "tool"})
+_PEEK = 120
+
+
+def escape(text: str) -> str:
+    """Text for a page; a carriage return would else be read as a newline."""
+    return _escape(text).replace("\r", "&#13;")
+
+
+def _words(text: str) -> str:
+    """Text, with code between fences and backticks set apart; every letter stays."""
+    out: list[str] = []
+    at = 0
+    for match in _CODE.finditer(text):
+        out.append(escape(text[at : match.start()]))
+        if match["fence"]:
+            first, body, last = map(escape, (match["first"], match["body"], match["last"]))
+            out.append(f'<code class="block"><i>{first}</i>{body}<i>{last}</i></code>')
+        else:
+            out.append(f"<code>{escape(match[0])}</code>")
+        at = match.end()
+    return "".join([*out, escape(text[at:])])
+
+
+def _said(text: str, kind: str = "said") -> str:
+    return f'<div class="{kind}">{_words(text)}</div>'
+
+
+def _folded(title: str, name: Any, call_id: Any, text: str, inside: str, bad: str = "") -> str:
+    """A folded block: what it is, its name, a look at what is inside, the id of the call."""
+    peek = " ".join(text[: _PEEK * 2].split())[:_PEEK]
+    parts = [f"<span>{escape(title)}</span>"]
+    parts += [f"<b>{escape(name)}</b>"] if type(name) is str and name else []
+    parts += [f'<span class="bad">{escape(bad)}</span>'] if bad else []
+    parts.append(f'<span class="peek" aria-hidden="true">{escape(peek)}</span>')
+    parts += [f'<span class="id">{escape(call_id)}</span>'] if type(call_id) is str and call_id else []
+    return f"<details><summary>{''.join(parts)}</summary>{inside}</details>"
+
+
+def _block(text: str) -> str:
+    return f"<pre>\n{escape(text)}</pre>" if text else ""  # a parser drops the first newline of a pre
+
+
+def _link(url: str) -> str:
+    if url.startswith(("https://", "http://")):
+        return f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{escape(url)}</a>'
+    return f"<code>{escape(url)}</code>"
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _text(part: Any) -> str:
+    return _said(part.text)
+
+
+def _reasoning(part: Any) -> str:
+    inside = _said(part.text, "said thought") if part.text else ""
+    return _folded("Reasoning" if part.text else "Reasoning, not shown", None, None, part.text, inside)
+
+
+def _refusal(part: Any) -> str:
+    return _said(part.text, "said refusal")
+
+
+def _compaction(part: Any) -> str:
+    text = part.text if type(part.text) is str else ""
+    return _folded("What was said before, in short", None, None, text, _said(text))
+
+
+def _call(part: Any) -> str:
+    text = call_input(part)
+    return _folded("Call", part.tool_name, part.tool_call_id, text, _block(text))
+
+
+def _result(part: Any) -> str:
+    text = spelled(part.output)
+    inside = _block(text)
+    if type(part.content) is list:
+        inside += "".join(map(_part, part.content))
+        text = text or " ".join(item.text for item in part.content if type(item) is TextPart)
+    return _folded("Result", part.tool_name, part.tool_call_id, text, inside, outcome(part))
+
+
+def _file(part: Any) -> str:
+    names = " ".join(f"<code>{escape(value)}</code>" for value in (part.name, part.file_id, part.media_type) if value)
+    inside: list[str] = [part.data] if type(part.data) is str else []
+    media, link = part.media_type, ""
+    if type(part.url) is str:
+        given, comma, data = part.url.removeprefix("data:").partition(";base64,")
+        if part.url.startswith("data:") and comma:
+            inside.append(data)
+            media = given
+        else:
+            link = _link(part.url)
+    return f'<p class="about">File {names} {link}</p>' + "".join(_bytes(media, data, part.name) for data in inside)
+
+
+def _bytes(media: Any, data: str, name: Any) -> str:
+    """A picture to see, other bytes to save."""
+    spaced, data = data, "".join(data.split())
+    if not _BASE64.fullmatch(data):
+        return _block(spaced)
+    if media in _PICTURES:
+        return f'<img alt="" src="data:{media};base64,{data}">'
+    called = escape(name) if type(name) is str and name else "file"
+    return f'<p><a download="{called}" href="data:application/octet-stream;base64,{data}">Save {called}</a></p>'
+
+
+def _source(part: Any) -> str:
+    names = [escape(value) for value in (part.title, part.name, part.source_id, part.media_type) if value]
+    link = _link(part.url) if type(part.url) is str else ""
+    return f'<p class="about">Source {" · ".join([*names, link])}</p>'
+
+
+def _data(part: Any) -> str:
+    text = spelled(part.data)
+    return _folded("Data", part.name, None, text, _block(text))
+
+
+def _retry(part: Any) -> str:
+    text = spelled(part.content)
+    return _folded("Asked again", part.tool_name, part.tool_call_id, text, _block(text))
+
+
+def _raw(part: Any) -> str:
+    text = spelled(part.value)
+    return _folded("Part of", part.format, None, text, _block(text))
+
+
+_PARTS = (_text, _reasoning, _call, _result, _file, _source, _refusal, _data, _retry, _compaction, _raw)
+_WRITERS: dict[type, Any] = dict(zip(PART_TYPES, _PARTS, strict=True))
+
+
+def _part(part: Any) -> str:
+    return str(_WRITERS[type(part)](part))
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def _message(message: Message) -> str:
+    kind = f' class="{message.role}"' if message.role in _ROLES else ""
+    more = f'<span class="about">{escape(" · ".join(about(message)))}</span>' if about(message) else ""
+    head = f"<h2><span>{escape(heading(message.role))}</span>{more}</h2>"
+    return f"<article{kind}>{head}{''.join(map(_part, message.parts))}</article>"
+
+
+def write(conversation: Conversation, target: Target) -> bytes:
+    """One file."""
+    shown = kept(conversation)
+    title = escape(shown.title) if shown.title else "Conversation"
+    count = len(shown.messages)
+    facts = [value for value in (shown.id, shown.created_at) if type(value) is str and value]
+    facts.append(f"{count} message{'' if count == 1 else 's'}")
+    page = f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header><h1>{title}</h1><p>{escape(" · ".join(facts))}</p></header>
+<main>
+{"".join(f"{_message(message)}{chr(10)}" for message in shown.messages)}</main>
+<footer>Written by Hansard</footer>
+</body>
+</html>
+"""
+    return page.encode()
+
+
+FORMAT = Format(
+    name=NAME,
+    title="A web page in one file (only written)",
+    read=only_written(NAME),
+    write=write,
+    fits=lambda document: 0,
+    text=True,
+    kept=kept,
+    suffix="html",
+)

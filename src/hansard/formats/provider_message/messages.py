@@ -1,0 +1,283 @@
+"""Provider messages: one provider-neutral `Message` type for OpenAI, Gemini and Claude; a list, an object, or one.
+
+    canonical                         native
+    system, developer, user           the same roles
+    assistant                         reasoning, content, refusal, tool_calls
+    tool                              one record for each result, `call_id` (or `id`) is the call's
+    text, file                        content: a string, or text, image, audio, file
+    reasoning                         `reasoning`; signed: `extra.claude.thinking_blocks`
+    refusal                           `refusal`
+    tool-call                         tool_calls; `arguments` is a string of JSON
+    signatures of Google              `extra.gemini.thought_signatures`
+    raw(provider-message)             any other part, word for word
+
+Messages that the format has no role for are left out, parts too, but for retries and summaries, which are written
+as text. Lost, and reported: the order of reasoning, text and calls in a turn, errors of tools, times, agents, usage.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.provider_message.content import KINDS, NAME, is_text, read_content, write_content, write_texts
+from hansard.formats.provider_message.reasoning import (
+    read_reasoning,
+    read_signatures,
+    write_reasoning,
+    write_signatures,
+)
+from hansard.formats.provider_message.tools import Calls, read_call, read_result, write_call, write_result
+from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.model.calls import append_result
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
+
+_ROLES = ("system", "developer", "user", "assistant")
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+
+def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Message]) -> None:
+    """One record becomes one message; results of tools that follow one another become one message together."""
+    if type(record) is not dict:
+        raise Unreadable("a message expected", place.format(i))
+    role = record.get("role")
+    if type(role) is not str:
+        raise Unreadable(f"no role {role!r}; it is a string such as user", f"{place.format(i)}.role")
+    if type(record.get("content")) is str and (quick := _read_plain(record, role, calls)) is not None:
+        if type(quick) is Message:
+            out.append(quick)
+        else:
+            append_result(out, quick)
+        return
+    taken = dict(record)
+    del taken["role"]
+    if role in _ROLES:
+        out.append(_read_said(role, taken, calls))
+    elif role == "tool":
+        append_result(out, read_result(taken, calls))
+    else:
+        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        out.append(Message(role="event", parts=[raw]))
+
+
+def _read_plain(record: dict[str, Any], role: str, calls: Calls) -> Any:
+    """What nearly all records say, text, calls or the output of a call, quickly; None for all others."""
+    content = record["content"]
+    if len(record) == 2:
+        return Message(role=role, parts=[TextPart(text=content)]) if role in _ROLES else None
+    if len(record) > 3:
+        return None
+    if role == "tool":
+        if type(call_id := record.get("call_id")) is not str:
+            return None
+        name = calls.names.get(call_id, UNSET)
+        return ToolResultPart(tool_call_id=call_id, tool_name=name, output=content, is_error=False)
+    items = record.get("tool_calls")
+    if role not in _ROLES or type(items) is not list or not items:
+        return None
+    parts: list[Any] = [TextPart(text=content)] if content else []
+    for item in items:
+        parts.append(read_call(item, calls))
+    return Message(role=role, parts=parts)
+
+
+def _read_said(role: str, record: dict[str, Any], calls: Calls) -> Message:
+    marks: dict[str, Any] = {}
+    content, own_id = record.pop("content", UNSET), take_maybe_str(record, "id")
+    thoughts: list[Any] = []
+    said: list[Any] = []
+    if record:
+        thoughts = read_reasoning(record, marks)
+        said = _read_refusal(record, marks)
+        if type(record.get("tool_calls")) is list and record["tool_calls"]:
+            said += [read_call(item, calls) for item in record.pop("tool_calls")]
+    parts = [*thoughts, *read_content(content, record, marks, bool(thoughts or said)), *said]
+    if "extra" in record:
+        read_signatures(record, parts, marks)
+    return Message(role=role, parts=parts, id=own_id, extra=pack(NAME, record, marks))
+
+
+def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+    refusal = record.get("refusal")
+    if type(refusal) is str and refusal:
+        return [RefusalPart(text=record.pop("refusal"))]
+    if type(refusal) is not list or not refusal:
+        return []
+    parts: list[Any] = []
+    for block in record.pop("refusal"):
+        if is_text(block):
+            rest = dict(block)
+            del rest["type"]
+            parts.append(RefusalPart(text=rest.pop("text"), extra=pack(NAME, rest)))
+        else:
+            parts.append(RawPart(format=NAME, value=block, extra={NAME: {MARKS: {"at": "refusal"}}}))
+    if len(parts) == 1 and parts[0].extra is UNSET:
+        marks["refusal"] = "list"
+    return parts
+
+
+def _write_refusal(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
+    refusal = write_texts(parts, marks.get("refusal"))
+    put(out, refusal=refusal)
+    return refusal is not UNSET
+
+
+_PLACES = {"reasoning": 0, "thinking_blocks": 0, "refusal": 2, "tool_calls": 3}
+_KINDS = {ReasoningPart: 0, RefusalPart: 2, ToolCallPart: 3, ToolResultPart: 4}
+
+
+def _write_said(message: Message, known: Calls, out: list[Any]) -> None:
+    rest, marks = unpack(NAME, message.extra)
+    groups: tuple[list[Any], ...] = ([], [], [], [], [])
+    for part in message.parts:
+        place = _KINDS.get(type(part), 1)
+        if type(part) is RawPart and part.extra is not UNSET:
+            at = unpack(NAME, part.extra)[1].get("at")
+            place = _PLACES.get(at, 1) if type(at) is str else 1
+        groups[place].append(part)
+    thoughts, content, refusals, calls, results = groups
+    record: dict[str, Any] = dict(rest)
+    more = write_reasoning(thoughts, marks, record)
+    more = _write_refusal(refusals, marks, record) or more
+    if calls:
+        record["tool_calls"] = [write_call(part, known) for part in calls]
+        more = True
+    body = write_content(content, marks, more)
+    write_signatures(thoughts, content if body else [], calls, marks, record)
+    if body or more or rest or not message.parts or body == "":
+        out.append({**put({"role": message.role}, content=body, id=message.id), **record})
+    out.extend(write_result(part, known) for part in results)
+
+
+def _write_plain(message: Message, known: Calls) -> dict[str, Any] | None:
+    """What nearly all messages say, a text and perhaps calls, quickly; None for all others."""
+    if message.extra is not UNSET or message.id is not UNSET:
+        return None
+    text: str | None = None
+    calls: list[Any] = []
+    for part in message.parts:
+        if type(part) is TextPart and text is None and part.extra is part.signature is UNSET:
+            text = part.text
+        elif type(part) is ToolCallPart and part.signature is UNSET:
+            calls.append(write_call(part, known))
+        else:
+            return None
+    if calls:
+        return {"role": message.role, "content": text or "", "tool_calls": calls}
+    return {"role": message.role, "content": text} if text is not None else None
+
+
+def _write_message(message: Message, known: Calls, out: list[Any]) -> None:
+    if message.role in _ROLES:
+        if (quick := _write_plain(message, known)) is not None:
+            out.append(quick)
+        else:
+            _write_said(message, known, out)
+    elif message.role == "tool":
+        out.extend(write_result(part, known) for part in message.parts if type(part) is ToolResultPart)
+    else:
+        for part in message.parts:
+            if type(part) is RawPart and part.format == NAME and "at" in unpack(NAME, part.extra)[1]:
+                out.append(part.value)
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def read(document: Any) -> Conversation:
+    """A list of messages, an object with `messages`, or one message."""
+    marks: dict[str, Any] = {}
+    body: dict[str, Any] = {}
+    records = document
+    if type(document) is dict:
+        if type(document.get("messages")) is list:
+            body, marks = dict(document), {"shape": "object"}
+            records = body.pop("messages")
+        elif "role" in document:
+            records, marks = [document], {"shape": "one"}
+        else:
+            raise Unreadable("neither a message nor an object with a list of messages")
+    if type(records) is not list:
+        raise Unreadable("an object or a list expected")
+    calls = Calls(records)
+    messages: list[Message] = []
+    place = {"object": "$.messages[{}]", "one": "$"}.get(marks.get("shape", ""), "$[{}]")
+    for i, record in enumerate(records):
+        _read_message(record, place, i, calls, messages)
+    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+
+
+def write(conversation: Conversation, target: Target) -> Any:
+    """The shape it was read from; for conversations of other formats a list."""
+    rest, marks = unpack(NAME, conversation.extra)
+    records: list[Any] = []
+    known = Calls([])
+    for message in conversation.messages:
+        _write_message(message, known, records)
+    shape = marks.get("shape")
+    if shape == "one" and len(records) == 1:
+        return records[0]
+    return {**rest, "messages": records} if shape == "object" else records
+
+
+# -- detection -----------------------------------------------------------------------------------------------------
+
+_NOT_HERE = ("parts", "kind", "uuid", "tool_call_id", "function_call", "reasoning_content", "reasoning_details")
+
+
+def fits(document: Any) -> int:
+    """`call_id`, flat tool calls and `extra` are ours alone; plain roles and contents could be others' too."""
+    records = document
+    if type(document) is dict:
+        records = document.get("messages") if "messages" in document else [document]
+    if type(records) is not list or not records:
+        return 0
+    best = 1
+    for record in records:
+        if (sure := _record_fits(record)) == 0:
+            return 0
+        best = max(best, sure)
+    return best
+
+
+def _record_fits(record: Any) -> int:
+    if type(record) is not dict or record.get("role") not in (*_ROLES, "tool") or "content" not in record:
+        return 0
+    if any(key in record for key in _NOT_HERE) or type(record["content"]) not in (str, list):
+        return 0
+    best = 2 if type(record.get("reasoning")) in (str, list) else 1
+    for block in record["content"] if type(record["content"]) is list else ():
+        kind = block.get("type") if type(block) is dict else None
+        if type(kind) is not str or kind not in KINDS:
+            return 0
+        if kind == "text":
+            if type(block.get("text")) is not str:
+                return 0
+        else:
+            if not any(type(block.get(key)) is str for key in ("url", "data", "file_id")) or "mediaType" in block:
+                return 0
+            best = max(best, 2)
+    calls, extra = record.get("tool_calls"), record.get("extra")
+    if type(calls) is list and calls:
+        if not all(type(call) is dict and type(call.get("arguments")) is str and "name" in call for call in calls):
+            return 0
+        best = 3
+    if type(record.get("call_id")) is str or (type(extra) is dict and ("claude" in extra or "gemini" in extra)):
+        best = 3
+    return best
+
+
+FORMAT = Format(
+    name=NAME,
+    title="Provider messages",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+)

@@ -1,0 +1,211 @@
+"""Reasoning in provider messages, and the opaque proofs of it that `extra` carries for Claude and Gemini.
+
+`extra.claude.thinking_blocks` are the blocks of Anthropic; `reasoning` says their words once more.
+`extra.gemini.thought_signatures` are the signatures of the tool calls, in order. When something else than a call
+is signed they are those of all parts (reasoning, content, calls), with null for a part that has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import force_setattr
+
+from hansard.formats.provider_message.content import NAME, is_text, write_part, write_texts
+from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model.hashing import opaque
+from hansard.model.parts import Binding, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart
+
+_ANTHROPIC = Binding(provider="anthropic")
+_GOOGLE = Binding(provider="google")
+_GLUES = ("\n", "\n\n")
+_SIGNED = (ReasoningPart, TextPart, FilePart, ToolCallPart)
+
+
+# -- what a key inside `extra` says --------------------------------------------------------------------------------
+
+
+def _find(record: dict[str, Any], provider: str, key: str) -> list[Any]:
+    extra = record.get("extra")
+    held = extra.get(provider) if type(extra) is dict else None
+    found = held.get(key) if type(held) is dict else None
+    return found if type(found) is list else []
+
+
+def _take(record: dict[str, Any], provider: str, key: str) -> None:
+    """Take the key out; what is empty then goes with it."""
+    extra = dict(record["extra"])
+    held = dict(extra[provider])
+    del held[key]
+    extra[provider] = held
+    if not held:
+        del extra[provider]
+    record["extra"] = extra
+    if not extra:
+        del record["extra"]
+
+
+def _put_back(out: dict[str, Any], provider: str, key: str, value: list[Any]) -> None:
+    extra = out.get("extra", {})
+    held = extra.get(provider, {}) if type(extra) is dict else None
+    if type(held) is dict:
+        out["extra"] = {**extra, provider: {**held, key: value}}
+
+
+# -- reasoning -----------------------------------------------------------------------------------------------------
+
+
+def _read_block(item: Any) -> ReasoningPart | RawPart:
+    if type(item) is dict:
+        taken = dict(item)
+        try:
+            kind = take_str(taken, "type")
+            if kind == "redacted_thinking":
+                data = take_str(taken, "data")
+                return ReasoningPart(text="", encrypted=data, binding=_ANTHROPIC, extra=pack(NAME, taken))
+            if kind == "thinking":
+                text, signature = take_str(taken, "thinking"), take_maybe_str(taken, "signature")
+                bound = UNSET if signature is UNSET else _ANTHROPIC
+                return ReasoningPart(text=text, signature=signature, binding=bound, extra=pack(NAME, taken))
+        except Unfit:
+            pass
+    return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "thinking_blocks"}}})
+
+
+def _write_block(part: Any) -> Any:
+    if type(part) is RawPart:
+        return part.value
+    rest, _ = unpack(NAME, part.extra)
+    own = _made_by(part, "anthropic")
+    if part.encrypted is not UNSET and own:
+        return {"type": "redacted_thinking", "data": part.encrypted, **rest}
+    return {**put({"type": "thinking", "thinking": part.text}, signature=part.signature if own else UNSET), **rest}
+
+
+def _made_by(part: Any, provider: str) -> bool:
+    return opaque(part) and part.binding is not UNSET and part.binding.provider == provider
+
+
+def _signed(part: Any) -> bool:
+    """Does Google's signature stand on the part?"""
+    return getattr(part, "signature", UNSET) is not UNSET and _made_by(part, "google")
+
+
+def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+    """Take `reasoning` and the thinking blocks out of a record."""
+    parts: list[Any] = [_read_block(item) for item in _find(record, "claude", "thinking_blocks")]
+    words = record.get("reasoning")
+    if parts:
+        _take(record, "claude", "thinking_blocks")
+        if not any(_made_by(part, "anthropic") for part in parts):
+            marks["blocks"] = True
+        texts = _texts(parts)
+        glue = next((glue for glue in _GLUES if glue.join(texts) == words), None)
+        if words == "".join(texts) and words:
+            del record["reasoning"]
+        elif glue is not None and words:
+            marks["reasoning"] = glue
+            del record["reasoning"]
+        elif texts and "reasoning" not in record:
+            marks["reasoning"] = "missing"
+        return parts
+    if type(words) is str and words:
+        return [ReasoningPart(text=record.pop("reasoning"))]
+    if type(words) is list and words:
+        parts = [_read_thought(block) for block in record.pop("reasoning")]
+        if len(parts) == 1 and parts[0].extra is UNSET:
+            marks["reasoning"] = "list"
+        return parts
+    return []
+
+
+def _read_thought(block: Any) -> ReasoningPart | RawPart:
+    if is_text(block):
+        rest = dict(block)
+        del rest["type"]
+        return ReasoningPart(text=rest.pop("text"), extra=pack(NAME, rest))
+    return RawPart(format=NAME, value=block, extra={NAME: {MARKS: {"at": "reasoning"}}})
+
+
+def _texts(parts: list[Any]) -> list[str]:
+    return [part.text for part in parts if type(part) is ReasoningPart and part.text]
+
+
+def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
+    """`reasoning`, and the thinking blocks when Anthropic's proof is among the parts. Was there anything?"""
+    how = marks.get("reasoning")
+    if _as_blocks(parts, marks):
+        _put_back(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])
+        texts = _texts(parts)
+        if texts and how != "missing":
+            out.setdefault("reasoning", (how if how in _GLUES else "").join(texts))
+        return True
+    thoughts = write_texts(parts, how)
+    put(out, reasoning=thoughts)
+    return thoughts is not UNSET
+
+
+def _as_blocks(parts: list[Any], marks: dict[str, Any]) -> bool:
+    return bool(parts) and ("blocks" in marks or any(_made_by(part, "anthropic") for part in parts))
+
+
+# -- signatures ----------------------------------------------------------------------------------------------------
+
+
+def read_signatures(record: dict[str, Any], parts: list[Any], marks: dict[str, Any]) -> None:
+    """Give the parts, just read, their thought signatures; a list that cannot be placed stays where it is."""
+    given = _find(record, "gemini", "thought_signatures")
+    if not given or not all(item is None or type(item) is str for item in given):
+        return
+    slots = [part for part in parts if type(part) in _SIGNED and part.signature is UNSET]
+    calls = [part for part in slots if type(part) is ToolCallPart]
+    if len(given) == len(slots):
+        places = slots
+    elif len(given) <= len(calls):
+        places = calls[: len(given)]
+    elif len(given) == 1 and slots:
+        places, marks["signatures"] = slots[-1:], "last"
+    else:
+        return
+    for part, signature in zip(places, given, strict=True):
+        if signature is not None:
+            force_setattr(part, "signature", signature)
+            force_setattr(part, "binding", _GOOGLE)
+    if _signatures(slots, marks) == given:
+        _take(record, "gemini", "thought_signatures")
+        return
+    marks.pop("signatures", None)
+    for part in places:
+        force_setattr(part, "signature", UNSET)
+        force_setattr(part, "binding", UNSET)
+
+
+def _signatures(slots: list[Any], marks: dict[str, Any]) -> list[str | None]:
+    """The list that says which of the parts are signed."""
+    signed = [part for part in slots if _signed(part)]
+    if not signed:
+        return []
+    if marks.get("signatures") == "last" and len(signed) == 1 and signed[0] is slots[-1]:
+        return [signed[0].signature]
+    if all(type(part) is ToolCallPart for part in signed):
+        slots = [part for part in slots if type(part) is ToolCallPart]
+        while slots[-1] is not signed[-1]:
+            slots.pop()
+    return [part.signature if _signed(part) else None for part in slots]
+
+
+def write_signatures(
+    thoughts: list[Any], content: list[Any], calls: list[Any], marks: dict[str, Any], out: dict[str, Any]
+) -> None:
+    """The thought signatures of all parts that were written."""
+    parts = [*thoughts, *content, *calls]
+    if not any(_signed(part) for part in parts):
+        return
+    blocks = _as_blocks(thoughts, marks)
+    slots = [part for part in thoughts if type(part) is not RawPart and (blocks or part.text)]
+    slots = [part for part in slots if not _made_by(part, "anthropic")]
+    slots += [part for part in content if type(part) is not RawPart and write_part(part) is not UNSET]
+    slots += [part for part in calls if type(part) is not RawPart]
+    if signatures := _signatures(slots, marks):
+        _put_back(out, "gemini", "thought_signatures", signatures)

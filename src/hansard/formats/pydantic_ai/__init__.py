@@ -1,0 +1,1 @@
+"""ModelMessages of Pydantic AI and its events."""

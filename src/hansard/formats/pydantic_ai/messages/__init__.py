@@ -1,0 +1,1 @@
+"""Documents and messages of Pydantic AI."""

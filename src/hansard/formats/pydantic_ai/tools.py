@@ -1,0 +1,241 @@
+"""Tool calls and results as Pydantic AI has them, those of the provider's own tools included.
+
+canonical                      part_kind
+tool-call                      tool-call; provider-executed: builtin-tool-call
+tool-result                    tool-return; provider-executed: builtin-tool-return
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from hansard.formats.field_table import Written
+from hansard.formats.pydantic_ai.fields import (
+    Around,
+    Dialect,
+    filled,
+    is_absent,
+    kept,
+    lacks,
+    put_time,
+    read_time,
+    settle,
+    taken,
+    time_fields,
+)
+from hansard.formats.pydantic_ai.files import data_fields, digests, read_returned, write_returned
+from hansard.formats.pydantic_ai.reasoning import put_signature, signed
+from hansard.formats.residue import pack, take_maybe_str, take_str, unpack
+from hansard.model.arguments import read_arguments, write_arguments
+from hansard.model.calls import Place
+from hansard.model.parts import Part, ToolCallPart, ToolResultPart
+
+BUILTIN_CALL, BUILTIN_RETURN = "builtin-tool-call", "builtin-tool-return"
+_NO_NAME = "unknown"
+
+
+# -- calls ---------------------------------------------------------------------------------------------------------
+
+
+def read_call(block: dict[str, Any], around: Around, kind: str = "tool-call") -> Part:
+    dialect = around.dialect
+    name, args = block.get("tool_name"), block.get("args", UNSET)
+    if kind == "tool-call" and type(args) is dict and type(name) is str and dialect.usual[kind](block, 0):
+        call_id = block.get("tool_call_id")
+        if type(call_id) is str:  # nearly all are so
+            return ToolCallPart(tool_call_id=call_id, tool_name=name, input=args)
+    block = taken(block)
+    marks: dict[str, Any] = {}
+    name, args = take_str(block, "tool_name"), block.pop("args", UNSET)
+    settle(dialect.defaults[kind], block, marks)
+    call_id, part_id = take_call_id(block, marks), take_maybe_str(block, "id")
+    fields = signed(block, marks, around)
+    given, text = _read_args(args, marks)
+    if kind == BUILTIN_CALL:
+        fields["provider_executed"] = True
+    extra = pack(dialect.name, block, marks)
+    return ToolCallPart(
+        tool_call_id=call_id, tool_name=name, id=part_id, input=given, input_text=text, **fields, extra=extra
+    )
+
+
+def _read_args(args: Any, marks: dict[str, Any]) -> tuple[Any, str | UnsetType]:
+    """An object as it is; a string of JSON is marked only where it could have been an object."""
+    if args is None:
+        return UNSET, UNSET
+    if args is UNSET:
+        lacks(marks, "args")
+        return UNSET, UNSET
+    if type(args) is not str:
+        if type(args) is not dict:
+            marks["args"] = "data"
+        return args, UNSET
+    given, text = read_arguments(args)
+    if not args:
+        marks["args"] = "empty"
+    elif text is UNSET and type(given) is dict:
+        marks["args"] = "text"
+    return given, text
+
+
+def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
+    if _is_usual_call(part, around.dialect.name):
+        blank = around.dialect.blank["tool-call"]
+        return blank(tool_name=part.tool_name, args=part.input, tool_call_id=part.tool_call_id)
+    rest, marks = unpack(around.dialect.name, part.extra)
+    kind = BUILTIN_CALL if part.provider_executed is True and around.knows(BUILTIN_CALL) else "tool-call"
+    how = marks.get("args")
+    args: Any = part.input
+    data = args is UNSET or type(args) is dict or how == "data"
+    if type(part.input_text) is str or not data or (how == "text" and args is not UNSET):
+        args = write_arguments(part)
+    elif args is UNSET and how == "empty":
+        args = ""
+    out: dict[str, Any] = {"tool_name": _name(part, around)}
+    if args is not UNSET or not is_absent(marks, "args"):
+        out["args"] = None if args is UNSET else args
+    put_call_id(out, part, marks, around, place)
+    out.update(filled(around.dialect.defaults[kind], marks))
+    if part.id is not UNSET:
+        out["id"] = part.id
+    put_signature(out, part, rest, marks)
+    return {**out, **rest, "part_kind": kind}
+
+
+def _is_usual_call(part: ToolCallPart, name: str) -> bool:
+    """Has it an id, a name and an object of arguments, and nothing else of ours?"""
+    return (
+        (part.extra is UNSET or name not in part.extra)
+        and type(part.input) is dict
+        and part.input_text is UNSET
+        and type(part.tool_call_id) is str
+        and type(part.tool_name) is str
+        and part.provider_executed is not True
+        and part.signature is UNSET
+        and part.id is UNSET
+    )
+
+
+def _name(part: Any, around: Around) -> str:
+    if type(part.tool_name) is str:
+        return part.tool_name
+    named = around.name_of(part.tool_call_id) if type(part.tool_call_id) is str else None
+    return _NO_NAME if named is None else named
+
+
+def take_call_id(block: dict[str, Any], marks: dict[str, Any]) -> str | UnsetType:
+    """The id of the call a part is, or is about."""
+    if "tool_call_id" not in block:
+        lacks(marks, "tool_call_id")
+    return take_maybe_str(block, "tool_call_id")
+
+
+def put_call_id(out: dict[str, Any], part: Any, marks: dict[str, Any], around: Around, place: Place) -> None:
+    """The id; a call that has none is given one, so that its result finds it."""
+    if type(part.tool_call_id) is str:
+        out["tool_call_id"] = part.tool_call_id
+    elif not is_absent(marks, "tool_call_id") and (made := around.made_id(place)) is not None:
+        out["tool_call_id"] = made
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+
+
+def read_usual_return(block: dict[str, Any], around: Around) -> Part | None:
+    """A result of words or data that came as it should and says nothing else: nearly all are so."""
+    more = data_fields(block, around.dialect) + time_fields(block, around)
+    call_id, name = block.get("tool_call_id"), block.get("tool_name")
+    if more < 0 or type(call_id) is not str or type(name) is not str:
+        return None
+    if not around.dialect.usual["tool-return"](block, more):
+        return None
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, output=block["content"], is_error=False)
+
+
+def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return") -> Part:
+    if kind == "tool-return" and (usual := read_usual_return(block, around)) is not None:
+        return usual
+    dialect = around.dialect
+    block = taken(block)
+    marks: dict[str, Any] = {}
+    name, call_id = take_str(block, "tool_name"), take_call_id(block, marks)
+    settle(dialect.defaults[kind], block, marks)
+    outcome = block.get(dialect.outcome)
+    is_error = outcome is not None
+    status: str | UnsetType = UNSET
+    if type(outcome) is str and outcome in dialect.outcomes:
+        is_error, status = dialect.outcomes[outcome]
+        del block[dialect.outcome]
+    read_time(block, marks, around)
+    output, content = read_returned(block, marks, dialect)
+    return ToolResultPart(
+        tool_call_id=call_id,
+        tool_name=name,
+        output=output,
+        content=content,
+        is_error=is_error,
+        status=status,
+        provider_executed=True if kind == BUILTIN_RETURN else UNSET,
+        extra=pack(dialect.name, block, marks),
+    )
+
+
+def write_usual_return(part: ToolResultPart, around: Around) -> Written | None:
+    """The result, when it has an id, a name, data that came as it should, and nothing else of ours."""
+    dialect, output = around.dialect, part.output
+    if (
+        (part.extra is not UNSET and dialect.name in part.extra)
+        or output is UNSET
+        or part.content is not UNSET
+        or part.is_error is True
+        or part.status is not UNSET
+        or part.preliminary is True
+        or type(part.tool_call_id) is not str
+        or type(part.tool_name) is not str
+    ):
+        return None
+    return dialect.blank["tool-return"](
+        tool_name=part.tool_name,
+        content=output,
+        tool_call_id=part.tool_call_id,
+        timestamp=around.at if dialect.times else UNSET,
+        content_file_digests=[] if dialect.digests and (type(output) is dict or type(output) is list) else UNSET,
+    )
+
+
+def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> Any:
+    if kind == "tool-return" and (usual := write_usual_return(part, around)) is not None:
+        return usual
+    dialect = around.dialect
+    rest, marks = unpack(dialect.name, part.extra)
+    content, files = write_returned(part, marks, dialect)
+    out: dict[str, Any] = {"tool_name": _name(part, around)}
+    if content is not UNSET or (dialect.times and not is_absent(marks, "content")):
+        out["content"] = None if content is UNSET else content
+    put_call_id(out, part, marks, around, place)
+    out.update(filled(dialect.defaults[kind], marks))
+    outcome = _outcome(part, dialect)
+    if outcome != "success" or dialect.outcome not in dialect.defaults[kind]:
+        out[dialect.outcome] = outcome
+    put_time(out, rest, marks, around)
+    if dialect.digests and type(content) in (list, dict) and not is_absent(marks, "content_file_digests"):
+        out["content_file_digests"] = digests(files)
+    return {**out, **kept(rest, dialect), "part_kind": kind}
+
+
+def write_server_return(part: ToolResultPart, around: Around, place: Place) -> Any:
+    """An answer holds results of tools that the provider ran; where these are no kind of their own, any result."""
+    if not around.knows(BUILTIN_RETURN):
+        return write_return(part, around, place)
+    return write_return(part, around, place, BUILTIN_RETURN) if part.provider_executed is True else UNSET
+
+
+def _outcome(part: ToolResultPart, dialect: Dialect) -> str:
+    """The word for how a call went: the one that says both, else the plain one for an error."""
+    for outcome, (_, status) in dialect.outcomes.items():
+        if status is not UNSET and status == part.status:
+            return outcome
+    failed = part.is_error is True or part.status in ("error", "denied", "interrupted", "retried")
+    return next(outcome for outcome, (is_error, _) in dialect.outcomes.items() if is_error is failed)

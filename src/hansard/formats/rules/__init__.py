@@ -1,0 +1,1 @@
+"""What providers accept, and messages made to conform to it."""

@@ -1,0 +1,396 @@
+"""The rules of providers as named checks, beside those every conversation should keep (`hansard.model.validate`).
+
+A check looks at canonical messages through the provider's `Law`: what it finds is what writing for that provider would
+repair, or what only the provider itself can judge (then a warning). A message read from the provider in a state its
+law would change is written back as it was, so it is found here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import UnknownFormat
+from hansard.formats.residue import unpack
+from hansard.formats.rules.conform import Law
+from hansard.formats.rules.repair import media_fits
+from hansard.model import native
+from hansard.model.calls import Links, Place
+from hansard.model.conversation import Conversation, Message
+from hansard.model.hashing import digests, opaque
+from hansard.model.parts import FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.tree import active_path
+from hansard.model.validate import CHECKS, Finding
+from hansard.model.validate import validate as validate_always
+
+_HOURS = {"5m": 0, "1h": 1}
+
+
+class Case:
+    """A conversation before one provider: its messages on the active path, and where they stand in the whole."""
+
+    def __init__(self, conversation: Conversation, law: Law, name: str) -> None:
+        self.conversation, self.law, self.name = conversation, law, name
+        self.indices = active_path(conversation)
+        self.messages: list[Message] = [conversation.messages[i] for i in self.indices]
+        self.is_id, self.is_name = law.matchers()
+
+    @cached_property
+    def links(self) -> Links:
+        return Links(self.messages)
+
+    @cached_property
+    def client_calls(self) -> dict[Place, ToolCallPart]:
+        """The calls that the provider waits to be answered."""
+        return {place: call for place, call in self.links.calls.items() if call.provider_executed is not True}
+
+    @cached_property
+    def prefixes(self) -> dict[int, str]:
+        signed = {i for i, message in enumerate(self.messages) if any(map(opaque, message.parts))}
+        return digests(self.messages, signed)
+
+    def parts(self, *kinds: type) -> Iterator[tuple[int, int, Any]]:
+        for i, message in enumerate(self.messages):
+            for j, part in enumerate(message.parts):
+                if not kinds or type(part) in kinds:
+                    yield i, j, part
+
+    def own(self, part: Any) -> bool:
+        return part.extra is not UNSET and self.name in part.extra
+
+    def owned(self, part: Any) -> bool:
+        return part.binding is not UNSET and part.binding.provider == self.law.provider
+
+    def said(self, i: int, where: str, problem: str, fix: str, severity: str = "error") -> Finding:
+        path = f"$.messages[{self.indices[i]}]{where}"
+        return Finding(check="", path=path, severity=severity, problem=problem, fix=fix)
+
+
+ProviderCheck: TypeAlias = Callable[[Case], Iterator[Finding]]
+
+
+# -- tool calls and results ----------------------------------------------------------------------------------------
+
+
+def check_unanswered(case: Case) -> Iterator[Finding]:
+    answered = set(case.links.answers.values())
+    last = len(case.messages) - 1
+    for i, j in case.client_calls:
+        if (i, j) not in answered:
+            severity = "warning" if i == last else "error"
+            fix = "add a result, or one that says the call was interrupted, in the next message"
+            yield case.said(i, f".parts[{j}]", "a tool call without a result", fix, severity)
+
+
+def check_orphans(case: Case) -> Iterator[Finding]:
+    for (i, j), result in case.links.results.items():
+        if (i, j) not in case.links.answers and result.provider_executed is not True:
+            yield case.said(i, f".parts[{j}]", "a tool result whose call is not there", "leave the result out")
+
+
+def check_results_place(case: Case) -> Iterator[Finding]:
+    for (i, j), (k, _) in case.links.answers.items():
+        if case.links.results[i, j].provider_executed is True:
+            continue
+        if i != k + 1 or case.messages[i].role != "tool":
+            fix = "put all results of a turn into one tool message right behind it"
+            yield case.said(i, f".parts[{j}]", "a tool result that is not in the message behind its call", fix)
+
+
+def check_server_results(case: Case) -> Iterator[Finding]:
+    answered = set(case.links.answers.values())
+    for place, call in case.links.calls.items():
+        if call.provider_executed is True and place not in answered and place[0] != len(case.messages) - 1:
+            fix = "keep the result the provider gave, or leave the call out"
+            yield case.said(place[0], f".parts[{place[1]}]", "a server tool call without its result", fix)
+
+
+def check_call_ids(case: Case) -> Iterator[Finding]:
+    if not case.law.ids:
+        return
+    for i, j, part in case.parts(ToolCallPart, ToolResultPart):
+        if type(part.tool_call_id) is not str:
+            yield case.said(i, f".parts[{j}].toolCallId", "no id of the call", "give call and result the same id")
+        elif not case.is_id(part.tool_call_id):
+            problem = f"{part.tool_call_id!r} does not match {case.law.id_pattern}"
+            yield case.said(i, f".parts[{j}].toolCallId", problem, "give call and result another id")
+
+
+def check_duplicate_ids(case: Case) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for (i, j), call in case.links.calls.items():
+        if type(call.tool_call_id) is str:
+            if call.tool_call_id in seen and case.law.ids:
+                problem = f"the id {call.tool_call_id!r} was used before"
+                yield case.said(i, f".parts[{j}].toolCallId", problem, "give each call an id of its own")
+            seen.add(call.tool_call_id)
+
+
+def check_names(case: Case) -> Iterator[Finding]:
+    for i, j, part in case.parts(ToolCallPart):
+        if type(part.tool_name) is not str or not case.is_name(part.tool_name):
+            shown = repr(part.tool_name) if type(part.tool_name) is str else "no name"
+            problem = f"{shown} does not match {case.law.name_pattern}"
+            yield case.said(i, f".parts[{j}].toolName", problem, "name the tool with letters, digits, _ and -")
+
+
+def check_input(case: Case) -> Iterator[Finding]:
+    if not case.law.object_input:
+        return
+    for i, j, part in case.parts(ToolCallPart):
+        if type(part.input) is not dict:
+            yield case.said(
+                i, f".parts[{j}].input", "the input of a call is not an object", "give it an object, {} at least"
+            )
+
+
+# -- what is said, and by whom -------------------------------------------------------------------------------------
+
+
+def check_roles(case: Case) -> Iterator[Finding]:
+    for i, message in enumerate(case.messages):
+        becomes = case.law.roles.get(message.role)
+        if becomes != message.role:
+            fix = "leave it out" if becomes is None else f"make it a {becomes} message"
+            yield case.said(i, ".role", f"there are no {message.role} messages", fix)
+
+
+def check_part_kinds(case: Case) -> Iterator[Finding]:
+    law = case.law
+    for i, message in enumerate(case.messages):
+        allowed = law.parts.get(law.roles.get(message.role) or "", frozenset())
+        for j, part in enumerate(message.parts):
+            tag = part.__struct_config__.tag
+            where = f".parts[{j}]"
+            foreign = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed is True
+            if type(part) is RawPart:
+                if part.format != case.name:
+                    yield case.said(i, where, f"a part of {part.format}", "leave it out")
+            elif foreign and not case.own(part):
+                yield case.said(i, where, f"a {tag} of another provider's server tool", "leave it out")
+            elif type(part) not in allowed and not _own_kind(case, part):
+                yield case.said(i, where, f"no {tag} parts in {message.role} messages", "leave it out or make it text")
+            elif type(part) is ToolResultPart and type(part.content) is list and not foreign:
+                for k, inner in enumerate(part.content):
+                    own = type(inner) is RawPart and inner.format == case.name
+                    if not own and type(inner) not in law.result_parts:
+                        tag = inner.__struct_config__.tag
+                        yield case.said(i, f"{where}.content[{k}]", f"no {tag} parts in tool results", "make it text")
+
+
+def _own_kind(case: Case, part: Any) -> bool:
+    return type(part) in case.law.own_parts and (case.own(part) or (opaque(part) and case.owned(part)))
+
+
+def check_empty(case: Case) -> Iterator[Finding]:
+    if case.law.empty_text:
+        return
+    for i, message in enumerate(case.messages):
+        if not message.parts:
+            yield case.said(i, ".parts", "a message without parts", "leave it out")
+    for i, j, part in case.parts(TextPart):
+        if not part.text and part.signature is UNSET:
+            yield case.said(i, f".parts[{j}].text", "an empty text", "leave it out")
+
+
+def check_system_place(case: Case) -> Iterator[Finding]:
+    if case.law.mid_system == "any":
+        return
+    begun = False
+    for i, message in enumerate(case.messages):
+        if case.law.roles.get(message.role) == "system" and begun:
+            after = case.messages[i + 1].role if i + 1 < len(case.messages) else "assistant"
+            asked = case.messages[i - 1].role in ("user", "tool") and after == "assistant"
+            if case.law.mid_system == "never" or not asked:
+                fix = "put it first, or make it the user's words"
+                yield case.said(i, "", "a system message in the middle of the talk", fix)
+        begun = begun or case.law.roles.get(message.role) not in ("system", None)
+
+
+def check_first_user(case: Case) -> Iterator[Finding]:
+    if not case.law.first_user or len(case.messages) < 2:
+        return
+    for i, message in enumerate(case.messages):
+        role = case.law.roles.get(message.role)
+        if role not in ("system", None):
+            if role != "user":
+                yield case.said(i, ".role", f"the talk begins with {message.role}", "begin with a user message")
+            return
+
+
+def check_surrogates(case: Case) -> Iterator[Finding]:
+    for i, message in enumerate(case.messages):
+        if native.holds_halves(message):
+            for j, part in enumerate(message.parts):
+                if native.holds_halves(part):
+                    fix = "replace the half character by U+FFFD"
+                    yield case.said(i, f".parts[{j}]", "half a surrogate pair, which JSON on the wire refuses", fix)
+
+
+# -- reasoning and files -------------------------------------------------------------------------------------------
+
+
+def check_signatures(case: Case) -> Iterator[Finding]:
+    law = case.law
+    for i, j, part in case.parts(ReasoningPart):
+        if opaque(part) or law.unsigned_reasoning or (law.own_reasoning and case.own(part)):
+            continue
+        if ReasoningPart in law.parts.get(case.messages[i].role, frozenset()):
+            yield case.said(i, f".parts[{j}]", "reasoning without its signature", "leave the reasoning out")
+
+
+def check_bindings(case: Case) -> Iterator[Finding]:
+    for i, j, part in case.parts():
+        if not opaque(part):
+            continue
+        bound = part.binding
+        where, fix = f".parts[{j}].binding", "leave the signature (and reasoning that has no other proof) out"
+        if bound is UNSET or bound.provider is UNSET:
+            yield case.said(i, where, f"nothing says that {case.law.provider} made this signature", fix)
+        elif bound.provider != case.law.provider:
+            yield case.said(i, where, f"the signature was made by {bound.provider}", fix)
+        elif bound.prefix is not UNSET and bound.prefix != case.prefixes[i]:
+            yield case.said(i, where, "the words before it are not those it was made for", fix)
+
+
+def check_reasoning_first(case: Case) -> Iterator[Finding]:
+    """In a tool loop the turn begins with its thinking; the provider asks for it while thinking is on."""
+    for i, message in enumerate(case.messages):
+        kinds = [type(part) for part in message.parts]
+        if message.role == "assistant" and ToolCallPart in kinds and ReasoningPart in kinds:
+            if kinds[0] is not ReasoningPart:
+                problem = "a turn with tool calls has reasoning, but does not begin with it"
+                yield case.said(i, ".parts", problem, "keep the parts in the order they came", "warning")
+
+
+def check_reasoning_followed(case: Case) -> Iterator[Finding]:
+    for i, message in enumerate(case.messages[:-1]):
+        if case.law.leading_reasoning and message.parts and type(message.parts[-1]) is ReasoningPart:
+            where = f".parts[{len(message.parts) - 1}]"
+            yield case.said(i, where, "reasoning without what was thought of behind it", "leave the reasoning out")
+
+
+def check_call_signatures(case: Case) -> Iterator[Finding]:
+    """Gemini 3 refuses a step whose first call has lost its signature; a dummy takes its place when written."""
+    for i, message in enumerate(case.messages):
+        calls = [j for j, part in enumerate(message.parts) if (i, j) in case.client_calls]
+        if message.role == "assistant" and calls and not opaque(message.parts[calls[0]]):
+            problem = "the first call of a step has no thought signature"
+            fix = "nothing: the documented dummy is written in its place"
+            yield case.said(i, f".parts[{calls[0]}].signature", problem, fix, "warning")
+
+
+def check_files(case: Case) -> Iterator[Finding]:
+    for i, j, part in case.parts(FilePart, ToolResultPart):
+        if type(part) is FilePart:
+            yield from _file(case, i, f".parts[{j}]", part)
+        elif type(part.content) is list:
+            for k, inner in enumerate(part.content):
+                if type(inner) is FilePart:
+                    yield from _file(case, i, f".parts[{j}].content[{k}]", inner)
+
+
+def _file(case: Case, i: int, where: str, part: FilePart) -> Iterator[Finding]:
+    if type(part.file_id) is str:
+        if not case.owned(part):
+            problem = f"nothing says that the file {part.file_id!r} is known to {case.law.provider}"
+            yield case.said(i, f"{where}.fileId", problem, "give its data or its address")
+        return
+    if part.url is UNSET and part.data is UNSET:
+        yield case.said(i, where, "a file of which neither data nor address is known", "leave it out")
+    if not case.own(part) and not media_fits(case.law, part):
+        media = part.media_type if type(part.media_type) is str else "unknown"
+        yield case.said(i, f"{where}.mimeType", f"no files of type {media}", "give it as text, or leave it out")
+
+
+def check_cache_control(case: Case) -> Iterator[Finding]:
+    """At most four breakpoints, never on thinking, and those that live longer before those that live shorter."""
+    points: list[tuple[int, str, Any]] = []
+    for i, j, part in case.parts():
+        point = unpack(case.name, part.extra)[0].get("cache_control")
+        if point is not None:
+            points.append((i, f".parts[{j}].extra.{case.name}.cache_control", point))
+            if type(part) is ReasoningPart:
+                yield case.said(i, points[-1][1], "a cache breakpoint on reasoning", "put it on another part")
+    for i, where, _ in points[4:]:
+        yield case.said(i, where, f"{len(points)} cache breakpoints; there may be four", "leave out the others")
+    ages = [_HOURS.get(point.get("ttl", "5m"), 0) if type(point) is dict else 0 for _, _, point in points]
+    for k in range(1, len(points)):
+        if ages[k] > ages[k - 1]:
+            i, where, _ = points[k]
+            yield case.said(i, where, "a longer cache breakpoint behind a shorter one", "put the longer one first")
+
+
+# -- all of them ---------------------------------------------------------------------------------------------------
+
+PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
+    "roles": (check_roles, "every role is one the provider has"),
+    "part-kinds": (check_part_kinds, "every part is of a kind its message may hold"),
+    "empty": (check_empty, "no message and no text is empty"),
+    "first-user": (check_first_user, "the talk begins with the user"),
+    "system-place": (check_system_place, "system messages stand where the provider takes them"),
+    "unanswered-call": (check_unanswered, "every tool call has a result"),
+    "orphan-result": (check_orphans, "every tool result has a call"),
+    "result-place": (check_results_place, "results stand in the message right behind their calls"),
+    "server-result": (check_server_results, "every server tool call has its result"),
+    "call-id": (check_call_ids, "ids of calls have the provider's shape"),
+    "duplicate-id": (check_duplicate_ids, "each call has an id of its own"),
+    "tool-name": (check_names, "names of tools have the provider's shape"),
+    "input-object": (check_input, "the input of a call is an object"),
+    "signature": (check_signatures, "reasoning has its signature"),
+    "binding": (check_bindings, "signatures go to their maker only, behind the words they were made for"),
+    "reasoning-first": (check_reasoning_first, "a turn of a tool loop begins with its reasoning"),
+    "reasoning-followed": (check_reasoning_followed, "reasoning is followed by what was thought of"),
+    "call-signature": (check_call_signatures, "the first call of a step has its thought signature"),
+    "files": (check_files, "files are of a type the provider takes, and ids of files its own"),
+    "cache-control": (check_cache_control, "at most four cache breakpoints, in order, none on reasoning"),
+    "surrogates": (check_surrogates, "no half characters"),
+}
+# Checks that hold for some providers only.
+ONLY = {
+    "reasoning-first": {"anthropic"},
+    "cache-control": {"anthropic"},
+    "server-result": {"anthropic"},
+    "call-signature": {"gemini"},
+}
+
+
+def validate(conversation: Conversation, provider: str | None = None) -> list[Finding]:
+    """What the checks find, for a provider's format its rules too. A finding is never a refusal to store.
+
+    >>> from hansard.model import Conversation, Message, TextPart
+    >>> silent = Conversation(messages=[Message(role="user", parts=[TextPart(text="")])])
+    >>> validate(silent), [(found.check, found.path) for found in validate(silent, "anthropic")]
+    ([], [('empty', '$.messages[0].parts[0].text')])
+    """
+    found = validate_always(conversation)
+    if provider is None:
+        return found
+    law = formats.get(provider).law
+    if law is None:
+        raise UnknownFormat(f"{provider!r} is no provider with rules; there are {', '.join(_providers())}")
+    case = Case(conversation, law, provider)
+    for name, (check, _) in PROVIDER_CHECKS.items():
+        if provider in ONLY.get(name, {provider}):
+            found += [replace(finding, check=name) for finding in check(case)]
+    return found
+
+
+def validate_all(source: Any, format: str | None = None, provider: str | None = None) -> list[Finding]:
+    """The same for a document; where it holds several conversations, a path begins with the number of one."""
+    every = [validate(conversation, provider) for conversation in formats.read_all(source, format)]
+    if len(every) == 1:
+        return every[0]
+    return [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
+
+
+def _providers() -> list[str]:
+    return [name for name in formats.names() if formats.get(name).law is not None]
+
+
+__all__ = ["CHECKS", "PROVIDER_CHECKS", "Finding", "validate", "validate_all"]

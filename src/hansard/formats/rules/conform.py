@@ -1,0 +1,273 @@
+"""A provider's rules for a request, and the repairs that make any conversation keep them.
+
+`lawful` works on canonical messages before they are mapped, so that formats stay pure mapping. Every repair
+leaves a note with the place in the source. A message that was read from this very provider and would be
+repaired carries the mark `asIs`: what a provider's document says is written back as it was, lawful or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from hansard.formats.contract import Loss, Target
+from hansard.formats.rules.repair import Repair
+from hansard.formats.rules.tool_pairing import Item, as_is, legal_ids, mark_as_is, paired
+from hansard.formats.rules.unicode import mark_halves
+from hansard.model.conversation import Message
+from hansard.model.hashing import digests
+from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
+_Matcher: TypeAlias = Callable[[str], object]
+
+
+_ROLES: dict[str, dict[str, str | None]] = {
+    developer: {
+        "system": "system",
+        "developer": developer,
+        "user": "user",
+        "assistant": "assistant",
+        "tool": "tool",
+        "event": None,
+    }
+    for developer in ("system", "developer")
+}
+
+
+class Law(Struct, frozen=True, kw_only=True):
+    """The rules of one provider. `parts` says which kinds of part each role may hold, `developer` what it becomes.
+
+    `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
+    the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
+    `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
+    `base64`: the provider refuses a whole request for data that is none.
+    `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
+    `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
+    `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
+    when the reasoning beside it goes.
+    """
+
+    provider: str
+    parts: dict[str, frozenset[type]]
+    developer: str = "system"
+    id_pattern: str | None = None
+    name_pattern: str | None = r"[a-zA-Z0-9_-]{1,64}"
+    ids: bool = True
+    object_input: bool = False
+    unsigned_reasoning: bool = False
+    own_reasoning: bool = False
+    own_parts: frozenset[type] = frozenset()
+    leading_reasoning: bool = False
+    unbound: Callable[[Part], Part | None] | None = None
+    empty_text: bool = False
+    media: frozenset[str] | None = None
+    linked: frozenset[str] | None = None
+    base64: bool = False
+    result_parts: frozenset[type] = frozenset()
+    mid_system: str = "any"
+    first_user: bool = False
+
+    @property
+    def roles(self) -> dict[str, str | None]:
+        """What each role becomes; what becomes nothing is left out."""
+        return _ROLES[self.developer]
+
+    def matchers(self) -> tuple[_Matcher, _Matcher]:
+        """Tests for a legal id and a legal name; `re` keeps the compiled patterns."""
+        every = re.compile("", re.DOTALL).match
+        is_id = re.compile(self.id_pattern, re.DOTALL).fullmatch if self.id_pattern else every
+        return is_id, re.compile(self.name_pattern, re.DOTALL).fullmatch if self.name_pattern else every
+
+
+def _apply(repair: Repair) -> list[Item]:
+    items: list[Item] = []
+    for i, message in enumerate(repair.messages):
+        if repair.fits(i, message) or as_is(message, repair.name):
+            items.append((i, message))
+        elif (made := repair.repaired(i, message)) is not None:
+            items.append((i, made))
+    items = _systems_placed(repair, legal_ids(repair, paired(repair, items)))
+    first = next((message for _, message in items if message.role not in ("system", "developer")), None)
+    if repair.first_user and first is not None and first.role != "user" and not as_is(first, repair.name):
+        at = items.index(next(item for item in items if item[1] is first))
+        repair.note(items[at][0], "", "a user message was added before it", f"{repair.name} begins with the user")
+        items.insert(at, (items[at][0], Message(role="user", parts=[TextPart(text="(the conversation begins)")])))
+    return items
+
+
+def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
+    """System messages behind the first turn, where the provider does not take them, become the user's words."""
+    if repair.law.mid_system == "any" or all(message.role != "system" for _, message in items):
+        return items
+    out: list[Item] = []
+    begun = False
+    for k, (i, message) in enumerate(items):
+        if message.role == "system" and begun and not as_is(message, repair.name):
+            before = out[-1][1].role
+            after = items[k + 1][1].role if k + 1 < len(items) else "assistant"
+            if repair.law.mid_system == "never" or before not in ("user", "tool") or after != "assistant":
+                why = f"{repair.name} takes no system message in this place"
+                repair.note(i, ".role", "system becomes user", why)
+                message = replace(message, role="user")
+        begun = begun or message.role != "system"
+        out.append((i, message))
+    return out
+
+
+class Outline(Struct, frozen=True, kw_only=True, gc=False):
+    """What a law asks about a plain conversation: one whose calls are each answered in the very next message.
+
+    `kinds` are the kinds of part that each role says, `signed` the messages with opaque reasoning.
+    """
+
+    kinds: dict[str, set[type]]
+    ids: set[str]
+    names: set[str]
+    object_input: bool
+    begins: str | None
+    mid_system: bool
+    ends_in_thought: bool
+    signed: list[int]
+
+
+def outline(messages: list[Message]) -> Outline | None:
+    """The quick look that is enough for almost every conversation and every law; None means: look closer."""
+    kinds: dict[str, set[type]] = {}
+    ids: set[str] = set()
+    names: set[str] = set()
+    waiting: list[Any] = []
+    signed: list[int] = []
+    begins: str | None = None
+    object_input, mid_system, ends_in_thought = True, False, False
+    part: Any
+    for i, message in enumerate(messages):
+        role, parts = message.role, message.parts
+        if not parts:
+            return None
+        if role == "system":
+            mid_system = mid_system or begins is not None
+        elif begins is None:
+            begins = role
+        seen = kinds.get(role)
+        if seen is None:
+            seen = kinds[role] = set()
+        calls: list[Any] = []
+        for part in parts:
+            kind = type(part)
+            seen.add(kind)
+            if kind is TextPart:
+                if not part.text or part.signature is not UNSET:
+                    return None
+            elif kind is ToolCallPart:
+                call_id = part.tool_call_id
+                if type(call_id) is not str or call_id in ids or type(part.tool_name) is not str:
+                    return None
+                if part.provider_executed is not UNSET or part.signature is not UNSET:
+                    return None
+                ids.add(call_id)
+                names.add(part.tool_name)
+                calls.append(call_id)
+                if type(part.input) is not dict or part.input_text is not UNSET:
+                    object_input = False
+            elif kind is ToolResultPart:
+                if role != "tool" or part.tool_call_id not in waiting:
+                    return None
+                if part.provider_executed is not UNSET or part.content is not UNSET or part.signature is not UNSET:
+                    return None
+                waiting.remove(part.tool_call_id)
+            elif kind is ReasoningPart:
+                if part.signature is UNSET and part.encrypted is UNSET:
+                    return None
+                signed.append(i)
+                ends_in_thought = ends_in_thought or part is parts[-1]
+            else:
+                return None
+        if waiting:
+            return None
+        waiting = calls
+    return Outline(
+        kinds=kinds,
+        ids=ids,
+        names=names,
+        object_input=object_input,
+        begins=begins,
+        mid_system=mid_system,
+        ends_in_thought=ends_in_thought,
+        signed=signed,
+    )
+
+
+def is_plain(seen: Outline | None, law: Law) -> bool:
+    """Is there nothing for the law to repair, but perhaps signatures, whose binding is still to be looked at?"""
+    if seen is None or (seen.ends_in_thought and law.leading_reasoning):
+        return False
+    if seen.mid_system and law.mid_system != "any":
+        return False
+    if law.first_user and seen.begins is not None and seen.begins != "user":
+        return False
+    if law.object_input and not seen.object_input:
+        return False
+    for role, kinds in seen.kinds.items():
+        if law.roles.get(role) != role or not kinds <= law.parts[role]:
+            return False
+    is_id, is_name = law.matchers()
+    return all(map(is_id, seen.ids)) and all(map(is_name, seen.names))
+
+
+def _bound(messages: list[Message], signed: list[int], law: Law, target: Target) -> bool:
+    """Does every signed thought stand where it was made?"""
+    prefixes = digests(messages[: signed[-1] + 1], set(signed))
+    for i in signed:
+        for part in messages[i].parts:
+            if type(part) is ReasoningPart:
+                bound = part.binding
+                if bound is UNSET or bound.provider != law.provider or bound.prefix not in (UNSET, prefixes[i]):
+                    return False
+                if bound.transport is not UNSET and target.transport not in (None, bound.transport):
+                    return False
+                if bound.model is not UNSET and target.model not in (None, bound.model):
+                    return False
+    return True
+
+
+def lawful(
+    messages: list[Message],
+    law: Law,
+    target: Target,
+    name: str,
+    notes: list[Loss],
+    indices: list[int],
+    seen: Outline | None = None,
+) -> list[Message]:
+    """The messages as the provider takes them; a note for each repair, by the index in the source.
+
+    `seen` is their outline, when somebody has it already.
+    """
+    seen = seen or outline(messages)
+    if seen is not None and is_plain(seen, law) and (not seen.signed or _bound(messages, seen.signed, law, target)):
+        return messages
+    repair = Repair(law, target, name, messages)
+    items = _apply(repair)
+    for i, where, what, why in repair.notes:
+        notes.append(Loss(path=f"$.messages[{indices[i]}]{where}", what=what, why=why, kind="repair"))
+    return [message for _, message in items]
+
+
+def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool, answer: bool) -> None:
+    """Mark the messages, just read, that the law would repair: they are written back as they are."""
+    if halves:
+        mark_halves(messages, name)
+    for _ in range(len(messages) + 1):
+        repair = Repair(law, Target(), name, messages)
+        repair.first_user = law.first_user and not answer
+        repair.open_end = answer  # a request stays as it was when something is said behind it
+        _apply(repair)
+        touched = {note[0] for note in repair.notes if not as_is(messages[note[0]], name)}
+        if not touched:
+            return
+        for i in touched:
+            mark_as_is(messages[i], name)

@@ -1,0 +1,359 @@
+"""One message as a provider takes it: what may stay, what must change, what has to go, each with a note."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.contract import Target
+from hansard.formats.data_url import by_value, mended_base64
+from hansard.model.conversation import Message
+from hansard.model.hashing import digests, opaque
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+if TYPE_CHECKING:
+    from hansard.formats.rules.conform import Law
+
+
+def media_fits(law: Law, part: FilePart) -> bool:
+    """Does the provider take files of this type, given so?"""
+    if type(part.file_id) is str or law.media is None:
+        return True  # the provider's own: it has the file already
+    part = by_value(part)
+    linked = part.data is UNSET
+    kinds = law.media if law.linked is None or not linked else law.linked
+    media = part.media_type if type(part.media_type) is str else ""
+    if media in kinds:
+        return True
+    if media.endswith("/*") and not linked:
+        return False
+    return any(kind.endswith("/") and media.startswith(kind) for kind in kinds)
+
+
+class Repair:
+    """One pass over the messages of one conversation."""
+
+    def __init__(self, law: Law, target: Target, name: str, messages: list[Message]) -> None:
+        self.law, self.target, self.name, self.messages = law, target, name, messages
+        self.allowed = law.parts
+        self.wants_ids = law.ids
+        self.first_user = law.first_user and len(messages) > 1  # an answer by itself needs no question
+        self.open_end = True  # the answer may still be under way
+        self.is_id, self.is_name = law.matchers()
+        self.notes: list[tuple[int, str, str, str]] = []
+        self._prefixes: dict[int, str] | None = None
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}  # the last number behind a name that several are made of
+
+    def note(self, i: int, where: str, what: str, why: str) -> None:
+        self.notes.append((i, where, what, why))
+
+    def prefix(self, i: int) -> str:
+        if self._prefixes is None:
+            signed = {k for k, message in enumerate(self.messages) if any(map(opaque, message.parts))}
+            self._prefixes = digests(self.messages, signed)
+        return self._prefixes[i]
+
+    # -- one message -------------------------------------------------------------------------------------------
+
+    def fits(self, i: int, message: Message) -> bool:
+        """Is the message lawful by itself? The quick answer for almost every message."""
+        law, role = self.law, message.role
+        if law.roles.get(role) != role or (not message.parts and not law.empty_text):
+            return False
+        allowed = self.allowed[role]
+        part: Any
+        for part in message.parts:
+            kind = type(part)
+            if kind is TextPart:
+                if TextPart not in allowed:
+                    return False
+                if part.signature is not UNSET:
+                    if not self.holds(i, part):
+                        return False
+                elif not part.text and not law.empty_text:
+                    return False
+            elif not self.part_fits(i, kind, part, allowed):
+                return False
+        return not self.ends_in_thought(i, message.parts)
+
+    def part_fits(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
+        law = self.law
+        if kind is RawPart:
+            return bool(part.format == self.name)
+        if kind not in allowed and not self.own_kind(kind, part):
+            return False
+        if kind is ToolCallPart or kind is ToolResultPart:
+            if part.provider_executed is True and not self.own(part):
+                return False
+            if law.ids and (type(part.tool_call_id) is not str or not self.is_id(part.tool_call_id)):
+                return False
+        if kind is ToolCallPart:
+            if type(part.tool_name) is not str or not self.is_name(part.tool_name):
+                return False
+            if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+                return False
+        elif kind is ToolResultPart:
+            if part.provider_executed is not True and type(part.content) is list:
+                if not all(map(self.inner_fits, part.content)):
+                    return False
+        elif kind is ReasoningPart:
+            if not opaque(part):
+                return self.may_be_unsigned(part)
+        elif kind is FilePart and not self.file_fits(part):
+            return False
+        return not opaque(part) or self.holds(i, part)
+
+    def own_kind(self, kind: type, part: Any) -> bool:
+        return kind in self.law.own_parts and (self.own(part) or (opaque(part) and self.owned(part)))
+
+    def ends_in_thought(self, i: int, parts: list[Any]) -> bool:
+        """Does a thought, which this provider wants followed by what was thought of, stand last?"""
+        last = self.open_end and i == len(self.messages) - 1
+        return self.law.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
+
+    def inner_fits(self, part: Any) -> bool:
+        """May the part stand inside a tool result?"""
+        kind = type(part)
+        return self.raw(part) or (kind in self.law.result_parts and (kind is not FilePart or self.file_fits(part)))
+
+    def file_fits(self, part: FilePart) -> bool:
+        if type(part.file_id) is str:
+            if not self.owned(part):
+                return False
+        elif part.url is UNSET and part.data is UNSET:
+            return False
+        return self.own(part) or (media_fits(self.law, part) and self.data_fits(part))
+
+    def data_fits(self, part: FilePart) -> bool:
+        data = by_value(part).data if self.law.base64 else UNSET
+        return type(data) is not str or mended_base64(data) == data
+
+    def own(self, part: Part) -> bool:
+        """Was the part read from this very format?"""
+        return part.extra is not UNSET and self.name in part.extra
+
+    def raw(self, part: Part) -> bool:
+        return type(part) is RawPart and part.format == self.name
+
+    def owned(self, part: Any) -> bool:
+        return part.binding is not UNSET and part.binding.provider == self.law.provider
+
+    def holds(self, i: int, part: Any) -> bool:
+        """May the opaque part go to this provider, transport and model, behind these words?"""
+        bound = part.binding
+        if bound is UNSET or bound.provider != self.law.provider:
+            return False
+        if bound.transport is not UNSET and self.target.transport not in (None, bound.transport):
+            return False
+        if bound.model is not UNSET and self.target.model not in (None, bound.model):
+            return False
+        return bound.prefix is UNSET or bound.prefix == self.prefix(i)
+
+    def reason(self, i: int, part: Any) -> str:
+        bound, provider = part.binding, self.law.provider
+        if bound is UNSET or bound.provider is UNSET:
+            return f"nothing says that it was made by {provider}"
+        if bound.provider != provider:
+            return f"it was made by {bound.provider} and means nothing to {provider}"
+        if bound.prefix is not UNSET and bound.prefix != self.prefix(i):
+            return "the words before it are not those it was made for"
+        return f"it belongs to {bound.model if bound.transport is UNSET else bound.transport}"
+
+    def repaired(self, i: int, message: Message) -> Message | None:
+        """The message as this provider takes it, or None when nothing of it can be said."""
+        role = self.law.roles.get(message.role)
+        if role is None:
+            self.note(i, "", f"the {message.role} message", f"{self.name} has no {message.role} messages")
+            return None
+        if role != message.role:
+            self.note(i, ".role", f"{message.role} becomes {role}", f"{self.name} has no role {message.role}")
+        allowed = self.allowed[role]
+        drop_reasoning = self.reasoning_goes(i, message, allowed)
+        parts: list[Any] = []
+        for j, part in enumerate(message.parts):
+            where = f".parts[{j}]"
+            if type(part) is ReasoningPart and drop_reasoning:
+                self.note(i, where, "the reasoning", drop_reasoning)
+                continue
+            made = self.repaired_part(i, where, part, allowed)
+            if made is not None and drop_reasoning and self.law.unbound is not None:
+                made = self.law.unbound(made)
+                if made is None:
+                    why = f"{self.name} takes it only with its reasoning"
+                    self.note(i, where, f"a {part.__struct_config__.tag} part", why)
+            if made is not None:
+                parts.append(made)
+        while self.ends_in_thought(i, parts):
+            j = max((j for j, part in enumerate(message.parts) if part is parts[-1]), default=0)
+            self.note(i, f".parts[{j}]", "the reasoning", f"{self.name} wants it followed by what was thought of")
+            parts.pop()
+        if not parts and (message.parts or not self.law.empty_text):
+            self.note(i, "", f"the {message.role} message", f"nothing is left of it that {self.name} takes")
+            return None
+        return replace(message, role=role, parts=parts)
+
+    def reasoning_goes(self, i: int, message: Message, allowed: frozenset[type]) -> str:
+        """Why the reasoning of a message must go, all of it: a thinking run is kept or dropped as one."""
+        thoughts = [part for part in message.parts if type(part) is ReasoningPart]
+        if not thoughts:
+            return ""
+        if ReasoningPart not in allowed:
+            return f"{self.name} has no reasoning in {message.role} messages"
+        if self.law.unsigned_reasoning:
+            return ""
+        for part in thoughts:
+            if not opaque(part):
+                if not self.may_be_unsigned(part):
+                    return f"{self.name} takes reasoning only with its signature"
+            elif not self.holds(i, part):
+                return self.reason(i, part)
+        return ""
+
+    def may_be_unsigned(self, part: ReasoningPart) -> bool:
+        return self.law.unsigned_reasoning or (self.law.own_reasoning and self.own(part))
+
+    def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> Part | None:
+        kind = type(part)
+        if self.part_lawful(i, kind, part, allowed):
+            return part  # type: ignore[no-any-return]
+        if kind is RawPart:
+            self.note(i, where, f"a part of {part.format}", f"{self.name} does not know it")
+            return None
+        if kind in (RefusalPart, CompactionPart, RetryPart) and kind not in allowed:
+            part = self.as_text(i, where, part)
+            if part is None:
+                return None
+            kind = type(part)
+        if kind is TextPart and not part.text and not self.law.empty_text:
+            self.note(i, where, "an empty text", f"{self.name} refuses empty texts")
+            return None
+        if kind not in allowed or (kind in (ToolCallPart, ToolResultPart) and self.foreign_tool(part)):
+            if kind is ToolResultPart and part.provider_executed is not True:
+                return part  # type: ignore[no-any-return]  # pairing will move it
+            self.note(i, where, f"a {part.__struct_config__.tag} part", f"{self.name} has no place for it here")
+            return None
+        if opaque(part) and not self.holds(i, part):
+            self.note(i, f"{where}.signature", "the signature", self.reason(i, part))
+            changes: dict[str, Any] = {"signature": UNSET, "binding": UNSET}
+            if kind in (ReasoningPart, CompactionPart):
+                changes["encrypted"] = UNSET
+            part = replace(part, **changes)
+        if kind is FilePart:
+            return self.repaired_file(i, where, part)
+        if kind is ToolCallPart:
+            return self.repaired_call(i, where, part)
+        if kind is ToolResultPart:
+            return self.repaired_result(i, where, part)
+        return part  # type: ignore[no-any-return]
+
+    def part_lawful(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
+        if kind is TextPart:
+            if part.signature is not UNSET:
+                return kind in allowed and self.holds(i, part)
+            return kind in allowed and bool(part.text or self.law.empty_text)
+        return self.part_fits(i, kind, part, allowed)
+
+    def foreign_tool(self, part: Any) -> bool:
+        return part.provider_executed is True and not self.own(part)
+
+    def as_text(self, i: int, where: str, part: Any) -> Part | None:
+        text = part.text if type(part) is not RetryPart else part.content
+        tag = part.__struct_config__.tag
+        if type(text) is not str:
+            self.note(i, where, f"a {tag} part", f"{self.name} has no {tag} parts")
+            return None
+        self.note(i, where, f"a {tag} part becomes text", f"{self.name} has no {tag} parts")
+        return TextPart(text=text)
+
+    def repaired_file(self, i: int, where: str, part: FilePart) -> Part | None:
+        if part.file_id is UNSET and part.url is UNSET and part.data is UNSET:
+            self.note(i, where, "a file", "neither what is in it nor where it is was said")
+            return None
+        if type(part.file_id) is str and not self.owned(part):
+            if part.url is UNSET and part.data is UNSET:
+                self.note(i, where, f"the file {part.file_id!r}", "a file id belongs to the provider that gave it")
+                return None
+            self.note(i, f"{where}.fileId", f"{part.file_id!r}", "a file id belongs to the provider that gave it")
+            part = replace(part, file_id=UNSET)
+        if not self.own(part) and not media_fits(self.law, part):
+            self.note(i, where, f"a file of type {part.media_type!s}", f"{self.name} takes no such files")
+            return None
+        if not self.own(part) and not self.data_fits(part):
+            return self.repaired_data(i, where, by_value(part))
+        return part
+
+    def repaired_data(self, i: int, where: str, part: FilePart) -> Part | None:
+        data = mended_base64(part.data) if type(part.data) is str else None
+        if data is None:
+            self.note(i, where, "a file whose data is no base64", f"{self.name} takes data only as base64")
+            return None
+        self.note(i, f"{where}.data", "base64 is written in whole groups", f"{self.name} takes no other")
+        return replace(part, data=data)
+
+    def repaired_call(self, i: int, where: str, part: ToolCallPart) -> Part:
+        if type(part.tool_name) is not str or not self.is_name(part.tool_name):
+            legal = self.legal_name(str(part.tool_name or ""))
+            self.note(
+                i,
+                f"{where}.toolName",
+                f"{part.tool_name!r} becomes {legal!r}",
+                f"{self.name} allows no such name",
+            )
+            part = replace(part, tool_name=legal)
+        if self.law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+            if type(part.input) is dict:
+                return replace(part, input_text=UNSET)
+            given = part.input_text if part.input is UNSET else part.input
+            why = f"{self.name} takes only an object as input"
+            what = "no input becomes {}" if given is UNSET else "the input is put under the key 'input'"
+            self.note(i, f"{where}.input", what, why)
+            part = replace(part, input={} if given is UNSET else {"input": given}, input_text=UNSET)
+        return part
+
+    def legal_name(self, given: str) -> str:
+        """The legal name that stands for this one everywhere, and for no other tool of the conversation."""
+        if given not in self._names:
+            if not self._names:
+                said = [part for message in self.messages for part in message.parts if type(part) is ToolCallPart]
+                names = [part.tool_name for part in said if type(part.tool_name) is str]
+                self._names = {name: name for name in names if self.is_name(name)}
+                self._taken = set(self._names)
+            base = re.sub(r"[^a-zA-Z0-9_-]", "_", given)[:64] or "tool"
+            legal = base = base if self.is_name(base) else f"_{base}"[:64]
+            while legal in self._taken:
+                self._counts[base[:56]] = count = self._counts.get(base[:56], 1) + 1
+                legal = f"{base[:56]}_{count}"
+            self._taken.add(legal)
+            self._names[given] = legal
+        return self._names[given]
+
+    def repaired_result(self, i: int, where: str, part: ToolResultPart) -> Part:
+        if type(part.content) is not list:
+            return part
+        kept = []
+        for k, inner in enumerate(part.content):
+            if self.inner_fits(inner):
+                kept.append(inner)
+            elif type(inner) is FilePart and FilePart in self.law.result_parts:
+                file: Any = self.repaired_file(i, f"{where}.content[{k}]", inner)
+                kept += [file] if file is not None else []
+            else:
+                what = f"a {inner.__struct_config__.tag} part of a tool result"
+                self.note(i, f"{where}.content[{k}]", what, f"{self.name} has no place for it here")
+        return replace(part, content=kept)

@@ -1,0 +1,1 @@
+"""ThreadProtocol 2.0.0."""

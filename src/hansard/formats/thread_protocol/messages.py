@@ -1,0 +1,281 @@
+"""ThreadProtocol: a thread of user turns and agent turns.  As of its specification 2.0.0.
+
+    canonical                         native
+    conversation                      thread_id, title, metadata, created_at, updated_at; agents are the registry
+    user message without a run        a user turn; what a run begins with by the user is one too
+    run                               an agent turn: agent_id, started_at, completed_at, total_usage
+    other messages without a run      an agent turn of the agent `assistant`, which then stands in the registry
+    assistant; tool, user             a response; a request
+    event with data                   a system message: event_type and event_data
+    parts                             as in `pydantic_parts`; status of a result: success, error, validation_error
+    raw(thread-protocol)              any other part; inside an event any other message or turn, word for word
+
+Runs have no ids in a thread: they are named by their place, `turn-2`. System prompts are configuration and are not
+stored; a `system-prompt` that a document has all the same is passed through. A document may also be a fragment:
+an object with `turns` alone.
+Lost, and reported: system messages, ids of messages and runs, states, todos, files by address in answers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.errors import Unreadable
+from hansard.formats.contract import Format, Target
+from hansard.formats.pydantic_ai.fields import Around, is_absent, lacks, settle
+from hansard.formats.pydantic_ai.messages.requests import write_request
+from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.thread_protocol.turns import (
+    DIALECT,
+    NAME,
+    raw_event,
+    read_record,
+    read_runs,
+    take_usage,
+    write_records,
+    write_usage,
+)
+from hansard.model.conversation import Agent, Conversation, Message, Run
+from hansard.model.parts import RawPart
+from hansard.model.turns import Turn, from_turns, turns
+
+VERSION = "2.0.0"
+SOMEBODY = "assistant"
+_ANSWERING = ("assistant", "tool", "event")
+
+
+# -- agents --------------------------------------------------------------------------------------------------------
+
+
+def _read_agent(key: str, value: dict[str, Any]) -> Agent:
+    rest = dict(value)
+    marks: dict[str, Any] = {}
+    agent_id = take_maybe_str(rest, "agent_id")
+    if agent_id is UNSET:
+        agent_id = key
+        if "agent_id" not in rest:
+            lacks(marks, "agent_id")
+    return Agent(
+        id=str(agent_id),
+        name=take_maybe_str(rest, "agent_name"),
+        model=take_maybe_str(rest, "model_name"),
+        provider=take_maybe_str(rest, "provider_name"),
+        config_ref=take_maybe_str(rest, "config_ref"),
+        created_at=take_maybe_str(rest, "created_at"),
+        extra=pack(NAME, rest, marks),
+    )
+
+
+def _write_agent(agent: Agent) -> dict[str, Any]:
+    rest, marks = unpack(NAME, agent.extra)
+    out: dict[str, Any] = {} if is_absent(marks, "agent_id") else {"agent_id": agent.id}
+    put(out, agent_name=agent.name, model_name=agent.model, provider_name=agent.provider, created_at=agent.created_at)
+    return {**put(out, config_ref=agent.config_ref), **rest}
+
+
+def _somebody(created_at: Any) -> dict[str, Any]:
+    """The registry's entry of the agent whose turns belong to no run."""
+    return put({"agent_id": SOMEBODY, "agent_name": SOMEBODY}, created_at=created_at)
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+
+def _read_user_turn(turn: dict[str, Any], around: Around) -> Turn:
+    rest = dict(turn)
+    marks: dict[str, Any] = {}
+    del rest["turn_type"]
+    around.sent = take_maybe_str(rest, "submitted_at")
+    found = read_runs(rest.pop("parts"), rest, marks, {}, around)
+    if found[0].role != "user":
+        found[0] = _marked(found[0], "turn", "user")
+    return Turn(kind="user", messages=found)
+
+
+def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, somebody: bool) -> Turn:
+    """An agent's go, which is a run; without one when it says no more than that somebody answered."""
+    path = f"$.turns[{k}]"
+    messages: list[Message] = []
+    for i, record in enumerate(turn["messages"]):
+        messages += read_record(record, around, f"{path}.messages[{i}]")
+    plain = somebody and turn.get("agent_id") == SOMEBODY and len(turn) == 3
+    if plain and all(_is_plain(message) for message in messages):
+        return Turn(kind="agent", messages=[replace(message, agent_id=UNSET) for message in messages])
+    rest = dict(turn)
+    marks: dict[str, Any] = {}
+    del rest["turn_type"], rest["messages"]
+    if "agent_id" not in rest:
+        lacks(marks, "agent_id")
+    run = Run(
+        id=f"turn-{k + 1}",
+        agent_id=take_maybe_str(rest, "agent_id"),
+        started_at=take_maybe_str(rest, "started_at"),
+        completed_at=take_maybe_str(rest, "completed_at"),
+        usage=take_usage(rest, "total_usage"),
+        extra=pack(NAME, rest, marks),
+    )
+    if messages[0].role not in _ANSWERING:
+        messages[0] = _marked(messages[0], "turn", "agent")
+    return Turn(kind="agent", messages=messages, run=run)
+
+
+def _is_plain(message: Message) -> bool:
+    if message.role not in _ANSWERING:
+        return False
+    return message.agent_id is UNSET if message.role == "event" else message.agent_id == SOMEBODY
+
+
+def _marked(message: Message, mark: str, value: Any) -> Message:
+    rest, marks = unpack(NAME, message.extra)
+    return replace(message, extra=pack(NAME, rest, {**marks, mark: value}))
+
+
+def _read_turns(records: list[Any], somebody: bool) -> list[Turn]:
+    around = Around(DIALECT)
+    found: list[Turn] = []
+    for k, turn in enumerate(records):
+        if type(turn) is not dict:
+            raise Unreadable("a turn expected", f"$.turns[{k}]")
+        kind = turn.get("turn_type")
+        if kind == "user" and type(turn.get("parts")) is list:
+            found.append(_read_user_turn(turn, around))
+        elif kind == "agent" and type(turn.get("messages")) is list and turn["messages"]:
+            apart = not found or found[-1].kind == "user" or found[-1].run is not None
+            found.append(_read_agent_turn(turn, k, around, somebody and apart))
+        elif type(kind) is str:
+            found.append(Turn(kind="user", messages=[raw_event(turn, {"turn": "raw"})]))
+        else:
+            raise Unreadable("no turn_type; it is user or agent", f"$.turns[{k}].turn_type")
+    return found
+
+
+def _place(message: Message) -> str | None:
+    marks = unpack(NAME, message.extra)[1]
+    where = marks.get("turn")
+    if marks.get("joined") is True:
+        return "same"
+    if where == "raw":
+        return "user"
+    return where if where in ("user", "agent") else None
+
+
+def _write_turns(conversation: Conversation, around: Around) -> tuple[list[Any], bool]:
+    """The turns, and whether one of them is of nobody in particular."""
+    out: list[Any] = []
+    somebody = False
+    for turn in turns(conversation, _place):
+        written = _write_user_turn(turn, around) if turn.kind == "user" else _write_agent_turn(turn, around)
+        if written is not UNSET:
+            out.append(written)
+            somebody = somebody or (turn.kind == "agent" and turn.run is None)
+    return out, somebody
+
+
+def _write_user_turn(turn: Turn, around: Around) -> Any:
+    first = turn.messages[0]
+    rest, marks = unpack(NAME, first.extra)
+    if marks.get("turn") == "raw":
+        part = first.parts[0] if len(first.parts) == 1 else None
+        own = type(part) is RawPart and part.format == NAME and type(part.value) is dict
+        return part.value if own and type(part.value.get("turn_type")) is str else UNSET  # type: ignore[union-attr]
+    parts = [part for i, message in enumerate(turn.messages, turn.start) for part in write_request(i, message, around)]
+    if not parts and (first.role != "user" or first.parts):
+        return UNSET
+    return {**put({"turn_type": "user"}, submitted_at=first.created_at), "parts": parts, **rest}
+
+
+def _write_agent_turn(turn: Turn, around: Around) -> Any:
+    run = turn.run
+    if run is None:
+        records = write_records(turn.start, turn.messages, SOMEBODY, around)
+        return {"turn_type": "agent", "agent_id": SOMEBODY, "messages": records} if records else UNSET
+    rest, marks = unpack(NAME, run.extra)
+    agent_id: Any = run.agent_id
+    if agent_id is UNSET and not is_absent(marks, "agent_id"):
+        agent_id = next((message.agent_id for message in turn.messages if message.agent_id is not UNSET), SOMEBODY)
+    records = write_records(turn.start, turn.messages, agent_id, around)
+    if not records:
+        return UNSET
+    out = put({"turn_type": "agent"}, agent_id=agent_id, started_at=run.started_at, completed_at=run.completed_at)
+    out["messages"] = records
+    return {**put(out, total_usage=write_usage(run.usage)), **rest}
+
+
+# -- documents -----------------------------------------------------------------------------------------------------
+
+
+def read(document: Any) -> Conversation:
+    """A thread, or a fragment of one with nothing but its turns."""
+    if type(document) is not dict:
+        raise Unreadable("an object with turns expected")
+    body = dict(document)
+    marks: dict[str, Any] = {}
+    records = body.pop("turns", None)
+    if type(records) is not list:
+        raise Unreadable("no list of turns", "$.turns")
+    settle({"version": VERSION, "agents": {}}, body, marks)
+    created_at = take_maybe_str(body, "created_at")
+    registry = body.get("agents")
+    agents: Any = UNSET
+    somebody = False
+    if type(registry) is dict and all(type(entry) is dict for entry in registry.values()):
+        del body["agents"]
+        somebody = registry.get(SOMEBODY) == _somebody(created_at)
+        agents = {key: _read_agent(key, entry) for key, entry in registry.items()}
+    found = _read_turns(records, somebody)
+    if somebody and any(turn.kind == "agent" and turn.run is None for turn in found):
+        del agents[SOMEBODY]
+    messages, runs = from_turns(found)
+    return Conversation(
+        messages=messages,
+        id=take_maybe_str(body, "thread_id"),
+        title=take_maybe_str(body, "title"),
+        agents=agents or UNSET,
+        runs=runs or UNSET,
+        created_at=created_at,
+        updated_at=take_maybe_str(body, "updated_at"),
+        metadata=body.pop("metadata") if type(body.get("metadata")) is dict else UNSET,
+        extra=pack(NAME, body, marks),
+    )
+
+
+def write(conversation: Conversation, target: Target) -> dict[str, Any]:
+    """A thread; runs become agent turns."""
+    rest, marks = unpack(NAME, conversation.extra)
+    around = Around(DIALECT, conversation.messages)
+    records, somebody = _write_turns(conversation, around)
+    out: dict[str, Any] = {} if is_absent(marks, "version") else {"version": VERSION}
+    put(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)
+    put(out, title=conversation.title, metadata=conversation.metadata)
+    agents = {key: _write_agent(agent) for key, agent in (conversation.agents or {}).items()}
+    if somebody:
+        agents.setdefault(SOMEBODY, _somebody(conversation.created_at))
+    if agents or not is_absent(marks, "agents"):
+        out["agents"] = agents
+    out["turns"] = records
+    return {**out, **rest}
+
+
+def fits(document: Any) -> int:
+    """Nobody else has turns with a turn_type."""
+    records = document.get("turns") if type(document) is dict else None
+    if type(records) is not list or not all(type(turn) is dict and "turn_type" in turn for turn in records):
+        return 0
+    return 3 if records or "thread_id" in document else 1
+
+
+FORMAT = Format(
+    name=NAME,
+    title="ThreadProtocol 2.0.0",
+    read=read,
+    write=write,
+    fits=fits,
+    binds=True,
+    why={
+        "runId": "runs in a thread are named by their place",
+        "runs": "runs in a thread are named by their place",
+    },
+)

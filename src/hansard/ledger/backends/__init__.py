@@ -1,0 +1,1 @@
+"""Databases under the ledger: drivers and migrations."""

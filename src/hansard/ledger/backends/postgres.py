@@ -1,0 +1,323 @@
+"""PostgreSQL through psycopg 3: a pool of connections, many writers, row-level security for each tenant.
+
+Jobs are idempotent, so a lost connection or a deadlock only means running them again: a message whose COMMIT was cut
+off is found stored the second time. Bytes travel in binary. No call waits for ever: see `silence.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import ConnectionPool
+
+from hansard.errors import ForkedHandle, HansardError, StorageError
+from hansard.ledger.backends.connection_watchdog import Silence
+from hansard.ledger.backends.driver import Job, Row, statements
+from hansard.ledger.backends.migrations import missing
+
+T = TypeVar("T")
+_PARAMETER = re.compile(r"(?<!:):([a-z_]\w*)")
+_MIGRATING = 0x48616E73
+_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
+_PATIENCE = 1.0  # seconds: the pool itself would wait longer and longer between its tries to reach the server
+_ROWS = 1000  # sent in one go, so that a long list is not taken for silence
+
+
+class Taken(StorageError):
+    """A place or an id that somebody else has taken meanwhile."""
+
+
+@cache
+def _sql() -> dict[str, bytes]:
+    """The statements with psycopg's parameters."""
+    return {
+        name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
+        for name, text in statements("postgres").items()
+    }
+
+
+class _Tx:
+    """One transaction on one connection."""
+
+    __slots__ = ("_connection", "_cursor", "_silence", "_sql", "_tenant")
+
+    def __init__(self, connection: psycopg.Connection[Row], tenant: int, silence: Silence) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(binary=True)
+        self._silence = silence
+        self._tenant = tenant
+        self._sql = _sql()
+
+    def _execute(self, name: str, values: dict[str, Any]) -> psycopg.Cursor[Row]:
+        values["tenant"] = self._tenant
+        self._silence.spoken(self._connection)
+        return self._cursor.execute(self._sql[name], values)
+
+    def all(self, name: str, /, **values: Any) -> list[Row]:
+        return self._execute(name, values).fetchall()
+
+    def one(self, name: str, /, **values: Any) -> Row | None:
+        return self._execute(name, values).fetchone()
+
+    def run(self, name: str, /, **values: Any) -> int:
+        return self._execute(name, values).rowcount
+
+    def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
+        tenant, changed = self._tenant, 0
+        for i in range(0, len(rows), _ROWS):
+            self._silence.spoken(self._connection)
+            self._cursor.executemany(self._sql[name], [{**row, "tenant": tenant} for row in rows[i : i + _ROWS]])
+            changed += self._cursor.rowcount
+        return changed
+
+    def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
+        """Put rows of another ledger into a table as they are, numbers that the table makes itself included."""
+        names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
+        text = f"insert into {table} (tenant, {names}) overriding system value values ({self._tenant}, {marks})"
+        for i in range(0, len(rows), _ROWS):
+            self._silence.spoken(self._connection)
+            self._cursor.executemany(text.encode(), rows[i : i + _ROWS])
+
+
+class PostgresDriver:
+    """A database; `durability="relaxed"` accepts a server that acknowledges before it has synced.
+
+    All limits are seconds. A call is tried again for `retry_for`; the last try may take `statement_timeout` (waiting
+    for another writer: `lock_timeout`) and `network_timeout` more. Whatever the network does, it ends then.
+    """
+
+    dialect = "postgres"
+    single = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        tenant: str = "",
+        durability: str = "full",
+        connections: int = 16,
+        retry_for: float = 15.0,
+        statement_timeout: float = 60.0,
+        lock_timeout: float = 20.0,
+        network_timeout: float = 10.0,
+    ) -> None:
+        self._where = re.sub(r"//[^@/]*@", "//", url).split("?")[0]
+        self._retry_for = retry_for
+        self._settings = {
+            "statement_timeout": str(int(statement_timeout * 1000)),
+            "lock_timeout": str(int(lock_timeout * 1000)),
+            # a caller the network took away is not to keep others from writing for longer than one that is slow
+            "idle_in_transaction_session_timeout": str(int(statement_timeout * 1000)),
+        }
+        self._closed = False
+        self._pid = os.getpid()
+        self.catching_up = threading.RLock()
+        self._silence = Silence(statement_timeout + network_timeout)
+        try:
+            self._network = _network(url, network_timeout)
+            with psycopg.connect(url, autocommit=True, **self._network) as connection:
+                self._silence.spoken(connection)
+                self._check_server(connection, durability)
+                self._migrate(connection)
+                self._silence.spoken(connection)
+                self.tenant = self._tenant(connection, tenant)
+                self._silence.over(connection)
+        except BaseException as error:
+            self._silence.stop()
+            raise (self._translated(error) if isinstance(error, psycopg.Error) else error) from None
+        self._settings["hansard.tenant"] = str(self.tenant)
+        self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
+            url,
+            kwargs={"autocommit": True, **self._network},
+            min_size=1,
+            max_size=connections,
+            reconnect_timeout=_PATIENCE,
+            max_lifetime=3600,
+            configure=self._configure,
+            open=True,
+            name="hansard",
+        )
+
+    # -- jobs ------------------------------------------------------------------------------------------------------
+
+    def write(self, job: Job[T]) -> T:
+        return self._again(lambda connection: self._transaction(connection, job))
+
+    def read(self, job: Job[T]) -> T:
+        return self._again(lambda connection: self._snapshot(connection, job))
+
+    def statement(self, name: str, /, **values: Any) -> Row | None:
+        try:
+            return self._again(lambda connection: self._tx(connection).one(name, **values))
+        except Taken:
+            return None
+
+    def _transaction(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
+        with connection.transaction():
+            return job(self._tx(connection))
+
+    def _snapshot(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read, read only")
+            return job(self._tx(connection))
+
+    def _tx(self, connection: psycopg.Connection[Row]) -> _Tx:
+        return _Tx(connection, self.tenant, self._silence)
+
+    def _again(self, action: Callable[[psycopg.Connection[Row]], T]) -> T:
+        """Run it until the server answers, for `retry_for` seconds."""
+        until, wait = time.monotonic() + self._retry_for, 0.02
+        while True:
+            self._check()
+            try:
+                with self._pool.connection(_PATIENCE) as connection:
+                    if _gone(connection):
+                        connection.close()
+                        continue
+                    self._silence.spoken(connection)
+                    try:
+                        return action(connection)
+                    finally:
+                        self._silence.over(connection)
+            except psycopg.OperationalError as error:  # no connection to be had is one too
+                if not self._passing(error) or time.monotonic() > until:
+                    raise self._translated(error) from None
+            except errors.UniqueViolation as error:
+                raise Taken(str(error)) from None
+            except psycopg.Error as error:
+                raise self._translated(error) from None
+            time.sleep(wait)
+            wait = min(wait * 2, 0.5)
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedHandle(f"{self._where}: opened before a fork; open it again in the child, a shared one loses")
+        if self._closed:
+            raise StorageError(f"{self._where}: this ledger is closed; open it again")
+
+    def _passing(self, error: psycopg.OperationalError) -> bool:
+        """Will trying again help? Yes for deadlocks and lost connections, no for limits and full disks."""
+        if isinstance(error, _AGAIN):
+            return True
+        state = error.sqlstate
+        return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
+
+    def _translated(self, error: Exception) -> HansardError:
+        text = " ".join(str(error).split())
+        if isinstance(error, errors.DiskFull):
+            return StorageError(f"{self._where}: the server's disk is full; nothing of this call was written")
+        if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
+            return StorageError(f"{self._where}: waited too long for another writer ({text}); try again")
+        if isinstance(error, _AGAIN):
+            return StorageError(f"{self._where}: other writers got in the way again and again ({text}); try again")
+        if isinstance(error, psycopg.OperationalError):
+            return StorageError(f"{self._where}: the server does not answer ({text}); is it running?")
+        return StorageError(f"{self._where}: {type(error).__name__}: {text}")
+
+    # -- the database ----------------------------------------------------------------------------------------------
+
+    def _configure(self, connection: psycopg.Connection[Row]) -> None:
+        self._silence.spoken(connection)
+        try:
+            for name, value in self._settings.items():
+                connection.execute("select set_config(%s, %s, false)", (name, value))
+        finally:
+            self._silence.over(connection)
+
+    def _check_server(self, connection: psycopg.Connection[Any], durability: str) -> None:
+        if durability not in ("full", "relaxed"):
+            raise StorageError(f"no durability {durability!r}; there are full and relaxed")
+        if durability == "relaxed":
+            self._settings["synchronous_commit"] = "off"
+            return
+        for name in ("fsync", "full_page_writes", "synchronous_commit"):
+            row = connection.execute("select current_setting(%s)", (name,)).fetchone()
+            if row is not None and row[0] == "off":
+                raise StorageError(
+                    f"{self._where}: the server runs with {name}=off and would lose what it acknowledged; "
+                    f'set it to on, or open the ledger with durability="relaxed"'
+                )
+
+    def _migrate(self, connection: psycopg.Connection[Any]) -> None:
+        def applied() -> list[tuple[int, str]]:
+            row = connection.execute("select to_regclass('schema_migration')::text").fetchone()
+            if row is None or row[0] is None:
+                return []
+            return connection.execute("select number, checksum from schema_migration").fetchall()
+
+        self.migrated: list[str] = []
+        if not missing("postgres", applied(), self._where):
+            return
+        self._silence.over(connection)  # a big ledger takes its time, and others wait for it
+        with connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
+            connection.execute(
+                "create table if not exists schema_migration (number int primary key, checksum text not null)"
+            )
+            done = missing("postgres", applied(), self._where)
+            for migration in done:
+                connection.execute(migration.text.encode())
+                connection.execute(
+                    "insert into schema_migration values (%s, %s)", (migration.number, migration.checksum)
+                )
+        self.migrated = [migration.name for migration in done]
+
+    def _tenant(self, connection: psycopg.Connection[Any], name: str) -> int:
+        row = connection.execute("select tenant from tenant where name = %s", (name,)).fetchone()
+        if row is None:
+            connection.execute("insert into tenant (name) values (%s) on conflict do nothing", (name,))
+            row = connection.execute("select tenant from tenant where name = %s", (name,)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def wipe(self) -> bool:
+        """The server overwrites deleted rows in its own time (autovacuum)."""
+        return True
+
+    def problems(self) -> list[str]:
+        """The server looks after its own files."""
+        return []
+
+    def size(self) -> int:
+        row = self.read(lambda tx: tx.one("database_size"))
+        return int(row[0]) if row else 0
+
+    def close(self) -> None:
+        """Close all connections; a handle that came through a fork is only forgotten."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        self._pool.close()
+        self._silence.stop()
+
+
+def _network(url: str, limit: float) -> dict[str, Any]:
+    """What finds out that packets vanish, where the address does not say it itself."""
+    wanted = {
+        "connect_timeout": max(int(limit), 2),
+        "tcp_user_timeout": int(limit * 1000),
+        "keepalives_idle": max(int(limit), 1),
+        "keepalives_interval": max(int(limit / 3), 1),
+        "keepalives_count": 3,
+    }
+    told = psycopg.conninfo.conninfo_to_dict(url)
+    return {name: value for name, value in wanted.items() if name not in told}
+
+
+def _gone(connection: psycopg.Connection[Any]) -> bool:
+    """Has the server hung up while nobody used it? After a restart that is every connection of the pool."""
+    try:
+        poll = select.poll()
+        poll.register(connection.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+    except psycopg.Error:
+        return True

@@ -1,0 +1,1 @@
+"""Runs while they are written."""

@@ -1,0 +1,1 @@
+"""Maintenance: verify, prune, erasure, backup, copy, stats."""

@@ -1,0 +1,1 @@
+"""Search: query language, index, snippets, facets."""

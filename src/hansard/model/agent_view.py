@@ -1,0 +1,102 @@
+"""A conversation of several agents as one of them sees it, for the model that speaks for it.
+
+Storage keeps who said what beside the words; a model has only two sides. So in the view of one agent the other agents'
+texts say by whom they are, system events are left out, and what only its maker can use is not shown as the
+viewer's own: the other agents' reasoning is left out, their signatures and ciphers too. The viewer's own words are
+unchanged. Its own opaque reasoning was made behind the words of this view and not of the stored thread, so where it
+still stands behind the words it was made for it is bound to the view's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.model.conversation import Conversation, Message
+from hansard.model.hashing import digests, opaque
+from hansard.model.parts import CompactionPart, ReasoningPart, TextPart
+from hansard.model.tree import active_path
+
+
+def to_model_messages(conversation: Conversation, viewing_agent: str) -> Conversation:
+    """The conversation as `viewing_agent` is to see it; the one given stays as it is.
+
+    >>> from hansard.model import Agent
+    >>> said = Message(role="assistant", agent_id="a2", parts=[TextPart(text="Sunny.")])
+    >>> thread = Conversation(messages=[said], agents={"a2": Agent(id="a2", name="Weather")})
+    >>> to_model_messages(thread, viewing_agent="a1").messages[0].parts[0].text
+    '{agent:Weather}: Sunny.'
+    >>> to_model_messages(thread, viewing_agent="a2").messages[0].parts[0].text
+    'Sunny.'
+    """
+    agent_of = _agents(conversation)
+    stored = [conversation.messages[i] for i in active_path(conversation)]
+    shown: list[Message] = []
+    came_from: list[int] = []
+    for i, message in enumerate(stored):
+        if message.role == "event":
+            continue
+        agent = agent_of(message)
+        if agent is not None and agent != viewing_agent:
+            seen = _as_others(message, _name(conversation, agent))
+            if not seen.parts and message.parts:
+                continue
+            message = seen
+        if message.parent_message_id is not UNSET:
+            message = replace(message, parent_message_id=UNSET)
+        shown.append(message)
+        came_from.append(i)
+    return replace(conversation, messages=_rebound(stored, shown, came_from), head=UNSET)
+
+
+def _agents(conversation: Conversation) -> Any:
+    runs = {run.id: run.agent_id for run in conversation.runs} if conversation.runs is not UNSET else {}
+
+    def agent_of(message: Message) -> str | None:
+        agent = message.agent_id
+        if type(agent) is not str and type(message.run_id) is str:
+            agent = runs.get(message.run_id, UNSET)
+        return agent if type(agent) is str else None
+
+    return agent_of
+
+
+def _name(conversation: Conversation, agent_id: str) -> str:
+    agent = conversation.agents.get(agent_id) if conversation.agents is not UNSET else None
+    return agent.name if agent is not None and type(agent.name) is str else agent_id
+
+
+def _as_others(message: Message, name: str) -> Message:
+    """A message of another agent: its texts say so, and nothing in it passes for the viewer's own thinking."""
+    parts: list[Any] = []
+    for part in message.parts:
+        if type(part) is ReasoningPart:
+            continue
+        if opaque(part):
+            changes: dict[str, Any] = {"signature": UNSET, "binding": UNSET}
+            if type(part) is CompactionPart:
+                changes["encrypted"] = UNSET
+            part = replace(part, **changes)
+        if type(part) is TextPart and message.role == "assistant":
+            part = replace(part, text=f"{{agent:{name}}}: {part.text}")
+        parts.append(part)
+    return replace(message, parts=parts)
+
+
+def _rebound(stored: list[Message], shown: list[Message], came_from: list[int]) -> list[Message]:
+    signed = {k for k, message in enumerate(shown) if any(map(opaque, message.parts))}
+    if not signed:
+        return shown
+    before = digests(stored, {came_from[k] for k in signed})
+    for k, prefix in digests(shown, signed).items():
+        parts = [_rebound_part(part, before[came_from[k]], prefix) for part in shown[k].parts]
+        shown[k] = replace(shown[k], parts=parts)
+    return shown
+
+
+def _rebound_part(part: Any, before: str, prefix: str) -> Any:
+    if not opaque(part) or part.binding is UNSET or part.binding.prefix != before:
+        return part
+    return replace(part, binding=replace(part.binding, prefix=prefix))

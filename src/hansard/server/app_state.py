@@ -1,0 +1,94 @@
+"""What the handlers of one application share: the ledger and the agents of the tenant whose token was shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from hansard.errors import HansardError
+from hansard.ledger.aio import AsyncLedger
+from hansard.ledger.ledger import Ledger
+from hansard.server.responses import AnyRequest
+
+if TYPE_CHECKING:
+    from hansard.agent import Agent
+
+WHOSE = "hansard.served"
+_MARK = "\udc2f"  # half a surrogate pair: hardly ever part of a name, and then it is doubled
+
+
+class Served:
+    """A tenant: a ledger and who answers there. The first agent answers when a request names none.
+
+    `workspaces` are the folders whose files may be changed from outside by undo and redo; None is every folder that
+    the ledger tracks.
+    """
+
+    def __init__(
+        self, ledger: Ledger, agents: Iterable[Agent] = (), *, workspaces: Iterable[str | os.PathLike[str]] | None = ()
+    ) -> None:
+        agents = list(agents)
+        self.workspaces = None if workspaces is None else {os.path.realpath(folder) for folder in workspaces}
+        self.ledger, self.agents = ledger, {agent.name: agent for agent in agents}
+        self.streams: set[asyncio.Task[None]] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        if len(self.agents) != len(agents):
+            names = [agent.name for agent in agents]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise HansardError(f"two agents are called {twice!r}; give each a name of its own")
+
+    @property
+    def aio(self) -> AsyncLedger:
+        """The ledger's methods, awaited: no handler may wait for the disk on the event loop."""
+        return self.ledger.aio
+
+    def hang_up(self) -> None:
+        """End all streams soon, so that the server can end; a signal handler may call it."""
+
+        def end() -> None:
+            for task in list(self.streams):
+                task.cancel()
+
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(end)
+
+    def agent(self, name: object) -> Agent:
+        """The agent somebody asked for."""
+        if not self.agents:
+            raise HansardError("this server has no agent; start it with --agent module:agent")
+        if not isinstance(name, str):
+            return next(iter(self.agents.values()))
+        if name not in self.agents:
+            raise HansardError(f"no agent {name!r}; there are {', '.join(self.agents)}")
+        return self.agents[name]
+
+
+def served(request: AnyRequest) -> Served:
+    """What this request may work on: the door found out whose it is."""
+    return cast(Served, cast(Any, request.scope)[WHOSE])
+
+
+def kept_slashes(raw_path: bytes) -> str:
+    """A path to be routed: a slash inside a name (`%2F`) is not one between names."""
+    return "/".join(
+        _unquoted(name).replace(_MARK, _MARK * 2).replace("/", _MARK + "-")
+        for name in raw_path.decode("latin-1").split("/")
+    )
+
+
+def _unquoted(name: str) -> str:
+    """Bytes of UTF-8; half a surrogate pair, which an id may hold, is written as UTF-8 would write it."""
+    from urllib.parse import unquote_to_bytes
+
+    data = unquote_to_bytes(name)
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
+
+
+def named(text: str) -> str:
+    """A name out of such a path."""
+    return _MARK.join(piece.replace(_MARK + "-", "/") for piece in text.split(_MARK * 2)) if _MARK in text else text

@@ -1,0 +1,167 @@
+"""The OpenAPI of each operation: what it takes, what it answers, every status it may give.
+
+Parameters come from the handlers' signatures; bodies and answers are the structs themselves, as JSON Schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from litestar.openapi.spec import (
+    Components,
+    OpenAPIMediaType,
+    OpenAPIResponse,
+    Operation,
+    Reference,
+    RequestBody,
+    Schema,
+    SecurityScheme,
+)
+from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
+
+from hansard.ledger.results import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.model.conversation import Message, Run
+from hansard.model.schema import definitions_of
+from hansard.server import schemas as bodies
+from hansard.server.responses import JSON, Fault
+
+_REF = "#/components/schemas/{name}"
+_KINDS: list[Any] = [
+    Fault,
+    Thread,
+    Page[Thread],
+    Tombstone,
+    Message,
+    Page[Message],
+    list[Branch],
+    list[TreeNode],
+    list[Pending],
+    list[Run],
+    Page[Hit],
+    list[bodies.Imported],
+    list[bodies.FormatShown],
+    list[bodies.AgentShown],
+    list[bodies.WorkspaceShown],
+    Page[bodies.ChangeShown],
+    list[bodies.FileDiff],
+    bodies.PlanShown,
+    bodies.Apply,
+    bodies.Applied,
+    list[Fact],
+    bodies.Login,
+    bodies.NewThread,
+    bodies.ThreadChange,
+    bodies.NewMessages,
+    bodies.Messages,
+    bodies.Checkout,
+    bodies.Fork,
+    bodies.Results,
+    bodies.RunShown,
+    bodies.Import,
+    bodies.Validate,
+    bodies.Validated,
+    bodies.Convert,
+    bodies.Converted,
+    bodies.ChatShown,
+    bodies.ChatRequest,
+    bodies.Stopped,
+]
+# What a native message, agent or result looks like where a body lists them as plain objects.
+_ITEMS = {("NewMessages", "messages"): "Message", ("NewThread", "agents"): "Agent", ("ThreadChange", "agents"): "Agent"}
+_ALWAYS = {
+    400: "The request does not fit; `path` is the place.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from another site, or the token may read only.",
+    421: "The server is not known by this name.",
+    429: "Too many wrong tokens came from this address; `Retry-After` says how long to wait.",
+    431: "The token or the cookies are too long.",
+    500: "A fault of hansard's own.",
+    503: "The ledger's disk or database said no; what was acknowledged is safe, and trying again is too.",
+}
+_MAYBE = {
+    404: "There is no such thing in the ledger.",
+    409: "Somebody else was there first, or a file is in the way: the error names it.",
+    408: "The body did not come in time.",
+    413: "The body is too large, or a message or id in it is more than a ledger takes.",
+    415: "The body is not declared as application/json.",
+}
+
+
+@cache
+def _schemas() -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    roots, definitions = definitions_of(_KINDS, _REF)
+    for (name, field), item in _ITEMS.items():
+        listed = definitions[name]["properties"][field]
+        listed["items"] = {"$ref": _REF.format(name=item)}
+    for kind in _KINDS:
+        if isinstance(kind, type) and issubclass(kind, bodies.Body):
+            definitions[kind.__name__]["additionalProperties"] = False
+    return roots, definitions
+
+
+class _Ours(Components):
+    """Litestar puts the schemas that it made in the place of those it was given; these stay."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, {**_schemas()[1], **(value or {})} if name == "schemas" else value)
+
+
+def components() -> Components:
+    """All schemas by name, and the two ways in."""
+    token = SecurityScheme(type="http", scheme="bearer", description="Asked for when the server has a token.")
+    name = "hansard-PORT"
+    cookie = SecurityScheme(type="apiKey", name=name, security_scheme_in="cookie", description="From /api/login.")
+    return _Ours(security_schemes={"token": token, "cookie": cookie})
+
+
+def _media(kind: Any) -> dict[str, OpenAPIMediaType]:
+    schema = _schemas()[0][_KINDS.index(kind)]
+    return {JSON: OpenAPIMediaType(schema=Reference(ref=schema["$ref"]) if len(schema) == 1 else schema)}  # type: ignore[arg-type]
+
+
+def says(
+    kind: Any = None, *errors: int, takes: Any = None, status: int = 200, why: str = "Done.", open: bool = False
+) -> type[Operation]:
+    """The documentation of an operation: the kind of its answer, of its body, and the errors it may give.
+
+    `open`: it needs no token.
+    """
+    content = None if kind is None else _media(kind)
+    answers = {str(status): OpenAPIResponse(description=why, content=content)}
+    return _operation(answers, errors, takes, open)
+
+
+def downloads(*errors: int) -> type[Operation]:
+    """The documentation of an operation that answers with the bytes of a file."""
+    kinds = ("application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
+    schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
+    content = {kind: OpenAPIMediaType(schema=schema) for kind in kinds}
+    return _operation({"200": OpenAPIResponse(description="The file, as a download.", content=content)}, errors, None)
+
+
+def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[Operation]:
+    """The documentation of an operation that answers with an AI SDK stream."""
+    stream = {"text/event-stream": OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))}
+    answers = {"200": OpenAPIResponse(description="An AI SDK UI message stream, from its start.", content=stream)}
+    if or_nothing:
+        answers["204"] = OpenAPIResponse(description="Nothing is being said.")
+    return _operation(answers, errors, takes)
+
+
+def _operation(
+    answers: dict[str, OpenAPIResponse], errors: tuple[int, ...], takes: Any, open: bool = False
+) -> type[Operation]:
+    more = (*errors, 408, 413, 415) if takes is not None else errors
+    for status, why in sorted({**_ALWAYS, **{status: _MAYBE[status] for status in more}}.items()):
+        answers[str(status)] = OpenAPIResponse(description=why, content=_media(Fault))
+    body = None if takes is None else RequestBody(content=_media(takes), required=True)
+
+    @dataclass
+    class Documented(Operation):
+        def __post_init__(self) -> None:
+            self.request_body, self.responses = body, dict(answers)
+            self.security = [] if open else self.security
+
+    return Documented

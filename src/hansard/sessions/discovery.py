@@ -1,0 +1,175 @@
+"""Where coding agents keep their sessions, and which files there belong together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from hansard.formats.coding_agents.claude_code.folder import sessions as claude_sessions
+
+
+class Session(NamedTuple):
+    """A session on disk: its file, its format, and the files of its sub-agents."""
+
+    path: Path
+    format: str
+    parts: tuple[Path, ...] = ()
+
+
+class Agent(NamedTuple):
+    """A coding agent: its name, its format, its usual folder, and how that folder is read."""
+
+    name: str
+    format: str
+    folder: Callable[[], Path]
+    find: Callable[[Path], Iterator[Session]]
+
+
+def _home(variable: str, *parts: str, below: int = 1) -> Callable[[], Path]:
+    """A folder below the home; where a variable of the agent's says, with so many of its last parts below that."""
+
+    def folder() -> Path:
+        told = os.environ.get(variable) if variable else None
+        return Path(told).expanduser().joinpath(*parts[-below:]) if told else Path.home().joinpath(*parts)
+
+    return folder
+
+
+def walk(folder: Path, *endings: str) -> Iterator[Path]:
+    """The files below a folder with one of these endings, in order; links are not followed, loops not entered."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from walk(Path(entry.path), *endings)
+        elif entry.is_file(follow_symlinks=False) and entry.name.endswith(endings):
+            yield Path(entry.path)
+
+
+def claude_project(folder: Path) -> Iterator[Session]:
+    """One project of Claude Code: its sessions, each with its sub-agents' files."""
+    names = {path.relative_to(folder).as_posix(): path for path in walk(folder, ".jsonl")}
+    grouped = claude_sessions(names)
+    beside = [name for name in grouped if Path(name).name.startswith("agent-") and not grouped[name]]
+    owner = {Path(name).stem: name for name in grouped if name not in beside}
+    for name in beside:  # an older release: sub-agents lie beside the sessions, and name theirs
+        told = _session_id(names[name])
+        if told in owner:
+            grouped[owner[told]].append(name)
+            del grouped[name]
+    for name, parts in grouped.items():
+        yield Session(names[name], "claude-code", tuple(names[part] for part in parts))
+
+
+def _session_id(path: Path) -> str:
+    """The session that the first line of a file names."""
+    import msgspec
+
+    try:
+        with open(path, "rb") as file:
+            first = msgspec.json.decode(file.readline(1 << 20))
+    except (OSError, msgspec.DecodeError):
+        return ""
+    told = first.get("sessionId") if isinstance(first, dict) else None
+    return told if isinstance(told, str) else ""
+
+
+def _claude(folder: Path) -> Iterator[Session]:
+    try:
+        projects = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for project in projects:
+        yield from claude_project(project)
+
+
+def _files(format_: str, *endings: str, named: str = "") -> Callable[[Path], Iterator[Session]]:
+    def find(folder: Path) -> Iterator[Session]:
+        for path in walk(folder, *endings):
+            if path.name.startswith(named):
+                yield Session(path, format_)
+
+    return find
+
+
+def _gemini(folder: Path) -> Iterator[Session]:
+    """Sessions are named so; those of sub-agents have any name, in a folder of their session's."""
+    for path in walk(folder, ".json", ".jsonl"):
+        if path.name.startswith("session-") or path.parent.parent.name == "chats":
+            yield Session(path, "gemini-cli")
+
+
+def _copilot(folder: Path) -> Iterator[Session]:
+    """A folder for each session; older releases wrote a file for each."""
+    for path in walk(folder, ".jsonl"):
+        if path.name == "events.jsonl" or path.parent == folder:
+            yield Session(path, "copilot-cli")
+
+
+def _sage(folder: Path) -> Iterator[Session]:
+    for path in walk(folder, "messages.jsonl"):
+        snapshots = path.parent / "snapshots.jsonl"
+        yield Session(path, "sage", (snapshots,) if snapshots.is_file() else ())
+
+
+AGENTS = (
+    Agent("Claude Code", "claude-code", _home("CLAUDE_CONFIG_DIR", ".claude", "projects"), _claude),
+    Agent(
+        "Codex",
+        "codex",
+        _home("CODEX_HOME", ".codex", "sessions"),
+        _files("codex", ".jsonl", ".jsonl.zst", named="rollout-"),
+    ),
+    Agent(
+        "Codex (archived)",
+        "codex",
+        _home("CODEX_HOME", ".codex", "archived_sessions"),
+        _files("codex", ".jsonl", ".jsonl.zst", named="rollout-"),
+    ),
+    Agent(
+        "Gemini CLI",
+        "gemini-cli",
+        _home("GEMINI_CLI_HOME", ".gemini", "tmp", below=2),
+        _gemini,
+    ),
+    Agent("Sage", "sage", _home("", ".sage", "sessions"), _sage),
+    Agent("pi", "pi", _home("PI_CODING_AGENT_DIR", ".pi", "agent", "sessions"), _files("pi", ".jsonl")),
+    Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),
+)
+
+
+def found() -> Iterator[tuple[Agent, list[Session]]]:
+    """Every agent whose folder is there, and its sessions."""
+    for agent in AGENTS:
+        folder = agent.folder()
+        if folder.is_dir():
+            yield agent, list(agent.find(folder))
+
+
+def in_folder(folder: Path) -> list[Session]:
+    """The sessions in any folder: an agent's own, one project of Claude Code, or just files."""
+    resolved = folder.resolve()
+    for agent in AGENTS:
+        if agent.folder().exists() and resolved == agent.folder().resolve():
+            return list(agent.find(folder))
+    sessions = list(claude_project(folder)) if _looks_like_claude(folder) else []
+    taken = {path for session in sessions for path in (session.path, *session.parts)}
+    others = [path for path in walk(folder, ".jsonl", ".json", ".jsonl.zst") if path not in taken]
+    return sessions + [Session(path, "") for path in others]
+
+
+def _looks_like_claude(folder: Path) -> bool:
+    """Does some file right in the folder begin as Claude Code's do?"""
+    for path in sorted(folder.glob("*.jsonl"))[:20]:
+        try:
+            with open(path, "rb") as file:
+                head = file.read(1 << 16)
+        except OSError:
+            continue
+        if b'"sessionId"' in head and b'"parentUuid"' in head:
+            return True
+    return False

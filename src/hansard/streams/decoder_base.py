@@ -1,0 +1,305 @@
+"""What every decoder shares: framing, bad events, the end.
+
+A decoder puts the provider's own answer together again, piece by piece, and lets the format read it: so a streamed and
+a whole answer cannot differ. Nothing raises out of `feed`: what is no event becomes a failure, and the good part stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import HansardError
+from hansard.model import exact_json
+from hansard.model.conversation import Message
+from hansard.model.parts import DataPart
+from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
+from hansard.streams.jsonl import LineReader
+from hansard.streams.learned_pattern import Learning, Repeat, pattern
+from hansard.streams.sse import Event, SSEReader
+from hansard.streams.text_buffer import LIMIT, compact, may_hold_halves
+
+_DONE = b"[DONE]"
+_MUCH = 1 << 16  # bytes that are cut into events at a time
+_TEXT = msgspec.json.Decoder(str).decode
+_BEGINNING = 60
+
+
+class Reader(Protocol):
+    """Cuts bytes into events. It `rests` when all that it was given is events that it gave out."""
+
+    rests: bool
+    ends: re.Pattern[bytes]  # finds where an event ends
+
+    def feed(self, data: bytes) -> list[Event]: ...
+    def finish(self) -> list[Event]: ...
+    def framed(self, source: bytes, kind: str) -> bytes | None:
+        """The pattern of an event with what is around it, from that of its data."""
+
+
+class EventDecoder:
+    """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
+
+    name = ""
+    VARYING: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Any] = {}
+        self._reader: Reader | None = None
+        self._kind = ""
+        self._varying = self.VARYING
+        self._data: bytes | None = None  # of the event that is being handled
+        self._learning = Learning()
+        self._repeat: Repeat | None = None
+        self._head = b""
+        self._out: list[Delta] = []
+        self._failures: list[Failure] = []
+        self._events = 0
+        self._done = self._ending = False
+        self._over = False
+
+    # -- what a subclass gives -------------------------------------------------------------------------------------
+
+    def handle(self, event: Any, kind: str) -> None:
+        """Take one parsed event in; `kind` is the event's SSE type. Here: by the handler of its type, or of errors."""
+        named = event.get("type", kind) if type(event) is dict else None
+        if type(named) is not str or named not in self._handlers:
+            named = "error" if type(event) is dict and "type" not in event and "error" in event else ""
+        self._handlers.get(named, self.other)(event)
+
+    def quick(self, data: bytes) -> bool:
+        """Take the raw text of a common event in, if it is one; False leaves it to `handle`."""
+        return False
+
+    def whole(self) -> list[Message]:
+        """The answer as its format reads it, as far as it came."""
+        raise TypeError(f"{type(self).__name__} has no answer")
+
+    def complete(self) -> bool:
+        """Has the end been said? Asked when the bytes end."""
+        return False
+
+    def settle(self, messages: list[Message]) -> None:
+        """Give out what is sure only now that the answer is whole."""
+
+    def reader(self, begin: bytes) -> Reader:
+        """What cuts the bytes into events, by how they begin."""
+        return LineReader() if begin[:1] in b"{[" else SSEReader()
+
+    # -- what the caller uses --------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """Any cut of the bytes; the deltas that are sure now."""
+        if self._reader is None:
+            self._head += data
+            begin = self._head.lstrip(b"\xef\xbb\xbf \t\r\n")
+            if not begin:
+                return []
+            self._reader = self.reader(begin)
+            data, self._head = self._head, self._head[:_BEGINNING]
+        elif not self._events and len(self._head) < _BEGINNING:
+            self._head += data[: _BEGINNING - len(self._head)]
+        reader, repeat = self._reader, self._repeat
+        if repeat is not None and reader.rests:
+            end = self._repeated(repeat, repeat.frame, data)
+            if end == len(data):
+                out, self._out = self._out, []
+                return out
+            data = data[end:]
+        self._read(reader, data)
+        return self._given()
+
+    def _read(self, reader: Reader, data: bytes) -> None:
+        """Let the reader cut the bytes, but for events that are again those before."""
+        start, size = 0, len(data)
+        while start < size:
+            stop = min(size, start + _MUCH)
+            if self._repeat is not None:  # one event, then see
+                found = reader.ends.search(data, start, stop)
+                stop = found.end() if found is not None else stop
+            for event in reader.feed(data[start:stop] if start or stop < size else data):
+                self._take(event)
+            start = stop
+            if self._repeat is not None and reader.rests:
+                start = self._repeated(self._repeat, self._repeat.frame, data, start)
+
+    def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
+        """One event that somebody else parsed (an SDK's object as plain data)."""
+        self._events += 1
+        self._repeat = None
+        self._guarded(self.handle, event, kind)
+        return self._given()
+
+    def finish(self) -> list[Delta]:
+        """No more bytes: the last event, the answer as a whole, and how it ended."""
+        self._ending = True
+        for event in self._reader.finish() if self._reader is not None else []:
+            self._take(event)
+        if not self._events and not self._failures and self._head.strip():
+            self.fail(f"no event in the stream; it begins with {self._head.strip()!r}{_hint(self._head)}")
+        self.close("done" if self._done or self.complete() else "cut")
+        return self._given()
+
+    # -- what a subclass uses --------------------------------------------------------------------------------------
+
+    def emit(self, delta: Delta) -> None:
+        """Give a delta out."""
+        self._out.append(delta)
+
+    def other(self, event: Any) -> None:
+        """An event without meaning for others, word for word."""
+        self._out.append(Other(format=self.name, value=event))
+
+    def fail(self, text: str, error: Any = None) -> None:
+        """Something went wrong; it is said, and it will stand in the message."""
+        failure = Failure(text=text, error=error) if error is not None else Failure(text=text)
+        self._failures.append(failure)
+        self._out.append(failure)
+
+    def close(self, how: str) -> None:
+        """The end came (`done`), or never came (`cut`)."""
+        if self._over:
+            return
+        self._over = True
+        messages: list[Message] = []
+        try:
+            messages = self.whole()
+            self.settle(messages)
+        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
+            self.fail(f"the answer cannot be read: {error!r}")
+            if not messages:  # what the deltas said stands
+                self.emit(End(how=how))
+                return
+        if self._failures:
+            errors: list[Any] = [DataPart(name="error", data=failure.text) for failure in self._failures]
+            last = messages[-1] if messages else Message(role="assistant", parts=[])
+            messages = [*messages[:-1], replace(last, parts=[*last.parts, *errors])]
+        if how == "cut" or self._failures:
+            messages = [*messages[:-1], replace(messages[-1], state="partial")] if messages else []
+        self.emit(MessageEnd(messages=messages))
+        self.emit(End(how=how))
+
+    def grew(
+        self, data: bytes, field: str, key: str, pieces: list[str], take: Callable[[str, Any], bool] | None = None
+    ) -> None:
+        """A common event gave a piece, the string under `field`: if that goes on, the next are read by their bytes."""
+        if len(pieces) > LIMIT:
+            compact(pieces)
+        if self._learning.enough(key) and self._reader is not None:
+            source = pattern(data, field, self._varying)
+            framed = self._reader.framed(source, self._kind) if source is not None else None
+            if source is not None and framed is not None:
+                self._repeat = Repeat(source, framed, key, pieces, take)
+
+    def _repeated(self, repeat: Repeat, match: Any, data: bytes, end: int = 0) -> int:
+        """Take in the events at the beginning that are like those before; where they end."""
+        at, key, pieces, take = repeat.at, repeat.key, repeat.pieces, repeat.take
+        out, size = self._out, len(data)
+        while end < size and (found := match(data, end)) is not None:
+            try:
+                text = _TEXT(found[at])
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                break
+            if take is not None:
+                if not take(text, found):
+                    break
+            elif text:
+                pieces.append(text)
+                out.append(PartDelta(key=key, text=text))
+            else:
+                break
+            self._events += 1
+            end = found.end()
+        if len(pieces) > LIMIT:
+            compact(pieces)
+        return end
+
+    def _given(self) -> list[Delta]:
+        out, self._out = self._out, []
+        return out
+
+    def _take(self, event: Event) -> None:
+        data = event.data
+        if self._over:  # nothing can be added after the end
+            self.other(data.decode("utf-8", "replace"))
+            return
+        repeat = self._repeat
+        if repeat is not None:
+            if self._repeated(repeat, repeat.payload, data):
+                return
+            self._repeat = None  # what comes now may change how such events are read
+        if data == _DONE:
+            self._events += 1
+            self.on_done()
+            return
+        if event.stray:
+            if self._events or not self._ending:  # else nothing but that came, and `finish` says so
+                self.fail(f"no event, but {data[:_BEGINNING]!r}", data.decode("utf-8", "replace"))
+            return
+        self._kind = event.event
+        if self._is_quick(data):
+            self._events += 1
+            return
+        known = self._learning.count
+        try:
+            value = exact_json.decode(data)
+        except HansardError as error:
+            value = self._mended(data, error)
+            if value is msgspec.UNSET:
+                return
+        self._events += 1
+        self._data = data
+        self._guarded(self.handle, value, event.event)
+        self._data = None
+        if self._learning.count == known:
+            self._learning.forget()
+
+    def _is_quick(self, data: bytes) -> bool:
+        try:
+            return self.quick(data)
+        except RecursionError:  # while the event is parsed
+            return False
+
+    def _mended(self, data: bytes, error: HansardError) -> Any:
+        """What clients read of an event that is no JSON: letters that are none replaced, the last of two equal keys."""
+        text = data.decode("utf-8", "replace")
+        if not text.strip():  # a sign of life
+            return msgspec.UNSET
+        value: Any = msgspec.UNSET
+        try:
+            value = json.loads(text, strict=False, parse_float=exact_json.exact_float, parse_constant=str)
+        except (ValueError, RecursionError, HansardError):
+            if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
+                self.other(text)
+                return value
+        self.fail(f"event {self._events + 1} is no JSON: {error}", text[:200])
+        self.other(text)
+        return value
+
+    def _guarded(self, handle: Callable[[Any, str], None], value: Any, kind: str) -> None:
+        try:
+            handle(value, kind)
+        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
+            self.fail(f"event {self._events} was not understood: {error!r}")
+            self.other(value)
+
+    def on_done(self) -> None:
+        """`[DONE]` came; what comes behind it still counts."""
+        self._done = True
+
+
+def _hint(head: bytes) -> str:
+    if head.startswith(b"\x1f\x8b"):
+        return ": it is gzip, decompress it first"
+    return ": it is a page of HTML, no stream" if head.lstrip().startswith(b"<") else ""
+
+
+def read_whole(name: str, body: Any) -> list[Message]:
+    """A provider's whole answer through its format."""
+    return formats.read_plain(body, name, halves=may_hold_halves(body)).messages

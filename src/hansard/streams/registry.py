@@ -1,0 +1,57 @@
+"""Live answers: any provider's stream in, one message out, any client's stream out. The caller owns the socket."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hansard.errors import UnknownFormat
+
+if TYPE_CHECKING:
+    from hansard.streams.decoder_base import EventDecoder
+    from hansard.streams.emitter_base import EventEmitter
+
+_DECODERS = {
+    "anthropic": ("hansard.formats.anthropic.stream", "AnthropicDecoder"),
+    "ai-sdk-ui": ("hansard.formats.ai_sdk.ui.stream", "AiSdkUiDecoder"),
+    "ai-sdk-full": ("hansard.formats.ai_sdk.full.stream", "AiSdkFullDecoder"),
+    "pydantic-ai": ("hansard.formats.pydantic_ai.stream", "PydanticAIDecoder"),
+    "openai-chat": ("hansard.formats.openai_chat.stream.decoder", "OpenAIChatDecoder"),
+    "gemini": ("hansard.formats.gemini.stream.decoder", "GeminiDecoder"),
+    "openai-responses": ("hansard.formats.openai_responses.stream.decoder", "OpenAIResponsesDecoder"),
+}
+_EMITTERS = {
+    "ai-sdk-ui": ("hansard.formats.ai_sdk.ui.emit", "AiSdkUiEmitter"),
+    "openai-chat": ("hansard.formats.openai_chat.emit", "OpenAIChatEmitter"),
+    "ag-ui": ("hansard.formats.ag_ui.emit", "AgUiEmitter"),
+}
+
+
+def decoders() -> list[str]:
+    """The streams that can be read."""
+    return list(_DECODERS)
+
+
+def decoder(name: str) -> EventDecoder:
+    """A new decoder for one stream."""
+    if name not in _DECODERS:
+        raise UnknownFormat(f"no stream {name!r} can be read; there are {', '.join(_DECODERS)}")
+    module, kind = _DECODERS[name]
+    return getattr(import_module(module), kind)()  # type: ignore[no-any-return]
+
+
+def emitters() -> list[str]:
+    """The streams that can be written."""
+    return list(_EMITTERS)
+
+
+def emitter(name: str, *, target: str | None = None, message_id: str | None = None, **options: Any) -> EventEmitter:
+    """A new emitter for one client: `target` is a version of it, `message_id` the id of the answer."""
+    if name not in _EMITTERS:
+        raise UnknownFormat(f"no stream {name!r} can be written; there are {', '.join(_EMITTERS)}")
+    module, kind = _EMITTERS[name]
+    found = getattr(import_module(module), kind)
+    if target is not None and target not in found.targets:
+        known = f"there are {', '.join(found.targets)}" if found.targets else "it has none"
+        raise UnknownFormat(f"the stream {name} has no target {target!r}; {known}")
+    return found(target, message_id, **options)  # type: ignore[no-any-return]

@@ -1,0 +1,154 @@
+"""Files as they were at a message, and what a message did to them.
+
+At a message a path is what the thread's last snapshot up to there left. A thread that was watched shares its timeline
+with all who changed these files; one whose edits come from its transcript has only what it tells itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from hansard.errors import HansardError, NotFound
+from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import scan
+from hansard.workspace.entries import Change, Entry, Refused, same
+from hansard.workspace.snapshots import Snapshot
+from hansard.workspace.workspace import Workspace
+
+TRANSCRIPT = "transcript"
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """All that is known to have been there: paths with their entries; None is nothing."""
+
+    files: dict[bytes, Entry | None]
+
+    def entry(self, path: bytes) -> Entry | None:
+        if path not in self.files:
+            raise NotFound(f"nobody recorded what {os.fsdecode(path)!r} was; `hansard history` lists what is known")
+        return self.files[path]
+
+
+def at_message(workspace: Workspace, thread_id: str, message_id: str | None) -> State:
+    """The files as they were when a message had been said."""
+    parents = {node.id: node.parent_id for node in workspace.ledger.tree(thread_id)}
+    if message_id is not None and message_id not in parents:
+        raise NotFound(f"no message {message_id!r} in thread {thread_id!r}; `hansard tree` shows them")
+    up: set[str | None] = {None}
+    at = message_id
+    while at is not None:
+        up.add(at)
+        at = parents[at]
+    own = [one for one in workspace.snapshots(thread_id) if one.source not in ("undo", "redo")]
+    told = bool(own) and all(one.source == TRANSCRIPT for one in own)
+    line = own if told else [one for one in workspace.snapshots() if one.source != TRANSCRIPT]
+    last = max((one.number for one in own if one.by.message_id in up), default=0)
+    if not last:
+        last = min((one.number for one in own), default=0) - 1
+    return _state(workspace, line, last, told)
+
+
+def at_snapshot(workspace: Workspace, number: int, *, before: bool = False) -> State:
+    """The files as they were after a snapshot, or before it."""
+    line = workspace.snapshots()
+    if number not in {one.number for one in line}:
+        raise NotFound(f"no snapshot {number}; `hansard history` lists them")
+    return _state(workspace, line, number - 1 if before else number, False)
+
+
+def _state(workspace: Workspace, line: list[Snapshot], last: int, told: bool) -> State:
+    files: dict[bytes, Entry | None] = {}
+    later: dict[bytes, Entry | None] = {}
+    for one in line:
+        for change in one.changes:
+            if one.number <= last:
+                files[change.path] = change.after
+            elif change.path not in files and one.source != "base":
+                later.setdefault(change.path, change.before)
+    for path, entry in later.items():
+        files.setdefault(path, entry)
+    if not told:
+        for path, entry in scan.everything(workspace.index()):
+            files.setdefault(path, entry)
+    return State(files=files)
+
+
+def changes_of(workspace: Workspace, thread_id: str, message_id: str) -> list[Change]:
+    """What a message did to files: the first `before` and the last `after` of every path."""
+    found: dict[bytes, Change] = {}
+    for one in workspace.snapshots(thread_id):
+        if one.by.message_id == message_id and one.source not in ("undo", "redo"):
+            for change in one.changes:
+                first = found.get(change.path, change)
+                found[change.path] = Change(change.path, first.before, change.after)
+    return [found[path] for path in sorted(found) if not same(found[path].before, found[path].after)]
+
+
+@beneath.told()
+def changes_since(workspace: Workspace, thread_id: str, message_id: str) -> list[Change]:
+    """How the files differ now from what they were at a message, of the paths that are recorded."""
+    found: list[Change] = []
+    for path, entry in sorted(at_message(workspace, thread_id, message_id).files.items()):
+        try:
+            now, _ = workspace.root.look(path, workspace.limits.file_size)
+        except Refused:  # no such name can be here
+            now = None
+        if not same(entry, now):
+            found.append(Change(path, entry, now))
+    return found
+
+
+def diff(workspace: Workspace, change: Change) -> str:
+    """A change as a unified diff; what is not text is said in words."""
+    return unified(change, lambda entry: _content(workspace, change.path, entry))
+
+
+def unified(change: Change, content: Callable[[Entry], bytes | None]) -> str:
+    """The same, with what a file held given by a function; None: nobody knows."""
+    name = os.fsdecode(change.path)
+    texts: list[str] = []
+    for entry in (change.before, change.after):
+        text = _text(entry, content)
+        if text is None:
+            return f"{name}: {words(change)}\n"
+        texts.append(text)
+    lines = difflib.unified_diff(
+        texts[0].splitlines(keepends=True),
+        texts[1].splitlines(keepends=True),
+        "/dev/null" if change.before is None else f"a/{name}",
+        "/dev/null" if change.after is None else f"b/{name}",
+    )
+    out = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    modes = [entry.mode for entry in (change.before, change.after) if entry is not None and entry.mode is not None]
+    if len(modes) == 2 and modes[0] != modes[1]:
+        out = f"{name}: mode {modes[0]:o} to {modes[1]:o}\n{out}"
+    return out or f"{name}: {words(change)}\n"
+
+
+def words(change: Change) -> str:
+    """What kind of change it is: created, deleted or modified, and of what."""
+    kinds = [entry.kind for entry in (change.before, change.after) if entry is not None]
+    what = "" if set(kinds) <= {"file"} else f" ({' to '.join(dict.fromkeys(kinds))})"
+    return ("created" if change.before is None else "deleted" if change.after is None else "modified") + what
+
+
+def _content(workspace: Workspace, path: bytes, entry: Entry) -> bytes | None:
+    try:
+        return workspace.content(entry)
+    except HansardError:
+        now, data = workspace.root.look(path, workspace.limits.file_size)  # not recorded yet: the file itself
+        return data if same(now, entry) else None
+
+
+def _text(entry: Entry | None, content: Callable[[Entry], bytes | None]) -> str | None:
+    if entry is None:
+        return ""
+    data = content(entry) if entry.kind == "file" else None
+    try:
+        return None if data is None or b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None

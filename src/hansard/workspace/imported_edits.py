@@ -1,0 +1,172 @@
+"""Sessions that were imported, made undoable: what their transcript says of files becomes snapshots of a workspace.
+
+Each message's edits are one snapshot with the source `transcript`, the thread's own; what somebody outside changed in
+between stands before it, as nobody's. Messages that have a snapshot already are not told again, so that a session that
+grew adds only what is new.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from msgspec import UNSET, Struct
+
+from hansard.formats.coding_agents import edits as transcript
+from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown
+from hansard.ledger.backends.driver import Tx
+from hansard.ledger.hash_chain import clock
+from hansard.model.conversation import Conversation
+from hansard.model.times import milliseconds
+from hansard.workspace.entries import FILE, UNTOLD, Change, Entry, Refused, content_hash, file_entry, same
+from hansard.workspace.rooted_fs import relative
+from hansard.workspace.snapshots import By, Filing
+from hansard.workspace.workspace import Workspace
+
+NOBODY_KNOWS = Entry(UNTOLD)
+
+
+class Brought(Struct, frozen=True, kw_only=True):
+    """What a transcript told: how many edits of files below the root, how many of files elsewhere, outside changes."""
+
+    edits: int = 0
+    elsewhere: int = 0
+    outside: list[tuple[str, str]] = []
+    compared: int = 0
+
+
+def bring_in(workspace: Workspace, thread_id: str, *, backups: str | None = None) -> Brought:
+    """Read a thread's transcript into its workspace. `backups` is Claude Code's folder `file-history/SESSION`."""
+    known = workspace.snapshots(thread_id)
+    if any(one.source in ("tool", "scan", "window") for one in known):
+        return Brought()  # it was watched while it went on: nothing a transcript tells is news
+    conversation = workspace.ledger.export_conversation(thread_id)
+    held = _backups(conversation, backups) if backups is not None else ()
+    return add_edits(workspace, thread_id, conversation, transcript.edits(conversation, held))
+
+
+def placed(root: str, base: str, told: str) -> bytes | None:
+    """Where below the root a path of a session is that worked in `base`; None for one that is elsewhere.
+
+    A project that was moved, or came from another machine, is found by its place in the session's own folder.
+    """
+    whole = os.path.normpath(os.path.join(base, told))
+    if not (base == root or base.startswith(root.rstrip("/") + "/")):
+        inside = os.path.relpath(whole, base)
+        whole = os.path.join(root, inside) if whole.startswith("/") and not inside.startswith("..") else whole
+    try:
+        return relative(root, whole)
+    except Refused:
+        return None
+
+
+def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, given: Iterable[Edit]) -> Brought:
+    """Put edits into a workspace as its thread's."""
+    told = {one.by.message_id for one in workspace.snapshots(thread_id)}
+    agents = {message.id: message for message in conversation.messages if isinstance(message.id, str)}
+    base = _cwd(conversation) or workspace.root.path
+    by_message: dict[str, list[tuple[bytes, Step]]] = {}
+    outside: list[tuple[str, str]] = []
+    elsewhere = count = compared = 0
+
+    def below(told: str) -> bytes | None:
+        return placed(workspace.root.path, base, told)
+
+    def now(told: str) -> Content:
+        path = below(told)
+        try:
+            found, data = (None, b"") if path is None else workspace.root.look(path, workspace.limits.file_size)
+        except (OSError, Refused):  # nobody can tell
+            return UNKNOWN
+        return UNKNOWN if found is None or found.kind != FILE else data
+
+    for step in transcript.completed(transcript.rebuilt(given), now):
+        path = below(step.path)
+        if path is None:
+            elsewhere += 1
+            continue
+        count += not step.only_seen
+        compared += step.compared
+        if step.outside:
+            outside.append((step.path, step.message_id))
+        by_message.setdefault(step.message_id, []).append((path, step))
+    for message_id, steps in by_message.items():
+        if message_id in told:
+            continue
+        message = agents.get(message_id)
+        by = By(
+            thread_id=thread_id,
+            message_id=message_id,
+            run_id=message.run_id if message is not None and isinstance(message.run_id, str) else None,
+            agent_id=message.agent_id if message is not None and isinstance(message.agent_id, str) else None,
+        )
+        told_at = milliseconds(message.created_at) if message and isinstance(message.created_at, str) else None
+        _add(workspace, by, steps, clock() if told_at is None else told_at)
+    return Brought(edits=count, elsewhere=elsewhere, outside=outside, compared=compared)
+
+
+def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]], at: int) -> None:
+    found: list[Change] = []
+    between: list[Change] = []
+    nobody = By(message_id=by.message_id)  # found at this message, but not its doing
+    theirs = Filing(workspace.driver, workspace.number, nobody, "transcript", at)
+    ours = Filing(workspace.driver, workspace.number, by, "transcript", at)
+    for path, step in steps:
+        if step.outside:
+            between.append(Change(path, _entry(step.expected, theirs), _entry(step.before, theirs)))
+        if not step.only_seen:
+            change = Change(path, _entry(step.before, ours), _entry(step.after, ours))
+            if change.before is NOBODY_KNOWS or not same(change.before, change.after):
+                found.append(change)
+
+    def job(tx: Tx) -> None:
+        if between:
+            theirs.finish(tx, between)
+        ours.finish(tx, _joined(found))
+
+    if between or found:
+        workspace.driver.write(job)
+
+
+def _joined(changes: list[Change]) -> list[Change]:
+    """One change for a path that a message edits several times, where the edits follow one another."""
+    out: dict[bytes, Change] = {}
+    more: list[Change] = []
+    for one in changes:
+        last = out.get(one.path)
+        if last is None:
+            out[one.path] = one
+        elif same(last.after, one.before):
+            out[one.path] = Change(one.path, last.before, one.after)
+        else:
+            more.append(one)
+    return [*out.values(), *more]
+
+
+def _entry(content: Content, filing: Filing) -> Entry | None:
+    if isinstance(content, Unknown):
+        return NOBODY_KNOWS
+    if content is None:
+        return None
+    filing.keep(content_hash(content), content)
+    return file_entry(content, None)
+
+
+def _cwd(conversation: Conversation) -> str | None:
+    for message in conversation.messages:
+        if message.context is not UNSET and message.context is not None and isinstance(message.context.cwd, str):
+            return message.context.cwd
+    return None
+
+
+def _backups(conversation: Conversation, folder: str) -> list[Edit]:
+    def read(name: str) -> bytes | None:
+        if "/" in name or name in ("", ".", ".."):
+            return None
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                return file.read()
+        except OSError:
+            return None
+
+    return list(transcript.claude_backups(conversation, read))

@@ -1,0 +1,137 @@
+"""The text of a usual document is decoded to typed records: what is read is the same as from plain values."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard import formats
+from hansard.errors import HansardError
+from hansard.formats.contract import Target
+from hansard.formats.rules.conform import lawful
+from hansard.model import Conversation, Message, RawPart, TextPart, ToolCallPart, ToolResultPart, exact_json, native
+from tests.conftest import GOLDEN
+from tests.corpus_files import corpus_documents
+from tests.strategies import conversations, plain_conversations
+
+NAMES = [name for name in formats.names() if formats.get(name).usual is not None]
+DOCUMENTS = {name: [path.read_bytes() for path in sorted((GOLDEN / name).glob("*.json"))] for name in NAMES}
+
+
+def said_of(data: Any, name: str) -> Any:
+    try:
+        read = formats.read(data, name)
+        parts = [part for message in read.messages for part in message.parts]
+        raw = [exact_json.encode(part.value).decode() for part in parts if isinstance(part, RawPart)]
+        return [native.plain(read), raw]  # raw parts with their keys in order
+    except HansardError as error:
+        return str(error)
+
+
+def assert_same_either_way(raw: bytes, name: str) -> None:
+    assert exact_json.same(said_of(raw, name), said_of(exact_json.decode(raw), name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_documents_are_read_the_same_either_way(name: str) -> None:
+    for raw in DOCUMENTS[name]:
+        assert_same_either_way(raw, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_documents_are_read_the_same_either_way(name: str, corpus: Path) -> None:
+    for raw in corpus_documents(corpus, name):
+        assert_same_either_way(raw, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(conversation=st.one_of(plain_conversations, conversations))
+def test_written_documents_are_read_the_same_either_way(name: str, conversation: Conversation) -> None:
+    assert_same_either_way(formats.write(conversation, name).json, name)
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    inner = value.values() if type(value) is dict else value if type(value) is list else ()
+    return [value] * (type(value) is dict) + [found for one in inner for found in objects_in(one)]
+
+
+odd: Any = st.sampled_from([None, 0, 1.5, False, True, 2**70, "", "text", "user", "assistant", [], {}, ["a"], {"a": 1}])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_broken_documents_are_read_the_same_either_way(name: str, data: st.DataObject) -> None:
+    document = copy.deepcopy(exact_json.decode(data.draw(st.sampled_from(DOCUMENTS[name]))))
+    for _ in range(data.draw(st.integers(1, 2))):
+        one = data.draw(st.sampled_from(objects_in(document) or [{}]))
+        key = data.draw(st.sampled_from([*one, "unknown", "name", "content", "cache_control"]))
+        if data.draw(st.booleans()):
+            one[key] = copy.deepcopy(data.draw(odd))
+        else:
+            one.pop(key, None)
+    assert_same_either_way(exact_json.encode(document), name)
+
+
+def usual_document(name: str) -> bytes:
+    """A question, a call, its result and an answer, as the format writes them."""
+    asked = Message(role="user", parts=[TextPart(text="hi")])
+    call = ToolCallPart(tool_call_id="c1", tool_name="t", input={"a": 1.5, "b": 10**30})
+    called = Message(role="assistant", parts=[TextPart(text="wait"), call])
+    result = ToolResultPart(tool_call_id="c1", tool_name="t", output="x", is_error=False)
+    answered = Message(role="assistant", parts=[TextPart(text="done")])
+    messages = [asked, called, Message(role="tool", parts=[result]), answered]
+    return formats.write(Conversation(messages=messages), name).json
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_usual_conversation_is_decoded_to_typed_records(name: str) -> None:
+    decode = formats.get(name).usual
+    assert decode is not None
+    assert decode(usual_document(name)) is not None
+    assert_same_either_way(usual_document(name), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_one_field_that_is_gone_odd_or_new_is_read_the_same_either_way(name: str) -> None:
+    seen = {key for raw in DOCUMENTS[name] for one in objects_in(exact_json.decode(raw)) for key in one}
+    document = exact_json.decode(usual_document(name))
+    for one in objects_in(document):
+        before = dict(one)
+        for key in sorted(seen):
+            for value in (UNSET, None, "x", "2026-03-01T09:00:00Z", False, ["x"], {"x": 1}):
+                one.update({key: value})
+                if value is UNSET:
+                    del one[key]
+                assert_same_either_way(exact_json.encode(document), name)
+                one.clear()
+                one.update(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_key_that_is_given_twice_is_refused_in_typed_records_too(name: str) -> None:
+    raw = formats.write(Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])]), name).json
+    twice = re.sub(rb'("\w+":"hi")', rb"\1,\1", raw)
+    assert len(twice) > len(raw)
+    with pytest.raises(HansardError):
+        formats.read(twice, name)
+
+
+@given(conversation=conversations)
+def test_what_anthropic_writes_with_records_is_what_the_general_way_writes(conversation: Conversation) -> None:
+    """An empty `extra` leads the general way; the law leaves no part that the format cannot say."""
+    chosen = formats.get("anthropic")
+    assert chosen.law is not None
+    messages = lawful(
+        conversation.messages, chosen.law, Target(), "anthropic", [], [*range(len(conversation.messages))]
+    )
+    general = [replace(message, extra={}) if message.extra is UNSET else message for message in messages]
+    written = [exact_json.encode(chosen.write(Conversation(messages=each), Target())) for each in (messages, general)]
+    assert written[0] == written[1]
