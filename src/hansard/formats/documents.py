@@ -179,10 +179,10 @@ def read(data: Any, format: str | None = None) -> Conversation:
         return _read(chosen, documents[0], halves)[0]
 
 
-def read_plain(document: Any, format: str, *, halves: bool) -> Conversation:
-    """The same for parsed JSON of one conversation; `halves`: some string may hold half a surrogate pair."""
+def read_plain(document: Any, format: str) -> Conversation:
+    """The same for parsed JSON of one conversation."""
     with quiet_collector():
-        return _read(get(format), exact_json.copied(document), halves)[0]
+        return _read(get(format), exact_json.copied(document), exact_json.may_hold_halves(document))[0]
 
 
 def read_all(data: Any, format: str | None = None) -> list[Conversation]:

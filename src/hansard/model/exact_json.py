@@ -9,6 +9,7 @@ of two equal keys without a word).
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
@@ -297,3 +298,50 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u[dD]")
+
+
+def may_hold_halves(value: Any) -> bool:
+    """May some string in the data hold half a surrogate pair, or JSON that does?"""
+    if type(value) is str:
+        return _ESCAPED.search(value) is not None or (not value.isascii() and _HALF.search(value) is not None)
+    if isinstance(value, dict):
+        return any(may_hold_halves(key) or may_hold_halves(item) for key, item in value.items())
+    return type(value) is list and any(map(may_hold_halves, value))
+
+
+_BEGINS = frozenset(bytes((sign,)) for sign in b'{["-0123456789tfnNI')
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+_SLOW = json.JSONDecoder(parse_float=exact_float, parse_constant=_refused)
+
+
+def decode_record(raw: bytes) -> Any:
+    """The value of a record. Of a key that is given twice the last one counts, as it does for the agents."""
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _decode_record_slowly(raw)
+    except RecursionError:
+        raise Unreadable("nested too deeply") from None
+
+
+def _decode_record_slowly(raw: bytes) -> Any:
+    """The same for half surrogate pairs and huge numbers."""
+    if raw.isascii() and raw.lstrip()[:1] not in _BEGINS:  # a page of plain text: many lines, each refused at once
+        raise Unreadable("not JSON: Expecting value at character 0")
+    try:
+        return _SLOW.decode(raw.decode("utf-8", "surrogatepass"))
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8 at byte {error.start} of the line") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"not JSON: {error.msg} at character {error.pos}") from None
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not JSON: {error}") from None

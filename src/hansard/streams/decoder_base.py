@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from hansard import formats
 from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.model.conversation import Message
@@ -23,7 +22,7 @@ from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartD
 from hansard.streams.jsonl import LineReader
 from hansard.streams.learned_pattern import Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
-from hansard.streams.text_buffer import LIMIT, compact, may_hold_halves
+from hansard.streams.text_buffer import LIMIT, compact
 
 _DONE = b"[DONE]"
 _MUCH = 1 << 16  # bytes that are cut into events at a time
@@ -298,8 +297,3 @@ def _hint(head: bytes) -> str:
     if head.startswith(b"\x1f\x8b"):
         return ": it is gzip, decompress it first"
     return ": it is a page of HTML, no stream" if head.lstrip().startswith(b"<") else ""
-
-
-def read_whole(name: str, body: Any) -> list[Message]:
-    """A provider's whole answer through its format."""
-    return formats.read_plain(body, name, halves=may_hold_halves(body)).messages

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Any
 
 from hansard.model import exact_json
 
 LIMIT = 1024
 _HALF = re.compile("[\ud800-\udfff]")
-_ESCAPED = re.compile(r"\\u[dD]")
 
 
 def compact(pieces: list[str]) -> None:
@@ -60,12 +58,3 @@ def escaped(text: str) -> str:
     'a\\\\"b'
     """
     return exact_json.encode(text)[1:-1].decode()
-
-
-def may_hold_halves(value: Any) -> bool:
-    """May some string in the data hold half a surrogate pair, or JSON that does?"""
-    if type(value) is str:
-        return _ESCAPED.search(value) is not None or (not value.isascii() and _HALF.search(value) is not None)
-    if isinstance(value, dict):
-        return any(may_hold_halves(key) or may_hold_halves(item) for key, item in value.items())
-    return type(value) is list and any(map(may_hold_halves, value))

@@ -21,11 +21,12 @@ from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.formats.anthropic.content import read_block
+from hansard.formats.documents import read_plain
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
-from hansard.streams.decoder_base import EventDecoder, read_whole
+from hansard.streams.decoder_base import EventDecoder
 from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, PartEnd, PartStart, StepStart
 from hansard.streams.learned_pattern import NUMBER
 from hansard.streams.text_buffer import joined
@@ -118,7 +119,7 @@ class _Answer:
         content = self.body.get("content")
         given = content if type(content) is list else []
         body = {**self.body, "role": "assistant", "content": [*given, *[block.native() for block in self.blocks]]}
-        (message,) = read_whole(NAME, body)
+        (message,) = read_plain(body, NAME).messages
         parts: list[Any] = list(message.parts)
         for i, block in enumerate(self.blocks, len(given)):
             parts[i] = block.patched(parts[i])
@@ -215,7 +216,7 @@ class AnthropicDecoder(EventDecoder):
         if type(usage) is dict:
             before = body.get("usage")
             body["usage"] = _update(dict(before) if type(before) is dict else {}, usage)
-        (message,) = read_whole(NAME, {**body, "role": "assistant", "content": []})
+        (message,) = read_plain({**body, "role": "assistant", "content": []}, NAME).messages
         self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
 
     def _message_stop(self, event: dict[str, Any]) -> None:

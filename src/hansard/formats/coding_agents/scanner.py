@@ -11,8 +11,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import msgspec
-
 from hansard.errors import Unreadable
 from hansard.model import exact_json
 
@@ -21,17 +19,8 @@ _LONGEST_MENDED = 4 * 1024 * 1024  # a torn line is tried from many places: not 
 _TRIES = 64
 _EFFORT = 64 * 1024 * 1024  # characters of a torn line that are looked at, some of them many times
 _BOM = b"\xef\xbb\xbf"
-_BEGINS = frozenset(bytes((sign,)) for sign in b'{["-0123456789tfnNI')
 _SPACE = " \t\r\n\ufeff"
-_DECODER = msgspec.json.Decoder(float_hook=exact_json.exact_float)
 _GLUED = json.JSONDecoder(parse_int=str, parse_float=str)
-
-
-def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
-_SLOW = json.JSONDecoder(parse_float=exact_json.exact_float, parse_constant=_refused)
 
 
 class Record(NamedTuple):
@@ -50,30 +39,6 @@ class Bad(NamedTuple):
     what: str
     byte: int
     line: int
-
-
-def decode_record(raw: bytes) -> Any:
-    """The value of a record. Of a key that is given twice the last one counts, as it does for the agents."""
-    try:
-        return _DECODER.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _decode_slowly(raw)
-    except RecursionError:
-        raise Unreadable("nested too deeply") from None
-
-
-def _decode_slowly(raw: bytes) -> Any:
-    """The same for half surrogate pairs and huge numbers."""
-    if raw.isascii() and raw.lstrip()[:1] not in _BEGINS:  # a page of plain text: many lines, each refused at once
-        raise Unreadable("not JSON: Expecting value at character 0")
-    try:
-        return _SLOW.decode(raw.decode("utf-8", "surrogatepass"))
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8 at byte {error.start} of the line") from None
-    except json.JSONDecodeError as error:
-        raise Unreadable(f"not JSON: {error.msg} at character {error.pos}") from None
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"not JSON: {error}") from None
 
 
 class Search:
@@ -107,7 +72,7 @@ class Scanner:
 
     def __init__(
         self,
-        decode: Callable[[bytes], Any] = decode_record,
+        decode: Callable[[bytes], Any] = exact_json.decode_record,
         whole: Callable[[Any], bool] = lambda value: True,
         longest: int = LONGEST_LINE,
     ) -> None:

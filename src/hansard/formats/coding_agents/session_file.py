@@ -24,11 +24,12 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.coding_agents.scanner import Bad, Record, Scanner, decode_record
+from hansard.formats.coding_agents.scanner import Bad, Record, Scanner
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
+from hansard.model.exact_json import decode_record
 
 EVIDENCE = "file"
 REPORTS = "reports"

@@ -26,9 +26,9 @@ from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.ui.stream_message import NAME, STEP, Answer, Slot
 from hansard.formats.ai_sdk.ui.stream_tools import INPUT, META, ToolDecoder
+from hansard.formats.documents import read_plain
 from hansard.model import exact_json
 from hansard.model.conversation import Message
-from hansard.streams.decoder_base import read_whole
 from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, StepReset, StepStart
 
 FINISH = {"tool-calls": "tool_call", "content-filter": "content_filter"}
@@ -116,10 +116,10 @@ class AiSdkUiDecoder(ToolDecoder):
 
     def whole(self) -> list[Message]:
         records = [answer.record(place) for place, answer in enumerate(self._answers)]
-        messages = read_whole(NAME, records) if records else []
+        messages = read_plain(records, NAME).messages if records else []
         begin = 0
         for answer, record in zip(self._answers, records, strict=True):
-            end = begin + len(read_whole(NAME, [record])) if len(records) > 1 else len(messages)
+            end = begin + len(read_plain([record], NAME).messages) if len(records) > 1 else len(messages)
             self.say(answer, messages, begin, end)
             begin = end
         return messages

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.streams.decoder_base import read_whole
+from hansard.formats.documents import read_plain
 from hansard.streams.partial_json import partial
 from hansard.streams.text_buffer import joined
 
@@ -159,5 +159,5 @@ def _merged(base: Any, more: Any) -> Any:
 
 def read_block(block: dict[str, Any]) -> list[Any]:
     """One native part as the format reads it: a part, or a call and its result."""
-    messages = read_whole(NAME, [{"id": "", "role": "assistant", "parts": [block]}])
+    messages = read_plain([{"id": "", "role": "assistant", "parts": [block]}], NAME).messages
     return [part for message in messages for part in message.parts]

@@ -13,9 +13,10 @@ from typing import Any
 
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.gemini_cli.records import is_message
-from hansard.formats.coding_agents.scanner import LONGEST_LINE, Bad, Record, Scanner, decode_record
+from hansard.formats.coding_agents.scanner import LONGEST_LINE, Bad, Record, Scanner
 from hansard.formats.coding_agents.session_file import joined
 from hansard.model import exact_json
+from hansard.model.exact_json import decode_record
 
 _END = re.compile(rb"\s*\]\s*\}\s*\Z")
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[')

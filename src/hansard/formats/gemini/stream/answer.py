@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.coding_agents.scanner import decode_record
 from hansard.formats.gemini.fields import is_snake
 from hansard.formats.gemini.stream.partial_args import Arguments
 from hansard.model import exact_json
+from hansard.model.exact_json import decode_record
 from hansard.streams.text_buffer import joined
 
 _MERGED = frozenset(

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from hansard.formats.documents import read_plain
 from hansard.formats.gemini.content import read_part
 from hansard.formats.gemini.fields import NAME
 from hansard.formats.gemini.response import PROVIDER
@@ -29,7 +30,7 @@ from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, TextPart, ToolCallPart
 from hansard.streams.answers import AnswersDecoder
-from hansard.streams.decoder_base import Reader, read_whole
+from hansard.streams.decoder_base import Reader
 from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.learned_pattern import OBJECT
@@ -347,7 +348,9 @@ class GeminiDecoder(AnswersDecoder[Response]):
         body = {key: value for key, value in self.body().items() if key != "candidates"}
         reason = self._now.first.finish if self._now.first is not None else None
         about = {"finishReason": reason} if reason else {}
-        (message,) = read_whole(NAME, {**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]})
+        (message,) = read_plain(
+            {**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]}, NAME
+        ).messages
         self.tell(message)
 
     def whole(self) -> list[Message]:
@@ -358,7 +361,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
                 continue
             if answer.usage and not exact_json.is_json(answer.usage):
                 self.fail("the last usage names a key twice", answer.usage.decode("utf-8", "replace"))
-            (message,) = read_whole(NAME, body)
+            (message,) = read_plain(body, NAME).messages
             parts: list[Any] = list(message.parts)
             for i, slot in enumerate(slots):
                 if slot.args is not None and type(parts[i]) is ToolCallPart and slot.args.json():

@@ -21,6 +21,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
+from hansard.formats.documents import read_plain
 from hansard.formats.openai_chat.content import NAME
 from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Choice, Completion, group_of
 from hansard.formats.openai_chat.stream.calls import Call
@@ -30,7 +31,6 @@ from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from hansard.streams.answers import AnswersDecoder
-from hansard.streams.decoder_base import read_whole
 from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart
 from hansard.streams.learned_pattern import NUMBER, OBJECT, STRING
 
@@ -348,14 +348,14 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         if not reason:
             return
         choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
-        (message,) = read_whole(NAME, {"choices": [choice], "usage": self._now.body.get("usage")})
+        (message,) = read_plain({"choices": [choice], "usage": self._now.body.get("usage")}, NAME).messages
         self.tell(message)
 
     def whole(self) -> list[Message]:
         messages: list[Message] = []
         for answer in self._answers.all:
             if answer.body or answer.choices:
-                (message,) = read_whole(NAME, answer.native())
+                (message,) = read_plain(answer.native(), NAME).messages
                 self._now = answer
                 self._settle(message)
                 messages.append(message if answer.ended else replace(message, state="partial"))

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from hansard.formats.documents import read_plain
 from hansard.formats.openai_responses.content import NAME
 from hansard.formats.openai_responses.items import read_item, read_message
 from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
@@ -26,7 +27,6 @@ from hansard.model import exact_json
 from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
-from hansard.streams.decoder_base import read_whole
 from hansard.streams.text_buffer import joined, joined_base64
 
 Path: TypeAlias = tuple[str | float, ...]
@@ -282,7 +282,7 @@ class Answer:
         items = self.ordered()
         if not items and not self.body:
             return []
-        messages = read_whole(NAME, {**self.body, "output": [item.current() for item in items]})
+        messages = read_plain({**self.body, "output": [item.current() for item in items]}, NAME).messages
         if all(item.done for item in items):
             return messages
         flat: list[Any] = [part for message in messages for part in message.parts]
