@@ -53,7 +53,7 @@ BUILDS_ON = {
     ("ai_sdk/full", "ai_sdk/ui"),
 }
 # What goes when the pieces are joined: nothing may be added.
-AWAITING_JOINS = {"stream_message", "stream_tools", "stream_run", "emit_chunks"}  # into `stream` and `emit`
+AWAITING_JOINS = {"stream_run"}  # into `stream` and `emit`
 
 
 def imported(path: Path) -> set[str]:

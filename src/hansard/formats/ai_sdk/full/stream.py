@@ -24,8 +24,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from hansard.formats.ai_sdk.ui.stream import FINISH, AiSdkUiDecoder
-from hansard.formats.ai_sdk.ui.stream_message import Answer
+from hansard.formats.ai_sdk.ui.stream import FINISH, AiSdkUiDecoder, Answer
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.streams.deltas import MessageDelta

@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 from msgspec import UNSET
 
-from hansard.formats.ai_sdk.model.tools import NAME, DataForms, read_result, write_result
+from hansard.formats.ai_sdk.model.files import NAME, read_file, read_image, write_file
+from hansard.formats.ai_sdk.model.tools import read_result, write_result
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
-from hansard.formats.residue import Unfit, pack, put, take_str, unpack
-from hansard.model.display import shown_input, shown_media
+from hansard.formats.residue import Unfit, pack, take_str, unpack
+from hansard.model.display import shown_input
 from hansard.model.hashing import opaque
 from hansard.model.parts import (
     CompactionPart,
@@ -59,34 +60,6 @@ def _write_said(part: Any, writing: Writing) -> dict[str, Any] | None:
     """What has no part of its own here but was said to the model or by it."""
     text = part.content if type(part) is RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else None
-
-
-def _read_file(block: dict[str, Any], role: str) -> Part:
-    media = take_str(block, "mediaType")
-    return DataForms.read(block, block.pop("data", None), media, {})
-
-
-def _read_image(block: dict[str, Any], role: str) -> Part:
-    media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
-    marks: dict[str, Any] = {"image": True}
-    if media is UNSET:
-        marks["untyped"] = True
-    return DataForms.read(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
-
-
-def _write_file(part: FilePart, writing: Writing) -> dict[str, Any] | None:
-    rest, marks = unpack(NAME, part.extra)
-    data = DataForms.write(part, marks, writing.profile)
-    if data is None:
-        return None
-    media = shown_media(part)
-    if marks.get("image") and writing.profile is None:
-        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
-    else:
-        out = {"type": "file", "data": data, "mediaType": media}
-    if "reference" not in marks:
-        put_opaque(rest, "providerOptions", part, make=True)
-    return {**rest, **put(out, filename=part.name)}
 
 
 def _read_call(block: dict[str, Any], role: str) -> Part:
@@ -152,10 +125,10 @@ def read_part(block: Any, role: str) -> Part:
 
 
 _READERS: dict[str, dict[str, Any]] = {
-    "user": {"text": _read_text, "file": _read_file, "image": _read_image},
+    "user": {"text": _read_text, "file": read_file, "image": read_image},
     "assistant": {
         "text": _read_text,
-        "file": _read_file,
+        "file": read_file,
         "reasoning": _read_reasoning,
         "tool-call": _read_call,
         "tool-result": read_result,
@@ -164,7 +137,7 @@ _READERS: dict[str, dict[str, Any]] = {
 }
 _SAID: dict[type, Any] = {
     TextPart: _write_words("text", False),
-    FilePart: _write_file,
+    FilePart: lambda part, writing: write_file(part, writing.profile),
     RefusalPart: _write_said,
     CompactionPart: _write_said,
 }

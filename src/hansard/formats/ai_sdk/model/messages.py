@@ -5,9 +5,9 @@
     user, assistant, tool             the same; `content` is a list of parts, or a string
     text, reasoning                   text, reasoning; opaque reasoning in `providerOptions`
     file                              file (`data`: base64, an https URL or a data URL), image
-    tool-call                         tool-call; its `approval` a tool-approval-request behind it and, once answered,
+    tool-call                         tool-call; its `approval` a tool-approval-request after it and, once answered,
                                       a tool-approval-response in the tool message
-    tool-result                       tool-result (`ai_sdk_model_results`); in an assistant message the provider's
+    tool-result                       tool-result (`tools`); in an assistant message the provider's
     raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), word for word
 
 This is a server's format: signatures are written for their provider's options. Written without a profile a document
@@ -24,16 +24,17 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
-from hansard.formats.ai_sdk.model.approvals import (
-    answered,
-    layout,
-    read_request,
-    read_response,
-    write_request,
-    write_response,
-)
 from hansard.formats.ai_sdk.model.content import WRITERS, read_part
-from hansard.formats.ai_sdk.model.tools import NAME, accepted
+from hansard.formats.ai_sdk.model.files import NAME
+from hansard.formats.ai_sdk.model.rules import conform_to_version
+from hansard.formats.ai_sdk.model.tools import (
+    approval_order,
+    has_approval_response,
+    read_approval_request,
+    read_approval_response,
+    write_approval_request,
+    write_approval_response,
+)
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import left, pack, unpack
 from hansard.model.conversation import Conversation, Message
@@ -86,7 +87,7 @@ class _Reading:
         for block in content:
             part = read_part(block, role)
             if type(part) is RawPart:
-                approval = read_request(block, parts[-1] if parts else None)
+                approval = read_approval_request(block, parts[-1] if parts else None)
                 if approval is not None and approval["id"] not in self.asked:
                     force_setattr(parts[-1], "approval", approval)
                     self.asked[approval["id"]] = parts[-1]
@@ -99,7 +100,7 @@ class _Reading:
         responses: list[tuple[int, ToolCallPart]] = []
         for i, block in enumerate(content):
             part = read_part(block, "tool")
-            call = read_response(block, self.asked) if type(part) is RawPart else None
+            call = read_approval_response(block, self.asked) if type(part) is RawPart else None
             if call is None:
                 parts.append(part)
                 continue
@@ -113,7 +114,7 @@ class _Reading:
         places = [[i, call.approval["id"]] for i, call in responses]
         if responses and not self.usual(parts, responses):
             marks["responses"] = places
-        elif not responses and self.asked and any(answered(call) for call in self.calls):
+        elif not responses and self.asked and any(has_approval_response(call) for call in self.calls):
             marks["responses"] = []
         self.unsaid, self.calls = [], []
         if parts or len(record) != 2 or marks or not content:
@@ -123,14 +124,14 @@ class _Reading:
 
     def usual(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
         """Would the responses be written in these places?"""
-        given = [call for call in self.calls if answered(call)]
+        given = [call for call in self.calls if has_approval_response(call)]
         if len(given) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
             return False
-        calls = [(str(call.tool_call_id), answered(call)) for call in self.calls]
+        calls = [(str(call.tool_call_id), has_approval_response(call)) for call in self.calls]
         results = [part.tool_call_id for part in parts]
         if len({call_id for call_id, _ in calls}) != len(calls) or len(set(results)) != len(results):
             return False
-        order = layout(calls, results)
+        order = approval_order(calls, results)
         return [str(call.tool_call_id) for _, call in responses] == [one for one, said in order if said] and [
             i for i, _ in responses
         ] == [i for i, (_, said) in enumerate(order) if said]
@@ -145,7 +146,7 @@ class _Writing:
         self.asked: dict[str, ToolCallPart] = {}
         for message in messages:
             for part in message.parts:
-                if type(part) is ToolCallPart and part.approval is not UNSET and answered(part):
+                if type(part) is ToolCallPart and part.approval is not UNSET and has_approval_response(part):
                     self.asked.setdefault(part.approval["id"], part)
 
     @cached_property
@@ -194,11 +195,11 @@ class _Writing:
     def to_say(self, part: Any) -> bool:
         if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
             return False
-        return answered(part)
+        return has_approval_response(part)
 
     def respond(self, call: Any) -> dict[str, Any]:
         self.said.add(id(call))
-        response = write_response(call)
+        response = write_approval_response(call)
         assert response is not None
         return response
 
@@ -246,7 +247,7 @@ class _Writing:
                 continue
             out.append(made)
             if type(part) is ToolCallPart and part.approval is not UNSET and self.profile != "v5":
-                request = write_request(part, self.id_of(part))
+                request = write_approval_request(part, self.id_of(part))
                 if request is not None:
                     out.append(request)
         if role == "tool" and self.asked and self.profile != "v5":
@@ -269,7 +270,7 @@ class _Writing:
         ids = [one["toolCallId"] for one in results if type(one) is dict and one.get("type") == "tool-result"]
         if len(by_id) != len(calls) or len(set(ids)) != len(results):
             return [*map(self.respond, due), *results]
-        order = layout([(self.id_of(call), call in due) for call in calls], ids)
+        order = approval_order([(self.id_of(call), call in due) for call in calls], ids)
         by_result = dict(zip(ids, results, strict=True))
         return [self.respond(by_id[one]) if said else by_result[one] for one, said in order]
 
@@ -309,7 +310,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     rest, marks = unpack(NAME, conversation.extra)
     records = _Writing(conversation.messages, target.profile).records()
     if target.profile is not None:
-        records = accepted(records, target.profile)
+        records = conform_to_version(records, target.profile)
     return {"messages": records, **rest} if marks.get("shape") == "object" else records
 
 

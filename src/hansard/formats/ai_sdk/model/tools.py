@@ -1,4 +1,4 @@
-"""Files and tool results of ModelMessages, and what each version of the AI SDK accepts of them.
+"""Tool results and approvals of ModelMessages.
 
     canonical                              native `output` of a tool-result
     output                                 text (a string), json (anything else)
@@ -6,8 +6,12 @@
     content                                content: text, image-data, image-url, file-data, file-url, media ...
     status denied, output the reason       execution-denied (version 5: error-text)
 
-A file's `data` is written as the one form that every version reads from JSON: base64, an address or a data URL. The
-tagged forms of version 7 (`{"type": "url", ...}`) are marks.
+An approval is one field of the call; natively it is a request after the call and a response in the tool message.
+
+    approval of a call                     native
+    id                                     approvalId of both
+    signature, inputSchemaInput, isAutomatic, requestReason (as `reason`)     tool-approval-request
+    approved, reason                       tool-approval-response
 """
 
 from __future__ import annotations
@@ -16,75 +20,15 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.ai_sdk.reasoning import take_opaque
+from hansard.formats.ai_sdk.model.files import NAME, read_data, write_data
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
 from hansard.model.display import Answer, denied, failed, shown_error, shown_media, shown_output
-from hansard.model.parts import Binding, FilePart, Part, RawPart, TextPart, ToolResultPart
+from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart, ToolResultPart
 
-NAME = "ai-sdk-model"
 _BYTES = ("media", "file-data", "image-data")
 _ADDRESSES = ("file-url", "image-url")
 _IDS = ("file-id", "image-file-id")
-
-
-# -- files ---------------------------------------------------------------------------------------------------------
-
-
-class DataForms:
-    """The forms of a file's `data`: a string, or an object with a tag."""
-
-    @staticmethod
-    def read(block: dict[str, Any], data: Any, media: str, marks: dict[str, Any]) -> Part:
-        fields: dict[str, Any] = {"media_type": media, "name": take_maybe_str(block, "filename")}
-        head = f"data:{media};base64,"
-        if type(data) is dict:
-            tag, inner = _tagged(data)
-            if tag == "reference":
-                ((owner, fields["file_id"]),) = inner.items()
-                fields["binding"] = Binding(provider=owner)
-                marks["reference"] = owner
-            else:
-                marks["form"], data = tag, inner
-        if type(data) is str:
-            if data.startswith(head) and marks.get("form") != "data":
-                fields["data"] = data[len(head) :]
-                marks["form"] = "url" if marks.get("form") == "url" else "data-url"
-            elif marks.get("form") == "url" or (":" in data and "form" not in marks):
-                fields["url"] = data
-            else:
-                fields["data"] = data
-        elif "reference" not in marks:
-            raise Unfit("data")
-        if "reference" not in marks:
-            fields.update(take_opaque(block, "providerOptions", make=True))
-        return FilePart(**fields, extra=pack(NAME, block, marks))
-
-    @staticmethod
-    def write(part: FilePart, marks: dict[str, Any], profile: str | None) -> Any:
-        """The data of a file; None when there is nothing this side of its provider."""
-        if type(marks.get("reference")) is str and part.file_id is not UNSET:
-            reference = {marks["reference"]: part.file_id}
-            return {"type": "reference", "reference": reference} if profile in (None, "v7") else None
-        form = marks.get("form") if profile is None else None
-        if part.data is not UNSET:
-            if form == "data":
-                return {"type": "data", "data": part.data}
-            whole = f"data:{shown_media(part)};base64,{part.data}"
-            return {"type": "url", "url": whole} if form == "url" else whole if form == "data-url" else part.data
-        if part.url is UNSET:
-            return None
-        return {"type": "url", "url": part.url} if form == "url" else part.url
-
-
-def _tagged(data: dict[str, Any]) -> tuple[str, Any]:
-    kind = data.get("type")
-    if kind in ("data", "url") and data.keys() == {"type", kind} and type(data[kind]) is str:
-        return str(kind), data[kind]
-    if kind == "reference" and data.keys() == {"type", "reference"}:
-        inner = data["reference"]
-        if type(inner) is dict and len(inner) == 1 and all(type(value) is str for value in inner.values()):
-            return "reference", inner
-    raise Unfit("data")
 
 
 # -- results -------------------------------------------------------------------------------------------------------
@@ -159,7 +103,7 @@ def _read_content(item: Any) -> Part:
         if kind == "text":
             return TextPart(text=take_str(taken, "text"), extra=pack(NAME, taken))
         if kind == "file":
-            return DataForms.read(taken, taken.pop("data", None), take_str(taken, "mediaType"), {"kind": "file"})
+            return read_data(taken, taken.pop("data", None), take_str(taken, "mediaType"), {"kind": "file"})
         if kind in _BYTES:
             data, media = take_str(taken, "data"), take_str(taken, "mediaType")
             fields: dict[str, Any] = {"data": data, "media_type": media}
@@ -193,7 +137,7 @@ def _write_content(part: Any, profile: str | None) -> Any:
         return UNSET
     rest, marks = unpack(NAME, part.extra)
     kind = marks.get("kind") if profile is None else None
-    if kind == "file" and (data := DataForms.write(part, marks, profile)) is not None:
+    if kind == "file" and (data := write_data(part, marks, profile)) is not None:
         return {**put({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name), **rest}
     if part.data is UNSET and part.url is UNSET:
         return {"type": kind, "fileId": part.file_id, **rest} if kind in _IDS else UNSET
@@ -210,98 +154,81 @@ def _write_content(part: Any, profile: str | None) -> Any:
     return {**out, **rest}
 
 
-# -- what a version accepts ----------------------------------------------------------------------------------------
+# -- approvals -----------------------------------------------------------------------------------------------------
 
-_OPTIONAL: dict[str, type] = {
-    "filename": str,
-    "providerExecuted": bool,
-    "reason": str,
-    "signature": str,
-    "isAutomatic": bool,
-}
+_REQUEST = {name: name for name in ("signature", "inputSchemaInput", "isAutomatic")} | {"requestReason": "reason"}
 
 
-def accepted(records: list[dict[str, Any]], profile: str) -> list[dict[str, Any]]:
-    """The messages with nothing that `modelMessageSchema` of the version refuses."""
-    out: list[dict[str, Any]] = []
-    for record in records:
-        if record["role"] not in ("system", "user", "assistant", "tool"):
-            continue
-        content = record["content"]
-        if type(content) is list:
-            content = [_tidy(part) for part in content if _is_part(part, record["role"], profile)]
-        out.append(_tidy({**record, "content": content}))
+def read_approval_request(block: Any, call: Any) -> dict[str, Any] | None:
+    """The approval that a request right behind its call asks for; None when it is anything else."""
+    if type(block) is not dict or block.get("type") != "tool-approval-request" or type(call) is not ToolCallPart:
+        return None
+    if call.approval is not UNSET or block.get("toolCallId") != call.tool_call_id:
+        return None
+    known = {native: name for name, native in _REQUEST.items()}
+    approval: dict[str, Any] = {}
+    for key, value in block.items():
+        if key == "approvalId" and type(value) is str:
+            approval["id"] = value
+        elif key in known:
+            approval[known[key]] = value
+        elif key not in ("type", "toolCallId"):
+            return None
+    return approval if "id" in approval else None
+
+
+def write_approval_request(call: ToolCallPart, call_id: str) -> dict[str, Any] | None:
+    """The request for the approval of a call, if it has one with an id."""
+    approval = call.approval
+    if type(approval) is not dict or type(approval.get("id")) is not str:
+        return None
+    out = {"type": "tool-approval-request", "approvalId": approval["id"], "toolCallId": call_id}
+    return {**out, **{native: approval[name] for name, native in _REQUEST.items() if name in approval}}
+
+
+def read_approval_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCallPart | None:
+    """The call that a response answers, if the call's approval can say all of it."""
+    if type(block) is not dict or block.get("type") != "tool-approval-response":
+        return None
+    call = asked.get(block["approvalId"]) if type(block.get("approvalId")) is str else None
+    if call is None or "approved" in call.approval or type(block.get("approved")) is not bool:
+        return None
+    left = {key: value for key, value in block.items() if key not in ("type", "approvalId", "approved")}
+    if "reason" in left and type(left.pop("reason")) is not str:
+        return None
+    if not exact_json.same(left, {"providerExecuted": True} if call.provider_executed is True else {}):  # 1 is not true
+        return None
+    return call
+
+
+def write_approval_response(call: ToolCallPart) -> dict[str, Any] | None:
+    """What was said to the request, if anything."""
+    approval: Any = call.approval
+    if write_approval_request(call, "") is None or type(approval.get("approved")) is not bool:
+        return None
+    out = {"type": "tool-approval-response", "approvalId": approval["id"], "approved": approval["approved"]}
+    if type(approval.get("reason")) is str:
+        out["reason"] = approval["reason"]
+    return {**out, "providerExecuted": True} if call.provider_executed is True else out
+
+
+def approval_order(calls: list[tuple[str, bool]], results: list[str]) -> list[tuple[str, bool]]:
+    """The usual order of a tool message: for each call its response, then its result; else all responses first.
+
+    `calls` are ids with "was it has_approval_response by a person"; the outcome are ids with "is it the response".
+    """
+    order = [call_id for call_id, _ in calls if call_id in results]
+    if order != results:
+        return [(call_id, True) for call_id, said in calls if said] + [(call_id, False) for call_id in results]
+    out: list[tuple[str, bool]] = []
+    for call_id, said in calls:
+        if said:
+            out.append((call_id, True))
+        if call_id in results:
+            out.append((call_id, False))
     return out
 
 
-def _is_part(part: Any, role: str, profile: str) -> bool:
-    kind = part.get("type") if type(part) is dict else None
-    if type(kind) is not str or kind not in _ALLOWED[role]:
-        return False
-    if kind in _SINCE and profile < _SINCE[kind]:
-        return False
-    return all(type(part.get(key)) is str for key in _TEXTS[kind]) and _holds(part, kind, profile)
-
-
-def _holds(part: dict[str, Any], kind: str, profile: str) -> bool:
-    """Is there what the part is about, in a form that the version reads from JSON?"""
-    if kind == "file":
-        data = part.get("data")
-        return type(data) is str or (profile == "v7" and type(data) is dict and _is_reference(data))
-    if kind == "tool-call":
-        return "input" in part
-    if kind == "tool-approval-response":
-        return type(part.get("approved")) is bool
-    if kind != "tool-result":
-        return True
-    output: Any = part.get("output")
-    name = output.get("type") if type(output) is dict else None
-    if name == "execution-denied":
-        return profile != "v5"
-    value = {"text": str, "error-text": str, "content": list}.get(name) if type(name) is str else None
-    if value is None:
-        return name in ("json", "error-json") and "value" in output
-    return type(output.get("value")) is value
-
-
-def _is_reference(data: dict[str, Any]) -> bool:
-    held = data.get("reference")
-    return data.get("type") == "reference" and type(held) is dict and all(type(one) is str for one in held.values())
-
-
-_SINCE = {"tool-approval-request": "v6", "tool-approval-response": "v6", "custom": "v7", "reasoning-file": "v7"}
-_TEXTS: dict[str, tuple[str, ...]] = {
-    "text": ("text",),
-    "reasoning": ("text",),
-    "file": ("mediaType",),
-    "image": ("image",),
-    "custom": ("kind",),
-    "reasoning-file": ("mediaType", "data"),
-    "tool-call": ("toolCallId", "toolName"),
-    "tool-result": ("toolCallId", "toolName"),
-    "tool-approval-request": ("approvalId", "toolCallId"),
-    "tool-approval-response": ("approvalId",),
-}
-_ALLOWED: dict[str, frozenset[str]] = {
-    "system": frozenset(),
-    "user": frozenset({"text", "file", "image"}),
-    "assistant": frozenset(_TEXTS) - {"image", "tool-approval-response"},
-    "tool": frozenset({"tool-result", "tool-approval-response"}),
-}
-
-
-def _tidy(part: dict[str, Any]) -> dict[str, Any]:
-    """Without optional fields of the wrong kind, in the part, its output and the items of that."""
-    options = part.get("providerOptions")
-    flat = type(options) is not dict or not all(type(one) is dict for one in options.values())
-    out = {
-        key: value
-        for key, value in part.items()
-        if not (key in _OPTIONAL and type(value) is not _OPTIONAL[key]) and not (key == "providerOptions" and flat)
-    }
-    if type(out.get("output")) is dict:
-        output = _tidy(out["output"])
-        if output.get("type") == "content":
-            output["value"] = [_tidy(item) for item in output["value"]]
-        out["output"] = output
-    return out
+def has_approval_response(call: ToolCallPart) -> bool:
+    """Has somebody said yes or no to the call?"""
+    return write_approval_response(call) is not None

@@ -6,14 +6,14 @@
                                       begins with a `step-start`
     system                            only what came from a client; any other system prompt is the server's
     text, reasoning                   text, reasoning (`state: done`)
-    tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `ai_sdk_ui_tools`)
+    tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `tools`)
     file                              file: an address, or bytes as a data URL
     source                            source-url, source-document
     data                              data-<name>
     raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), word for word
 
-The reader takes the messages of version 4 too (`ai_sdk_ui_v4`). Written without a profile a document comes out as it
-came; with one (v5, v6, v7) it is what that version accepts (`ai_sdk_ui_profiles`).
+The reader takes the messages of version 4 too (`versions`). Written without a profile a document comes out as it
+came; with one (v5, v6, v7) it is what that version accepts (`rules`).
 
 A UIMessage must have an id: a message without one is written as `hansard-<place in the list>`, and that id at that
 place reads as none. This is a client's format: ciphers, signatures, usage, models, runs, metadata and the residue of
@@ -29,11 +29,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
-from hansard.formats.ai_sdk.ui import rules as ai_sdk_ui_profiles
-from hansard.formats.ai_sdk.ui import versions as ai_sdk_ui_v4
-from hansard.formats.ai_sdk.ui.content import STEP, read_parts, write_part, write_steering
+from hansard.formats.ai_sdk.ui.content import STEP, Turn, read_parts, write_part, write_steering
+from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
-from hansard.formats.ai_sdk.ui.turn import Turn
+from hansard.formats.ai_sdk.ui.versions import fits_v4, read_v4_message, write_v4_message
 from hansard.formats.contract import Format, Target
 from hansard.formats.field_table import Written
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
@@ -79,7 +78,7 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
         if "parts" in record:
             rest["parts"] = parts
         turn.loose.append(parts)
-        marks["v4"] = ai_sdk_ui_v4.read_message(rest, turn)
+        marks["v4"] = read_v4_message(rest, turn)
     elif type(parts) is list:
         read_parts(turn, parts)
     else:
@@ -161,7 +160,7 @@ class _Writing:
                     answer = parts if role == "assistant" else None
         for record, pairs in self.old:
             rest, marks = unpack(NAME, pairs[0][1].extra)
-            record.update(ai_sdk_ui_v4.write_message(pairs, self.answers, marks["v4"], write_part), **rest)
+            record.update(write_v4_message(pairs, self.answers, marks["v4"], write_part), **rest)
             self.loose.append(record)
         return out
 
@@ -277,7 +276,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     writing = _Writing(conversation.messages, target.profile)
     records: Any = writing.records()
     if target.profile is not None:
-        records = ai_sdk_ui_profiles.fitted(exact_json.plain(records), target.profile, _made_id)
+        records = conform_to_version(exact_json.plain(records), target.profile, _made_id)
     if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(writing.loose):
         records = _without_forbidden(exact_json.plain(records))
     shape = marks.get("shape")
@@ -318,7 +317,7 @@ def fits(document: Any) -> int:
 def _record_fits(record: dict[str, Any]) -> int:
     parts = record.get("parts")
     if type(parts) is not list:
-        return ai_sdk_ui_v4.fits(record)
+        return fits_v4(record)
     if "parentMessageId" in record or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
         return 0
     metadata = record.get("metadata")
@@ -329,7 +328,7 @@ def _record_fits(record: dict[str, Any]) -> int:
     kinds = {part["type"] for part in parts}
     if kinds & {"tool-call", "tool-result", "tool_call", "tool_call_response", "raw"}:
         return 0
-    if any(kind.startswith(_TELLING) for kind in kinds) or ai_sdk_ui_v4.fits(record) == 3:
+    if any(kind.startswith(_TELLING) for kind in kinds) or fits_v4(record) == 3:
         return 3
     return 2 if type(record.get("id")) is str else 1
 

@@ -109,7 +109,9 @@ _APPROVAL: dict[str, dict[str, _Check]] = {
 _APPROVAL["v7"] = {**_APPROVAL["v6"], "requestReason": _text, "isAutomatic": _flag}
 
 
-def fitted(records: list[dict[str, Any]], version: str, made_id: Callable[[int], str]) -> list[dict[str, Any]]:
+def conform_to_version(
+    records: list[dict[str, Any]], version: str, made_id: Callable[[int], str]
+) -> list[dict[str, Any]]:
     """The messages as that version accepts them."""
     out: list[dict[str, Any]] = []
     for record in records:

@@ -17,8 +17,8 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.formats.ai_sdk.ui.content import Turn
 from hansard.formats.ai_sdk.ui.tools import NAME
-from hansard.formats.ai_sdk.ui.turn import Turn
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
@@ -207,7 +207,7 @@ def _read_into(turn: Turn, block: Any) -> None:
         turn.add(RawPart(format=NAME, value=block))
 
 
-def read_message(record: dict[str, Any], turn: Turn) -> list[str]:
+def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
     """Read the content of a message into the turn; what is left of the record is residue. Gives the mark `v4`."""
     parts = record.pop("parts", UNSET)
     kept: list[str] = []
@@ -263,7 +263,7 @@ def _repeats(messages: list[tuple[int, Message]], answers: dict[Place, Answer]) 
     return out
 
 
-def write_message(
+def write_v4_message(
     messages: list[tuple[int, Message]], answers: dict[Place, Answer], kept: Any, write_part: Any
 ) -> dict[str, Any]:
     """`content`, `parts` and the other fields that the message had, by the mark `v4`."""
@@ -297,7 +297,7 @@ def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, wr
         out.append(other)
 
 
-def fits(record: dict[str, Any]) -> int:
+def fits_v4(record: dict[str, Any]) -> int:
     """Version 4 has names of its own beside a string of content."""
     if type(record.get("content")) is not str:
         return 0
