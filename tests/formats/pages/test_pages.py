@@ -19,7 +19,7 @@ from msgspec import UNSET, structs
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.pages.display import spelled
-from hansard.formats.pages.html_style import POLICY, STYLE
+from hansard.formats.pages.html import POLICY, STYLE
 from hansard.model import Conversation, FilePart, Message, TextPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import conversations, parts, rich_messages

@@ -19,7 +19,7 @@ from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai import usage as pydantic_usage
 from hansard.formats.pydantic_ai.messages import messages as pydantic_messages
 from hansard.formats.pydantic_ai.releases import DIALECTS
-from hansard.formats.thread_protocol.turns import DIALECT
+from hansard.formats.thread_protocol.messages import DIALECT
 from hansard.model import Conversation, Message, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import conversations

@@ -2,17 +2,251 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.agent_store.parts import NAME, read_part, write_part
-from hansard.formats.residue import fill, pack, put, unpack
+from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
+from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message
-from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import (
+    CompactionPart,
+    DataPart,
+    FilePart,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    RetryPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+NAME = "agent-store"
+_METADATA = "providerMetadata"
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DATA = "data"
+
+
+# -- opaque reasoning ----------------------------------------------------------------------------------------------
+
+
+def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dict[str, Any] | None = None) -> Any:
+    """The part with what providerMetadata says of signatures; what writing makes again leaves no residue."""
+    if _METADATA not in block:
+        return kind(**fields, extra=pack(NAME, block, marks))
+    given = block.get(_METADATA)
+    fields.update(take_opaque(block, _METADATA, cipher=kind is ReasoningPart))
+    part = kind(**fields)
+    if "binding" in fields:
+        made: dict[str, Any] = {}
+        put_opaque(made, _METADATA, part, make=True)
+        if made.get(_METADATA) == given:
+            del block[_METADATA]
+    return kind(**fields, extra=pack(NAME, block, marks))
+
+
+def _sign(out: dict[str, Any], part: Any) -> dict[str, Any]:
+    """Add residue and signatures."""
+    if part.extra is part.signature is UNSET and (type(part) is not ReasoningPart or part.encrypted is UNSET):
+        return out
+    rest, _ = unpack(NAME, part.extra)
+    put_opaque(rest, _METADATA, part, make=True)
+    return fill(out, rest)
+
+
+# -- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _read_text(block: dict[str, Any]) -> Any:
+    return _signed(TextPart, {"text": take_str(block, "text")}, block)
+
+
+def _write_text(part: TextPart) -> Any:
+    return _sign({"type": "text", "text": part.text}, part)
+
+
+def _read_reasoning(block: dict[str, Any]) -> Any:
+    return _signed(ReasoningPart, {"text": take_str(block, "reasoning")}, block)
+
+
+def _write_reasoning(part: ReasoningPart) -> Any:
+    return _sign({"type": "reasoning", "reasoning": part.text}, part)
+
+
+def _read_file(block: dict[str, Any]) -> Any:
+    data = take_str(block, "data")
+    where: dict[str, Any] = {"url": data} if _ADDRESS.match(data) else {"data": data}
+    return FilePart(**where, media_type=take_maybe_str(block, "mimeType"), extra=pack(NAME, block))
+
+
+def _write_file(part: FilePart) -> Any:
+    data = part.data if part.data is not UNSET else part.url
+    if data is UNSET:
+        return UNSET
+    return _sign(put({"type": "file", "data": data}, mimeType=part.media_type), part)
+
+
+def _read_source(block: dict[str, Any]) -> Any:
+    fields = {"source_id": "id", "title": "title", "url": "url"}
+    taken: dict[str, Any] = {field: take_maybe_str(block, key) for field, key in fields.items()}
+    return SourcePart(**taken, extra=pack(NAME, block))
+
+
+def _write_source(part: SourcePart) -> Any:
+    out = put({"type": "source"}, id=part.source_id, title=part.title, url=part.url)
+    return fill(out, unpack(NAME, part.extra)[0])
+
+
+def _read_data(block: dict[str, Any]) -> Any:
+    return DataPart(name=_DATA, data=block.pop("data", UNSET), extra=pack(NAME, block))
+
+
+def _write_data(part: DataPart) -> Any:
+    return fill(put({"type": "data"}, data=part.data), unpack(NAME, part.extra)[0])
+
+
+def _write_words(part: Any) -> Any:
+    """Words of a kind the store has not: they are said as text."""
+    words = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": words} if type(words) is str else UNSET
+
+
+# -- tool invocations ----------------------------------------------------------------------------------------------
+
+
+def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> Any:
+    """A call; its result, if it is there, goes to `results`. In a row with role tool it is the result itself."""
+    keys = {"tool_call_id": "toolCallId", "tool_name": "toolName"}
+    ids: dict[str, Any] = {field: take_str(block, key) for field, key in keys.items() if key in block}
+    state = take_str(block, "state")
+    if state != "result":
+        marks = {} if state == "call" else {"state": state}
+        return _signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, marks)
+    answer = {**ids, **_read_output(block.pop("result", UNSET)), "is_error": False}
+    if role == "tool":
+        return _signed(ToolResultPart, answer, block)
+    results.append(ToolResultPart(**answer))
+    return _signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
+
+
+def _read_plain(block: dict[str, Any], kind: str, role: str, results: list[Any]) -> Any:
+    """What nearly all blocks are, texts and calls that say all their fields, quickly; None for all others."""
+    if kind == "text":
+        text = block.get("text")
+        return TextPart(text=text) if type(text) is str and len(block) == 2 else None
+    call_id, name = block.get("toolCallId"), block.get("toolName")
+    if type(call_id) is not str or type(name) is not str or "args" not in block:
+        return None
+    if len(block) == 6 and block.get("state") == "result" and "result" in block and role != "tool":
+        result = block["result"]
+        answer = _read_output(result) if type(result) is list else {"output": result}
+        results.append(ToolResultPart(tool_call_id=call_id, tool_name=name, **answer, is_error=False))
+    elif len(block) != 5 or block.get("state") != "call":
+        return None
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["args"])
+
+
+def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
+    given = part.input if part.input is not UNSET else part.input_text
+    if part.extra is part.signature is UNSET and type(part.tool_call_id) is type(part.tool_name) is str:
+        out = {"type": "tool-invocation", "toolCallId": part.tool_call_id, "toolName": part.tool_name}
+        if given is not UNSET:
+            out["args"] = given
+        result = UNSET if answer is None else _write_output(answer)
+        if result is not UNSET:
+            out["result"] = result
+        out["state"] = "call" if answer is None else "result"
+        return out
+    out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
+    state = unpack(NAME, part.extra)[1].get("state")
+    if answer is None:
+        out["state"] = state if type(state) is str else "call"
+    else:
+        put(out, result=_write_output(answer))["state"] = "result"
+    return _sign(out, part)
+
+
+def _write_result(part: ToolResultPart) -> Any:
+    """A result that is not folded into its call."""
+    out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name)
+    put(out, result=_write_output(part))["state"] = "result"
+    return _sign(out, part)
+
+
+def _read_output(result: Any) -> dict[str, Any]:
+    """A result is data; a list of texts and files is their parts."""
+    if type(result) is list and result and all(type(item) is dict and "type" in item for item in result):
+        parts = [read_part(item, "", []) for item in result]
+        if all(type(part) is TextPart or type(part) is FilePart for part in parts):
+            return {"content": parts}
+    return {"output": result}
+
+
+def _write_output(part: ToolResultPart) -> Any:
+    if part.content is UNSET:
+        return part.output
+    return [block for block in map(write_part, part.content) if block is not UNSET]
+
+
+# -- dispatch ------------------------------------------------------------------------------------------------------
+
+
+def read_part(block: Any, role: str, results: list[Any]) -> Any:
+    """A part; one that is unknown or not as its type promises is kept raw."""
+    kind = block.get("type") if type(block) is dict else None
+    if kind in _PLAIN and (quick := _read_plain(block, kind, role, results)) is not None:
+        return quick
+    if type(kind) is str and (kind in _READERS or kind == "tool-invocation"):
+        taken = dict(block)
+        del taken["type"]
+        try:
+            return _READERS[kind](taken) if kind in _READERS else _read_invocation(taken, role, results)
+        except Unfit:
+            pass
+    return RawPart(format=NAME, value=block)
+
+
+def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
+    """The block of a part, a call with its answer; UNSET when the store has no place for it."""
+    kind = type(part)
+    if kind is TextPart and part.extra is part.signature is UNSET:
+        return {"type": "text", "text": part.text}
+    if kind is ToolCallPart:
+        return _write_call(part, answer)
+    if kind is RawPart:
+        return part.value if part.format == NAME else UNSET
+    writer = _WRITERS.get(kind)
+    return writer(part) if writer is not None else UNSET
+
+
+_PLAIN = ("text", "tool-invocation")
+_READERS: dict[str, Any] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "file": _read_file,
+    "source": _read_source,
+    "data": _read_data,
+}
+_WRITERS: dict[type, Any] = {
+    TextPart: _write_text,
+    ReasoningPart: _write_reasoning,
+    ToolResultPart: _write_result,
+    FilePart: _write_file,
+    SourcePart: _write_source,
+    DataPart: _write_data,
+    RefusalPart: _write_words,
+    RetryPart: _write_words,
+    CompactionPart: _write_words,
+}
+
+
+# -- content -------------------------------------------------------------------------------------------------------
 
 
 def read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:

@@ -26,8 +26,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.agent_store.content import read_content, read_parts, write_content, write_parts
-from hansard.formats.agent_store.parts import NAME
+from hansard.formats.agent_store.content import NAME, read_content, read_parts, write_content, write_parts
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import fill, pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message

@@ -5,10 +5,12 @@ reasoning            reasoning (words, or OpenAI's summary); thinking, redacted_
                      with `reasoning`, which merging the chunks of a stream leaves
 refusal, compaction  refusal, compaction
 tool-call            tool_call, tool_use, function_call beside an entry of `tool_calls` with the same id;
-                     by itself what the provider ran (`langchain_server_tools`)
-tool-result          server_tool_result and others there
-file                 `langchain_files`
-raw(langchain)       any other block, word for word
+                     without one what the provider ran: server_tool_call; server_tool_use, mcp_tool_use of Anthropic
+                     (a streamed one has its input in `partial_json`); web_search_call and others of OpenAI, whose
+                     results stay with the call, as residue
+tool-result          server_tool_result; *_tool_result of Anthropic
+file                 see `files`
+raw(langchain)       any other block, verbatim
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.langchain import server_tools as server
 from hansard.formats.langchain.files import NAME, TYPES, merged, read_file, write_file
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
+from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import (
     Binding,
     CompactionPart,
@@ -37,6 +39,16 @@ from hansard.model.parts import (
 )
 
 _ANTHROPIC = Binding(provider="anthropic")
+_NAMED_CALLS = ("server_tool_use", "mcp_tool_use")
+_ITEM_CALLS = {  # the tool's name and the key of its input; None: the item has a name and arguments
+    "web_search_call": ("web_search", "action"),
+    "file_search_call": ("file_search", "queries"),
+    "code_interpreter_call": ("code_interpreter", "code"),
+    "image_generation_call": ("image_generation", "revised_prompt"),
+    "tool_search_call": ("tool_search", "arguments"),
+    "mcp_call": None,
+}
+_NATIVE_CALLS = frozenset({*_NAMED_CALLS, *_ITEM_CALLS})
 _WRAPPED = ("refusal", "redacted_thinking", "compaction")  # standard: only as non_standard
 
 
@@ -221,8 +233,8 @@ def _read_server_call(block: dict[str, Any]) -> Part:
 
 def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
-    if type(kind := marks.get("type")) is str and kind in server.CALLS:
-        return server.write_call(kind, part, rest, marks)
+    if type(kind := marks.get("type")) is str and kind in _NATIVE_CALLS:
+        return _write_native_call(kind, part, rest, marks)
     out = put({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
     out["args"] = {} if part.input is UNSET else part.input
     return merged(_signed(out, part, provider), unpack(NAME, part.extra)[0])
@@ -245,14 +257,81 @@ def _read_server_result(block: dict[str, Any]) -> Part:
 
 def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
-    if type(kind := marks.get("type")) is str and server.is_result(kind):
-        return server.write_result(kind, part, rest)
+    if type(kind := marks.get("type")) is str and _is_native_result(kind):
+        return _write_native_result(kind, part, rest)
     out: dict[str, Any] = put({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
     out["status"] = "error" if part.is_error is True else "success"
     output: Any = part.output
     if type(part.content) is list:
         output = [made for made in (write_block(inner, provider) for inner in part.content) if made is not UNSET]
     return {**put(out, output=output), **unpack(NAME, part.extra)[0]}
+
+
+# -- tools that the provider ran, in the provider's own spelling --------------------------------------------------
+
+
+def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
+    """A call in a provider's own wording."""
+    marks: dict[str, Any] = {"type": kind}
+    call_id, text = take_str(block, "id"), UNSET  # type: Any, Any
+    item = _ITEM_CALLS.get(kind)
+    if item is not None:
+        name, given = item[0], block.pop(item[1], UNSET)
+    elif kind == "mcp_call":
+        name = take_str(block, "name")
+        given, text = read_arguments(take_str(block, "arguments"))
+    elif block.get("input") == {} and type(block.get("partial_json")) is str:
+        name, marks["streamed"] = take_str(block, "name"), True
+        given, text = read_arguments(block.pop("partial_json"))
+        del block["input"]
+    elif "input" in block:
+        name, given = take_str(block, "name"), block.pop("input")
+    else:
+        raise Unfit("input")
+    fields: dict[str, Any] = {"tool_call_id": call_id, "tool_name": name, "input": given, "input_text": text}
+    return ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, marks))
+
+
+def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+    out = put({"type": kind}, id=part.tool_call_id)
+    item = _ITEM_CALLS.get(kind)
+    if item is not None:
+        return {**put(out, **{item[1]: part.input}), **rest}
+    put(out, name=part.tool_name)
+    if kind == "mcp_call":
+        out["arguments"] = write_arguments(part)
+    elif "streamed" in marks:
+        out |= {"input": {}, "partial_json": write_arguments(part)}
+    else:
+        out["input"] = {} if part.input is UNSET else part.input
+    return {**out, **rest}
+
+
+def _is_native_result(kind: str) -> bool:
+    """Is a block of this type a result in Anthropic's wording?"""
+    return kind.endswith("_tool_result")
+
+
+def _read_native_result(kind: str, block: dict[str, Any]) -> Part:
+    call_id = take_str(block, "tool_use_id")
+    if "content" not in block:
+        raise Unfit("content")
+    output = block.pop("content")
+    inner = output.get("type") if type(output) is dict else None
+    failed = block.get("is_error") is True or (type(inner) is str and inner.endswith("_error"))
+    return ToolResultPart(
+        tool_call_id=call_id,
+        output=output,
+        is_error=failed,
+        provider_executed=True,
+        id=take_maybe_str(block, "id"),
+        extra=pack(NAME, block, {"type": kind}),
+    )
+
+
+def _write_native_result(kind: str, part: ToolResultPart, rest: dict[str, Any]) -> dict[str, Any]:
+    out = put({"type": kind}, tool_use_id=part.tool_call_id, id=part.id)
+    return {**put(out, content=part.output), **rest}
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
@@ -277,10 +356,10 @@ def read_block(block: Any) -> Any:
         if (reader := _READERS.get(kind)) is not None:
             part = reader(taken)
             return _marked(part, bare=True) if kind in _WRAPPED else part
-        if kind in server.CALLS:
-            return server.read_call(kind, taken)
-        if server.is_result(kind):
-            return server.read_result(kind, taken)
+        if kind in _NATIVE_CALLS:
+            return _read_native_call(kind, taken)
+        if _is_native_result(kind):
+            return _read_native_result(kind, taken)
     except Unfit:
         pass
     return RawPart(format=NAME, value=block)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from hansard import formats
-from hansard.formats.exchange.atif.record import applied, difference
+from hansard.formats.exchange.atif.difference import applied, difference
 from hansard.model import (
     Conversation,
     DataPart,

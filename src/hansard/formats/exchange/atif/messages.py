@@ -11,28 +11,294 @@
     conversation id                   `session_id`
     everything else                   `extra.hansard` of the step or the trajectory, as a difference
 
-So nothing is lost on the way to ATIF and back: signatures, branches, ids and all. What Harbor's schema forbids never
-gets into its own fields. Trajectories of sub-agents stay with the conversation.
+A step is one message, or an agent's message with the results of its calls. What the fields of ATIF do not say of the
+messages goes into `extra.hansard` of the step, as the difference to what those fields say. A step that another program
+changed after that is believed, and the difference kept as a detail of theirs. So nothing is lost on the way to ATIF and
+back: signatures, branches, ids and all. What Harbor's schema forbids never gets into its own fields. Trajectories of
+sub-agents stay with the conversation.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.exchange.atif.content import NAME, holds_sound
-from hansard.formats.exchange.atif.record import applied, difference
-from hansard.formats.exchange.atif.steps import OURS, joins, read_step, write_step
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, unpack
+from hansard.formats.exchange.atif.content import NAME, holds_sound, read_content, result_content, write_content
+from hansard.formats.exchange.atif.difference import applied, difference
+from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json, native
-from hansard.model.conversation import Agent, Conversation, Message
+from hansard.model.conversation import Agent, Conversation, Message, ModelRef, Usage
+from hansard.model.display import shown_input
+from hansard.model.parts import RawPart, ReasoningPart, ToolCallPart, ToolResultPart
+from hansard.model.times import is_time
 from hansard.model.tree import active_path
 
 _UNKNOWN = "unknown"
+_OURS = native.NATIVE
+_ROLES = {"system": "system", "user": "user", "agent": "assistant"}
+_SOURCES = {"user": "user", "assistant": "agent"}
+_COUNTS = (
+    ("input_tokens", "prompt_tokens"),
+    ("output_tokens", "completion_tokens"),
+    ("cache_read_tokens", "cached_tokens"),
+)
+
+
+# -- fields of a step ----------------------------------------------------------------------------------------------
+
+
+def _read_call(item: Any) -> Any:
+    try:
+        rest = dict(item) if type(item) is dict else {}
+        call_id, name = take_str(rest, "tool_call_id"), take_str(rest, "function_name")
+        if type(rest.get("arguments")) is not dict:
+            raise Unfit("arguments")
+        given = rest.pop("arguments")
+        return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, rest))
+    except Unfit:
+        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
+
+
+def _write_call(part: ToolCallPart, number: int, k: int) -> dict[str, Any]:
+    given = shown_input(part)
+    return {
+        "tool_call_id": part.tool_call_id if type(part.tool_call_id) is str else f"call_{number}_{k}",
+        "function_name": part.tool_name if type(part.tool_name) is str else "",
+        "arguments": given if type(given) is dict else {"input": given},
+        **unpack(NAME, part.extra)[0],
+    }
+
+
+def _read_result(item: Any, names: dict[Any, Any]) -> Any:
+    if type(item) is not dict:
+        return RawPart(format=NAME, value=item)
+    rest = dict(item)
+    call_id = take_maybe_str(rest, "source_call_id")
+    output: Any = UNSET
+    content: Any = UNSET
+    if type(rest.get("content")) is str:
+        output = rest.pop("content")
+    elif type(rest.get("content")) is list:
+        content = read_content(rest.pop("content"), {})
+    name = names.get(call_id, UNSET)
+    extra = pack(NAME, rest)
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, output=output, content=content, extra=extra)
+
+
+def _write_result(part: Any, known: set[Any]) -> Any:
+    if type(part) is RawPart:
+        return part.value
+    own = {"source_call_id": part.tool_call_id} if part.tool_call_id in known else {}
+    return put(own, content=result_content(part)) | unpack(NAME, part.extra)[0]
+
+
+def _read_metrics(rest: dict[str, Any]) -> Usage | UnsetType:
+    if type(rest.get("metrics")) is not dict:
+        return UNSET
+    left = dict(rest["metrics"])
+    counts = {name: left.pop(key) for name, key in _COUNTS if type(left.get(key)) is int}
+    if not counts:
+        return UNSET
+    del rest["metrics"]
+    return Usage(**counts, extra=pack(NAME, left))
+
+
+def _write_metrics(usage: Usage | UnsetType) -> Any:
+    if usage is UNSET:
+        return UNSET
+    out: dict[str, Any] = {}
+    for name, key in _COUNTS:
+        put(out, **{key: getattr(usage, name)})
+    return (out | unpack(NAME, usage.extra)[0]) or UNSET
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------
+
+
+def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
+    """What the fields of ATIF say."""
+    rest = dict(step)
+    marks: dict[str, Any] = {}
+    if type(rest.get("step_id")) is int and rest["step_id"] == number:
+        del rest["step_id"]
+    role = _ROLES.get(take_str(rest, "source"))
+    if role is None or type(rest.get("message")) not in (str, list):
+        raise Unfit("source")
+    parts: list[Any] = []
+    if role == "assistant" and type(rest.get("reasoning_content")) is str and rest["reasoning_content"]:
+        parts.append(ReasoningPart(text=rest.pop("reasoning_content")))
+    parts += read_content(rest.pop("message"), marks)
+    if role == "assistant" and type(rest.get("tool_calls")) is list and rest["tool_calls"]:
+        parts += [_read_call(item) for item in rest.pop("tool_calls")]
+    results: list[Message] = []
+    observation = rest.get("observation")
+    if type(observation) is dict and type(observation.get("results")) is list and observation["results"]:
+        seen = dict(rest.pop("observation"))
+        names = {part.tool_call_id: part.tool_name for part in parts if type(part) is ToolCallPart}
+        items = [_read_result(item, names) for item in seen.pop("results")]
+        results.append(Message(role="tool", parts=items, extra=pack(NAME, seen)))
+    time, name = take_maybe_str(rest, "timestamp"), take_maybe_str(rest, "model_name")
+    if role == "system" and results and not parts and not rest and not marks and time is UNSET:
+        return results
+    said = Message(
+        role=role,
+        parts=parts,
+        created_at=time,
+        model=UNSET if name is UNSET else ModelRef(name=name),
+        usage=_read_metrics(rest) if role == "assistant" else UNSET,
+        extra=pack(NAME, rest, marks),
+    )
+    return [said, *results]
+
+
+def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
+    """The step of a message and, if it has any, the messages with its results."""
+    if group and (raw := _raw_step(group[0])) is not None:
+        return raw
+    results = [message for message in group if message.role == "tool"]
+    said = group[0] if group and group[0].role != "tool" else Message(role="system", parts=[])
+    rest, marks = unpack(NAME, said.extra)
+    step: dict[str, Any] = {"step_id": number}
+    if is_time(said.created_at) or ("timestamp" not in rest and "time" in marks):
+        step["timestamp"] = said.created_at
+    step["source"] = _SOURCES.get(said.role, "system")
+    known: set[Any] = set()
+    if said.role == "assistant":
+        if said.model is not UNSET:
+            put(step, model_name=said.model.name)
+        step["message"] = write_content(said.parts, marks)
+        thoughts = [part.text for part in said.parts if type(part) is ReasoningPart and part.text]
+        if thoughts:
+            step["reasoning_content"] = "\n\n".join(thoughts)
+        calls: list[Any] = []
+        for part in said.parts:
+            if type(part) is ToolCallPart:
+                calls.append(_write_call(part, number, len(calls) + 1))
+                known.add(calls[-1]["tool_call_id"])
+            elif type(part) is RawPart and unpack(NAME, part.extra)[1].get("at") == "tool_calls":
+                calls.append(part.value)
+        put(step, tool_calls=calls or UNSET, metrics=_write_metrics(said.usage))
+    else:
+        step["message"] = write_content(said.parts, marks)
+    if results:
+        items = [
+            _write_result(part, known)
+            for message in results
+            for part in message.parts
+            if type(part) is ToolResultPart or (type(part) is RawPart and part.format == NAME)
+        ]
+        step["observation"] = {"results": items, **unpack(NAME, results[0].extra)[0]}
+    return {**step, **rest}
+
+
+def _raw_step(message: Message) -> dict[str, Any] | None:
+    """A step of a kind we do not know, as it was read."""
+    part = message.parts[0] if message.role == "event" and len(message.parts) == 1 else None
+    if type(part) is RawPart and part.format == NAME and "step" in unpack(NAME, part.extra)[1]:
+        return part.value if type(part.value) is dict else None
+    return None
+
+
+def _write_step(group: list[Message], number: int) -> dict[str, Any]:
+    """The step with, in `extra`, what its other fields do not say of the messages."""
+    step = _write_step_fields(group, number)
+    if group and _raw_step(group[0]) is not None:
+        return step
+    said = _read_step_fields(exact_json.copied(step), number)
+    counts = [len(message.parts) for message in group if message.role == "tool"]
+    dealt = _dealt(said, counts) if len(counts) > 1 else None  # so that the difference is small
+    record = difference(_plains(said if dealt is None else dealt), _plains(group))
+    if dealt is not None:
+        record = {"results": counts, **(record or {})}
+    if record is None:
+        return step
+    given = step.get("extra")
+    return {**step, "extra": {**(given if type(given) is dict else {}), _OURS: record}}
+
+
+def _plains(messages: list[Message]) -> list[Any]:
+    """The messages as JSON, without the mark for the step they stand in: reading the steps finds it again."""
+    return [native.plain(_unmarked(message)) for message in messages]
+
+
+def _unmarked(message: Message) -> Message:
+    rest, marks = unpack(NAME, message.extra)
+    if message.extra is UNSET or "step" not in marks:
+        return message
+    marks = {key: value for key, value in marks.items() if key != "step"}
+    others = {key: value for key, value in message.extra.items() if key != NAME}
+    own = pack(NAME, rest, marks)
+    return replace(message, extra={**others, **(own if own is not UNSET else {})} or UNSET)
+
+
+def _dealt(messages: list[Message], counts: Any) -> list[Message] | None:
+    """The message with all results as several, of so many results each."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "tool" or type(counts) is not list or not all(type(n) is int for n in counts):
+        return None
+    if sum(counts) != len(last.parts) or min(counts, default=0) < 0:
+        return None
+    out, at = messages[:-1], 0
+    for count in counts:
+        out.append(Message(role="tool", parts=last.parts[at : at + count]))
+        at += count
+    return out
+
+
+def _read_step(step: Any, number: int, path: str) -> list[Message]:
+    """The messages of a step: with our record where it is there and still agrees, else as its fields say."""
+    if type(step) is not dict:
+        raise Unreadable("a step expected", path)
+    extra = step.get("extra")
+    if (
+        type(extra) is dict
+        and _OURS in extra
+        and (ours := _read_step_with_difference(step, number, extra[_OURS], path)) is not None
+    ):
+        return ours
+    try:
+        group = _read_step_fields(exact_json.copied(step), number)
+        if exact_json.same(_write_step_fields(group, number), step):
+            return group
+    except Unfit:
+        pass
+    return [Message(role="event", parts=[RawPart(format=NAME, value=step, extra={NAME: {MARKS: {"step": True}}})])]
+
+
+def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, path: str) -> list[Message] | None:
+    bare = exact_json.copied({key: value for key, value in step.items() if key != "extra"})
+    if left := {key: value for key, value in step["extra"].items() if key != _OURS}:
+        bare["extra"] = left
+    try:
+        group = _read_step_fields(bare, number)
+        if type(record) is dict and "results" in record:
+            record = dict(record)
+            group = _dealt(group, record.pop("results")) or group
+        values = applied(_plains(group), record)
+        messages = [native.build(Message, value, path) for value in values] if type(values) is list else None
+    except (Unfit, Unreadable):
+        return None
+    return messages if messages is not None and exact_json.same(_write_step(messages, number), step) else None
+
+
+def _joins(group: list[Message], message: Message) -> bool:
+    """Do these results belong to the step of the group?"""
+    marks = unpack(NAME, message.extra)[1]
+    if message.role != "tool" or not group or marks.get("step") == "own":
+        return False
+    if marks.get("step") == "same":
+        return _raw_step(group[0]) is None
+    if group[0].role != "assistant":
+        return False
+    called = {part.tool_call_id for part in group[0].parts if type(part) is ToolCallPart}
+    return all(
+        type(part) is not ToolResultPart or part.tool_call_id is UNSET or part.tool_call_id in called
+        for part in message.parts
+    )
 
 
 # -- agents and totals ---------------------------------------------------------------------------------------------
@@ -94,18 +360,22 @@ def read(document: Any) -> Conversation:
         raise Unreadable("no list of steps", "$.steps")
     messages = _read_steps(document["steps"])
     extra = document.get("extra")
-    if type(extra) is dict and OURS in extra and (ours := _read_ours(document, messages, extra[OURS])) is not None:
+    if (
+        type(extra) is dict
+        and _OURS in extra
+        and (ours := _read_with_difference(document, messages, extra[_OURS])) is not None
+    ):
         return ours
-    return _read_plain(document, messages)
+    return _read_fields(document, messages)
 
 
 def _read_steps(steps: list[Any]) -> list[Message]:
     messages: list[Message] = []
     group: list[Message] = []
     for i, step in enumerate(steps):
-        found = read_step(step, i + 1, f"$.steps[{i}]")
+        found = _read_step(step, i + 1, f"$.steps[{i}]")
         for k, message in enumerate(found):
-            if message.role == "tool" and joins(group if k == 0 else found[:k], message) != (k > 0):
+            if message.role == "tool" and _joins(group if k == 0 else found[:k], message) != (k > 0):
                 rest, marks = unpack(NAME, message.extra)
                 marks = {**marks, "step": "same" if k else "own"}
                 others = {} if message.extra is UNSET else message.extra
@@ -115,7 +385,7 @@ def _read_steps(steps: list[Any]) -> list[Message]:
     return messages
 
 
-def _read_plain(document: dict[str, Any], messages: list[Message]) -> Conversation:
+def _read_fields(document: dict[str, Any], messages: list[Message]) -> Conversation:
     rest = {key: value for key, value in document.items() if key != "steps"}
     marks: dict[str, Any] = {}
     totals = _totals(messages, len(document["steps"]))
@@ -136,13 +406,13 @@ def _read_plain(document: dict[str, Any], messages: list[Message]) -> Conversati
     return Conversation(messages=messages, id=own_id, agents=agents, extra=pack(NAME, rest, marks))
 
 
-def _read_ours(document: dict[str, Any], messages: list[Message], record: Any) -> Conversation | None:
+def _read_with_difference(document: dict[str, Any], messages: list[Message], record: Any) -> Conversation | None:
     bare = {key: value for key, value in document.items() if key != "extra"}
-    if left := {key: value for key, value in document["extra"].items() if key != OURS}:
+    if left := {key: value for key, value in document["extra"].items() if key != _OURS}:
         bare["extra"] = left
     try:
         aside = record.get("aside", []) if type(record) is dict else []
-        shell = native.build(Conversation, applied(_shell(_read_plain(bare, messages)), record), "$")
+        shell = native.build(Conversation, applied(_shell(_read_fields(bare, messages)), record), "$")
         every = list(messages)
         for place, value in aside:
             every.insert(place, native.build(Message, value, "$.extra"))
@@ -163,13 +433,13 @@ def write(conversation: Conversation, target: Target) -> Any:
     rest, marks = unpack(NAME, conversation.extra)
     groups: list[list[Message]] = []
     for message in messages:
-        if groups and joins(groups[-1], message):
+        if groups and _joins(groups[-1], message):
             groups[-1].append(message)
         else:
             groups.append([message])
     if not groups and marks.get("steps") != "none":
         groups = [[]]  # a trajectory has at least one step
-    steps = [write_step(group, i + 1) for i, group in enumerate(groups)]
+    steps = [_write_step(group, i + 1) for i, group in enumerate(groups)]
     out: dict[str, Any] = {}
     if marks.get("schema_version") != "absent":
         out["schema_version"] = _version(messages)
@@ -181,13 +451,13 @@ def write(conversation: Conversation, target: Target) -> Any:
     if totals is not None and marks.get("final_metrics") != "absent":
         out["final_metrics"] = totals
     out |= {key: value for key, value in rest.items() if key != "steps"}
-    return _with_record(out, conversation, path, messages)
+    return _with_difference(out, conversation, path, messages)
 
 
-def _with_record(
+def _with_difference(
     out: dict[str, Any], conversation: Conversation, path: list[int], messages: list[Message]
 ) -> dict[str, Any]:
-    plain = _read_plain(exact_json.copied({**out, "steps": []}) | {"steps": out["steps"]}, messages)
+    plain = _read_fields(exact_json.copied({**out, "steps": []}) | {"steps": out["steps"]}, messages)
     record = difference(_shell(plain), _shell(conversation)) or {}
     on_path = set(path)
     aside = [[i, native.plain(message)] for i, message in enumerate(conversation.messages) if i not in on_path]
@@ -196,7 +466,7 @@ def _with_record(
     if not record:
         return out
     given = out.get("extra")
-    return {**out, "extra": {**(given if type(given) is dict else {}), OURS: record}}
+    return {**out, "extra": {**(given if type(given) is dict else {}), _OURS: record}}
 
 
 # -- detection -----------------------------------------------------------------------------------------------------
