@@ -41,7 +41,7 @@ def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dic
     if _METADATA not in block:
         return kind(**fields, extra=pack(NAME, block, marks))
     given = block.get(_METADATA)
-    fields.update(take_opaque(block, _METADATA, cipher=kind is ReasoningPart))
+    fields.update(take_opaque(block, _METADATA, encrypted=kind is ReasoningPart))
     part = kind(**fields)
     if "binding" in fields:
         made: dict[str, Any] = {}

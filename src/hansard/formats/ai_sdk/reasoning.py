@@ -5,8 +5,9 @@
     google, vertex       .thoughtSignature                  signature
     openai, azure        .reasoningEncryptedContent         encrypted; of reasoning and calls also .itemId: the id
 
-What is taken leaves its skeleton (`{"anthropic": {}}`): it is put back only where the skeleton stands, unless the
-writer is a server's and makes one.
+`take_opaque` leaves an empty object (`{"anthropic": {}}`) where it took a value. `put_opaque` writes the value only
+into such an object, so a client never receives a signature that it did not send; with `make`, for server formats, it
+creates the object.
 """
 
 from __future__ import annotations
@@ -19,35 +20,35 @@ from hansard.model.hashing import opaque
 from hansard.model.parts import Binding
 
 
-class _Maker(Struct, frozen=True):
-    provider: str
+class _Provider(Struct, frozen=True):
+    name: str
     transport: str | UnsetType
     keys: dict[str, str]
 
 
-_CLAUDE = {"signature": "signature", "encrypted": "redactedData"}
-_GEMINI = {"signature": "thoughtSignature"}
-_GPT = {"encrypted": "reasoningEncryptedContent"}
-_MAKERS = {
-    "anthropic": _Maker("anthropic", UNSET, _CLAUDE),
-    "bedrock": _Maker("anthropic", "bedrock", _CLAUDE),
-    "google": _Maker("google", UNSET, _GEMINI),
-    "vertex": _Maker("google", "vertex", _GEMINI),
-    "googleVertex": _Maker("google", "vertex", _GEMINI),
-    "openai": _Maker("openai", UNSET, _GPT),
-    "azure": _Maker("openai", "azure", _GPT),
+_ANTHROPIC_KEYS = {"signature": "signature", "encrypted": "redactedData"}
+_GOOGLE_KEYS = {"signature": "thoughtSignature"}
+_OPENAI_KEYS = {"encrypted": "reasoningEncryptedContent"}
+_PROVIDERS = {
+    "anthropic": _Provider("anthropic", UNSET, _ANTHROPIC_KEYS),
+    "bedrock": _Provider("anthropic", "bedrock", _ANTHROPIC_KEYS),
+    "google": _Provider("google", UNSET, _GOOGLE_KEYS),
+    "vertex": _Provider("google", "vertex", _GOOGLE_KEYS),
+    "googleVertex": _Provider("google", "vertex", _GOOGLE_KEYS),
+    "openai": _Provider("openai", UNSET, _OPENAI_KEYS),
+    "azure": _Provider("openai", "azure", _OPENAI_KEYS),
 }
-_SECOND = ("googleVertex",)  # another name for the same maker
-_ITEMS = ("openai", "azure")
-_OTHERS: dict[str, set[Any]] = {"openai": {("openai", "azure")}, "azure": {("openai", UNSET)}}
+_ALIASES = ("googleVertex",)  # another key for the same provider
+_WITH_ITEM_ID = ("openai", "azure")
+_CONFLICTS: dict[str, set[Any]] = {"openai": {("openai", "azure")}, "azure": {("openai", UNSET)}}
 
 
 def take_opaque(
-    block: dict[str, Any], key: str, *, cipher: bool = False, item: bool = False, make: bool = False
+    block: dict[str, Any], key: str, *, encrypted: bool = False, item: bool = False, make: bool = False
 ) -> dict[str, Any]:
-    """Take signature, binding (with `cipher` also the encrypted form, with `item` also the id) out of `block[key]`.
+    """Take signature and binding (with `encrypted` also the encrypted form, with `item` also the id) from `block[key]`.
 
-    A skeleton that the writer makes by itself (`make`) is not left.
+    With `make`, remove the empty object too: the writer creates it again.
 
     >>> block = {"providerMetadata": {"anthropic": {"signature": "sig"}}}
     >>> take_opaque(block, "providerMetadata")["signature"], block
@@ -59,44 +60,44 @@ def take_opaque(
     fields: dict[str, Any] = {}
     seen: set[Any] = set()
     for name, held in metadata.items():
-        maker = _MAKERS.get(name)
-        if maker is None or type(held) is not dict or (maker.provider, maker.transport) in seen:
+        provider = _PROVIDERS.get(name)
+        if provider is None or type(held) is not dict or (provider.name, provider.transport) in seen:
             continue
-        seen.add((maker.provider, maker.transport))
+        seen.add((provider.name, provider.transport))
         left = dict(held)
-        for field, native in maker.keys.items():
-            if type(held.get(native)) is str and (cipher or field == "signature"):
+        for field, native in provider.keys.items():
+            if type(held.get(native)) is str and (encrypted or field == "signature"):
                 fields[field] = left.pop(native)
         if fields:
-            fields["binding"] = Binding(provider=maker.provider, transport=maker.transport)
-        if item and name in _ITEMS and type(held.get("itemId")) is str and seen.isdisjoint(_OTHERS[name]):
+            fields["binding"] = Binding(provider=provider.name, transport=provider.transport)
+        if item and name in _WITH_ITEM_ID and type(held.get("itemId")) is str and seen.isdisjoint(_CONFLICTS[name]):
             fields["id"] = left.pop("itemId")
         if fields:
             block[key] = {**metadata, name: left}
-            if make and block[key] == {name: {}} and "binding" in fields and name not in _SECOND:
+            if make and block[key] == {name: {}} and "binding" in fields and name not in _ALIASES:
                 del block[key]
             break
     return fields
 
 
 def put_opaque(rest: dict[str, Any], key: str, part: Any, *, item: bool = False, make: bool = False) -> bool:
-    """Put back into `rest[key]` what was taken; with `make` also where no skeleton stands. Was anything put?"""
+    """Write into `rest[key]` what `take_opaque` took; return whether anything was written."""
     if key not in rest and not (make and opaque(part)):
         return False
     metadata = rest.get(key)
     held = {
         field: getattr(part, field) for field in ("signature", "encrypted") if getattr(part, field, UNSET) is not UNSET
     }
-    name = _home(metadata if type(metadata) is dict else {}, part, held, item, make)
+    name = _provider_key(metadata if type(metadata) is dict else {}, part, held, item, make)
     if name is None:
         return False
     base = metadata if type(metadata) is dict else {}
     inner = dict(base[name]) if type(base.get(name)) is dict else {}
     for field, value in held.items():
-        native = _MAKERS[name].keys.get(field)
+        native = _PROVIDERS[name].keys.get(field)
         if native is not None and _bound(part, name):
             inner[native] = value
-    if item and name in _ITEMS and type(part.id) is str and "itemId" not in inner:
+    if item and name in _WITH_ITEM_ID and type(part.id) is str and "itemId" not in inner:
         inner["itemId"] = part.id
     if not inner:
         return False
@@ -104,17 +105,17 @@ def put_opaque(rest: dict[str, Any], key: str, part: Any, *, item: bool = False,
     return True
 
 
-def _home(metadata: dict[str, Any], part: Any, held: dict[str, Any], item: bool, make: bool) -> str | None:
+def _provider_key(metadata: dict[str, Any], part: Any, held: dict[str, Any], item: bool, make: bool) -> str | None:
     for name, skeleton in metadata.items():
-        if name not in _MAKERS or type(skeleton) is not dict:
+        if name not in _PROVIDERS or type(skeleton) is not dict:
             continue
-        if (held and _bound(part, name)) or (not held and item and name in _ITEMS and type(part.id) is str):
+        if (held and _bound(part, name)) or (not held and item and name in _WITH_ITEM_ID and type(part.id) is str):
             return name
     if make and held:
-        return next((name for name in _MAKERS if _bound(part, name)), None)
+        return next((name for name in _PROVIDERS if _bound(part, name)), None)
     return None
 
 
 def _bound(part: Any, name: str) -> bool:
-    bound, maker = part.binding, _MAKERS[name]
-    return bool(bound is not UNSET and bound.provider == maker.provider and bound.transport == maker.transport)
+    bound, provider = part.binding, _PROVIDERS[name]
+    return bool(bound is not UNSET and bound.provider == provider.name and bound.transport == provider.transport)

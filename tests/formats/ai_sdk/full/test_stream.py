@@ -139,7 +139,7 @@ def test_a_file_is_read_in_every_spelling(file: dict[str, Any]) -> None:
         ({"message": "full"}, "full"),
         ("full", "full"),
         ({"errorCode": "x"}, '{"errorCode":"x"}'),
-        ({}, "an error whose words were not recorded"),
+        ({}, "error without recorded text"),
     ],
 )
 def test_the_words_of_an_error_are_found(error: Any, text: str) -> None:

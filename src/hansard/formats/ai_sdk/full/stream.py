@@ -1,17 +1,17 @@
-"""The AI SDK's `fullStream` (TextStreamParts) as JSON lines, versions 5, 6 and 7: what a server sees of its own run.
+"""The AI SDK's `fullStream` (TextStreamParts) as JSON lines, versions 5, 6 and 7: the server's view of its own run.
 
     text-, reasoning-, tool-input-   as in the UI message stream, `text` for `delta`, `id` for `toolCallId`
     tool-call                        tool-input-available, or tool-input-error when it is invalid
-    tool-result, tool-error          tool-output-available, tool-output-error; the call too if it never came
+    tool-result, tool-error          tool-output-available, tool-output-error; the call too if it is missing
     tool-approval-*, tool-output-denied, source, file, reasoning-file, custom, steering-message
-    finish-step                      model, usage, time and reason to finish of the step's message
+    finish-step                      model, usage, time and finish reason of the message of the step
     finish, abort, error             the end, an interruption, a failure
-    tool-input-end, raw, ping        nothing
+    tool-input-end, raw, ping        ignored
 
-Each part becomes the UI chunk that `toUIMessageStream` would send (sources, reasoning and the words of errors
-included), so a run is read the same from both of its streams. Parts may be tagged (`$error`, `$file`) or as
-`JSON.stringify` leaves them, where errors have lost their words. A list of tools is not at hand: an invalid call says
-that it is dynamic and is taken at its word, unless its input was seen to begin otherwise.
+Each part becomes the UI chunk that `toUIMessageStream` would send (sources, reasoning and error texts included), so a
+run reads the same from both of its streams. Parts may be tagged (`$error`, `$file`) or as `JSON.stringify` writes them,
+which drops error texts. The list of tools is unknown: an invalid call counts as dynamic if it says so, unless its input
+began otherwise.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from hansard.formats.ai_sdk.ui.stream import FINISH, AiSdkUiDecoder, Answer
+from hansard.formats.ai_sdk.ui.stream import FINISH_REASONS, AiSdkUiDecoder, Answer
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.streams.deltas import MessageDelta
 
 NAME = "ai-sdk-full"
-_WORDLESS = "an error whose words were not recorded"
+_NO_ERROR_TEXT = "error without recorded text"
 _Fields = dict[str, Any]
 
 
@@ -54,7 +54,7 @@ _PIECES = (_Text, _Reasoning, _Input)
 
 
 class AiSdkFullDecoder(AiSdkUiDecoder):
-    """One run of `streamText`."""
+    """Decodes one run of `streamText`."""
 
     name = NAME
     pieces = (_PIECES, _QUICK)
@@ -62,8 +62,10 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._steps: dict[tuple[int, int], _Fields] = {}  # what is said of the messages of each answer
-        self._invalid: set[Any] = set()  # the calls whose error was said with them
+        self._steps: dict[
+            tuple[int, int], _Fields
+        ] = {}  # fields of the messages, by number of the answer and of the step
+        self._invalid: set[Any] = set()  # calls that carried their own error
 
     def handle(self, event: Any, kind: str) -> None:
         given = event.get("type") if type(event) is dict else ""
@@ -76,12 +78,12 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         if kind == "finish" and type(event.get("totalUsage")) is dict:
             self._finish_run(event)
         if kind == "tool-error" and event.get("toolCallId") in self._invalid:
-            self.other(event)  # the same again
+            self.other(event)  # repeats the error of the call
             return
-        if kind == "tool-call" and event.get("invalid") is True and error_text(event.get("error")) != _WORDLESS:
+        if kind == "tool-call" and event.get("invalid") is True and error_text(event.get("error")) != _NO_ERROR_TEXT:
             self._invalid.add(event["toolCallId"])
         if kind in ("tool-result", "tool-error", "tool-approval-request"):
-            self._made(event.get("toolCall", event))
+            self._ensure_call(event.get("toolCall", event))
         translate = _CHUNKS.get(kind)
         if translate is None and kind == "":
             super().handle(event, kind)
@@ -90,8 +92,8 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         else:
             super().handle(translate(event), kind)
 
-    def _made(self, call: _Fields) -> None:
-        """A call that is only known from its result is made first."""
+    def _ensure_call(self, call: _Fields) -> None:
+        """Emit the call first if only its result or approval is known."""
         if self.answer().tool(call["toolCallId"]) is None and "toolName" in call:
             said = ("toolCallId", "toolName", "input", "providerExecuted", "dynamic")
             super().handle({"type": "tool-input-available", **{key: call[key] for key in said if key in call}}, "")
@@ -110,7 +112,7 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         if type(usage) is dict:
             fields["usage"] = read_usage(usage)
         if type(reason) is str:
-            fields["finish_reason"] = FINISH.get(reason, reason)
+            fields["finish_reason"] = FINISH_REASONS.get(reason, reason)
         if rest:
             fields["extra"] = {NAME: rest}
         self._steps[(len(self._answers), answer.turns)] = fields
@@ -119,7 +121,7 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         )
 
     def _finish_run(self, event: _Fields) -> None:
-        """The sum of all steps is that of the answer only where no step said its own."""
+        """Use the total only if no step reported its own usage."""
         if self._steps:
             self.other(event)
             return
@@ -127,8 +129,8 @@ class AiSdkFullDecoder(AiSdkUiDecoder):
         self._steps[(len(self._answers), answer.turns)] = {"usage": usage}
         self.emit(MessageDelta(usage=usage))
 
-    def say(self, answer: Answer, messages: list[Message], begin: int, end: int) -> None:
-        super().say(answer, messages, begin, end)
+    def finish_messages(self, answer: Answer, messages: list[Message], begin: int, end: int) -> None:
+        super().finish_messages(answer, messages, begin, end)
         spoken = [i for i in range(begin, end) if messages[i].role == "assistant"]
         for (number, turn), fields in self._steps.items():
             if self._answers[number - 1] is answer and 0 < turn <= len(spoken):
@@ -216,13 +218,13 @@ def _error(part: _Fields) -> _Fields:
 
 
 def error_text(error: Any) -> str:
-    """The words of an error: tagged, plain, or as data."""
+    """The text of an error: tagged, plain, or as data."""
     held = error.get("$error", error) if type(error) is dict else error
     if type(held) is dict and type(held.get("message")) is str:
         return held["message"]  # type: ignore[no-any-return]
     if type(held) is str:
         return held
-    return exact_json.encode(held).decode() if held else _WORDLESS
+    return exact_json.encode(held).decode() if held else _NO_ERROR_TEXT
 
 
 _CHUNKS: dict[str, Callable[[_Fields], _Fields]] = {
@@ -265,7 +267,7 @@ _DETAILS = {
 
 
 def read_usage(usage: _Fields) -> Usage:
-    """The tokens of a step, flat as in version 5 or with details as later; what has no name here is residue."""
+    """Read the tokens of a step, flat as in version 5 or with details as later; unknown counts are residue."""
     rest, fields = dict(usage), {}
     for native, name in {**_COUNTS, **_FLAT}.items():
         if type(rest.get(native)) is int:

@@ -1,4 +1,4 @@
-"""Parts of ModelMessages but the outputs of tools, and which of them each role may hold."""
+"""Parts of ModelMessages except tool results, and which parts each role may hold."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from hansard.model.parts import (
 )
 
 
-class Writing(Protocol):
-    """What a part must know of the conversation it stands in."""
+class WriterContext(Protocol):
+    """What a part writer needs from the conversation."""
 
     profile: str | None
 
@@ -41,12 +41,12 @@ def _read_text(block: dict[str, Any], role: str) -> Part:
 
 
 def _read_reasoning(block: dict[str, Any], role: str) -> Part:
-    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", cipher=True, item=True, make=True)
+    text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", encrypted=True, item=True, make=True)
     return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
 
 
-def _write_words(kind: str, item: bool) -> Any:
-    def write(part: Any, writing: Writing) -> dict[str, Any]:
+def _text_writer(kind: str, item: bool) -> Any:
+    def write(part: Any, writing: WriterContext) -> dict[str, Any]:
         if part.extra is UNSET and not opaque(part):
             return {"type": kind, "text": part.text}
         rest, _ = unpack(NAME, part.extra)
@@ -56,8 +56,8 @@ def _write_words(kind: str, item: bool) -> Any:
     return write
 
 
-def _write_said(part: Any, writing: Writing) -> dict[str, Any] | None:
-    """What has no part of its own here but was said to the model or by it."""
+def _write_as_text(part: Any, writing: WriterContext) -> dict[str, Any] | None:
+    """Write a part that the format has no type for, but that the model saw or said, as text."""
     text = part.content if type(part) is RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else None
 
@@ -74,7 +74,7 @@ def _read_call(block: dict[str, Any], role: str) -> Part:
     return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
 
 
-def _write_call(part: ToolCallPart, writing: Writing) -> dict[str, Any]:
+def _write_call(part: ToolCallPart, writing: WriterContext) -> dict[str, Any]:
     name = part.tool_name if type(part.tool_name) is str else ""
     out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
     if part.provider_executed is not UNSET:
@@ -86,12 +86,12 @@ def _write_call(part: ToolCallPart, writing: Writing) -> dict[str, Any]:
     return out
 
 
-def _write_answer(part: Any, writing: Writing) -> dict[str, Any]:
+def _write_result(part: Any, writing: WriterContext) -> dict[str, Any]:
     return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
 
 
-def _read_usual(block: dict[str, Any], kind: str, role: str) -> Part | None:
-    """What nearly all parts are: words, calls, and results that are words or data, without another field."""
+def _read_fast(block: dict[str, Any], kind: str, role: str) -> Part | None:
+    """Fast path for most parts: text, calls and results without further fields; None for all others."""
     if kind == "text" and len(block) == 2 and role != "tool":
         text = block.get("text")
         return TextPart(text=text) if type(text) is str else None
@@ -109,10 +109,10 @@ def _read_usual(block: dict[str, Any], kind: str, role: str) -> Part | None:
 
 
 def read_part(block: Any, role: str) -> Part:
-    """A part; one that is unknown or not as its type promises is kept raw."""
+    """Read a part; keep an unknown or malformed one as a raw part."""
     kind = block.get("type") if type(block) is dict else None
-    if type(kind) is str and (usual := _read_usual(block, kind, role)) is not None:
-        return usual
+    if type(kind) is str and (fast := _read_fast(block, kind, role)) is not None:
+        return fast
     reader = _READERS.get(role, _READERS["user"]).get(kind) if type(kind) is str else None
     if reader is None:
         return RawPart(format=NAME, value=block)
@@ -135,19 +135,19 @@ _READERS: dict[str, dict[str, Any]] = {
     },
     "tool": {"tool-result": read_result},
 }
-_SAID: dict[type, Any] = {
-    TextPart: _write_words("text", False),
+_ANY_ROLE: dict[type, Any] = {
+    TextPart: _text_writer("text", False),
     FilePart: lambda part, writing: write_file(part, writing.profile),
-    RefusalPart: _write_said,
-    CompactionPart: _write_said,
+    RefusalPart: _write_as_text,
+    CompactionPart: _write_as_text,
 }
 WRITERS: dict[str, dict[type, Any]] = {
-    "user": {**_SAID, RetryPart: _write_said},
+    "user": {**_ANY_ROLE, RetryPart: _write_as_text},
     "assistant": {
-        **_SAID,
-        ReasoningPart: _write_words("reasoning", True),
+        **_ANY_ROLE,
+        ReasoningPart: _text_writer("reasoning", True),
         ToolCallPart: _write_call,
-        ToolResultPart: _write_answer,
+        ToolResultPart: _write_result,
     },
-    "tool": {ToolResultPart: _write_answer, RetryPart: _write_answer},
+    "tool": {ToolResultPart: _write_result, RetryPart: _write_result},
 }

@@ -76,7 +76,7 @@ def read_data(block: dict[str, Any], data: Any, media: str, marks: dict[str, Any
 
 
 def write_data(part: FilePart, marks: dict[str, Any], profile: str | None) -> Any:
-    """The data of a file; None when there is nothing this side of its provider."""
+    """The data of a file; None if only the provider has its content."""
     if type(marks.get("reference")) is str and part.file_id is not UNSET:
         reference = {marks["reference"]: part.file_id}
         return {"type": "reference", "reference": reference} if profile in (None, "v7") else None

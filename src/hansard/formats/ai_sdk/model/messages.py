@@ -1,4 +1,4 @@
-"""AI SDK ModelMessages: what `streamText` is given and `responseMessages` holds.  As of ai 5.0, 6.0 and 7.0.
+"""AI SDK ModelMessages: the input of `streamText` and the content of `responseMessages`.  As of ai 5.0, 6.0 and 7.0.
 
     canonical                         native
     system                            system (`content` is a string)
@@ -7,11 +7,11 @@
     file                              file (`data`: base64, an https URL or a data URL), image
     tool-call                         tool-call; its `approval` a tool-approval-request after it and, once answered,
                                       a tool-approval-response in the tool message
-    tool-result                       tool-result (`tools`); in an assistant message the provider's
-    raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), word for word
+    tool-result                       tool-result (`tools`); in an assistant message: run by the provider
+    raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), verbatim
 
-This is a server's format: signatures are written for their provider's options. Written without a profile a document
-comes out as it came; with one (v5, v6, v7) it is what `modelMessageSchema` of that version accepts.
+A server format: signatures are written into `providerOptions`. Without a profile the writer returns the document as it
+was read; with one (v5, v6, v7) it writes what `modelMessageSchema` of that version accepts.
 Lost, and reported: ids, times, models and usage, sources, data.
 """
 
@@ -43,34 +43,34 @@ from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 
 _ROLES = ("system", "user", "assistant", "tool")
 _FIELDS = frozenset({"role", "content"})
-_NOTHING: dict[str, Any] = {}
+_EMPTY: dict[str, Any] = {}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-class _Reading:
-    """One list of messages on its way in; responses to approvals go to the calls they answer."""
+class _Reader:
+    """Reads one list of messages; merges approval responses into the calls they answer."""
 
     def __init__(self) -> None:
         self.out: list[Message] = []
         self.asked: dict[str, ToolCallPart] = {}
         self.calls: list[ToolCallPart] = []
-        self.unsaid: list[Any] = []  # the responses of a tool message that needed no message of its own
+        self.unplaced: list[Any] = []  # responses of a tool message that becomes no message of its own
 
     def message(self, record: Any, where: str, place: int) -> None:
         if type(record) is not dict:
-            raise Unreadable("a message expected", f"{where}[{place}]")
+            raise Unreadable("expected a message object", f"{where}[{place}]")
         role, content = record.get("role"), record.get("content")
         if type(role) is not str:
-            raise Unreadable("no role; it is system, user, assistant or tool", f"{where}[{place}].role")
+            raise Unreadable("missing role: expected system, user, assistant or tool", f"{where}[{place}].role")
         marks: dict[str, Any] = {} if role in _ROLES else {"role": True}
         if type(content) is str:
             if role != "system":
                 marks["content"] = "string"
             parts: list[Any] = [TextPart(text=content)]
         elif type(content) is not list:
-            raise Unreadable("content is neither a string nor a list", f"{where}[{place}].content")
+            raise Unreadable("invalid content: expected a string or a list", f"{where}[{place}].content")
         elif role == "tool":
             self.tool(record, content, marks)
             return
@@ -79,7 +79,7 @@ class _Reading:
                 marks["content"] = "list"
             parts = self.parts(content, role)
         self.calls = [part for part in parts if type(part) is ToolCallPart] if role == "assistant" else []
-        self.unsaid = []
+        self.unplaced = []
         self.out.append(Message(role=role, parts=parts, extra=left(NAME, record, _FIELDS, marks)))
 
     def parts(self, content: list[Any], role: str) -> list[Any]:
@@ -109,21 +109,21 @@ class _Reading:
                 approval["reason"] = block["reason"]
             force_setattr(call, "approval", approval)
             responses.append((i, call))
-        if self.unsaid:
-            self.out.append(Message(role="tool", parts=[], extra=pack(NAME, {}, {"responses": self.unsaid})))
+        if self.unplaced:
+            self.out.append(Message(role="tool", parts=[], extra=pack(NAME, {}, {"responses": self.unplaced})))
         places = [[i, call.approval["id"]] for i, call in responses]
-        if responses and not self.usual(parts, responses):
+        if responses and not self.is_default_order(parts, responses):
             marks["responses"] = places
         elif not responses and self.asked and any(has_approval_response(call) for call in self.calls):
             marks["responses"] = []
-        self.unsaid, self.calls = [], []
+        self.unplaced, self.calls = [], []
         if parts or len(record) != 2 or marks or not content:
             self.out.append(Message(role="tool", parts=parts, extra=left(NAME, record, _FIELDS, marks)))
         else:
-            self.unsaid = places
+            self.unplaced = places
 
-    def usual(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
-        """Would the responses be written in these places?"""
+    def is_default_order(self, parts: list[Any], responses: list[tuple[int, ToolCallPart]]) -> bool:
+        """Whether the writer puts the responses into these places by default."""
         given = [call for call in self.calls if has_approval_response(call)]
         if len(given) != len(responses) or not all(type(part) is ToolResultPart for part in parts):
             return False
@@ -137,8 +137,8 @@ class _Reading:
         ] == [i for i, (_, said) in enumerate(order) if said]
 
 
-class _Writing:
-    """One conversation on its way out: ids and names of calls, and which responses are still to be said."""
+class _Writer:
+    """Writes one conversation: knows ids and names of calls, and which approval responses are not yet written."""
 
     def __init__(self, messages: list[Message], profile: str | None) -> None:
         self.messages, self.profile = messages, profile
@@ -151,7 +151,7 @@ class _Writing:
 
     @cached_property
     def calls(self) -> dict[int, tuple[str, str]]:
-        """Id and name of every call and of its answer, for those that do not say them."""
+        """Id and name of every call and its result, for parts that lack them."""
         found, out = answers(self.messages), {}
         number = 0
         for i, message in enumerate(self.messages):
@@ -172,7 +172,7 @@ class _Writing:
 
     def records(self) -> list[dict[str, Any]]:
         for message in self.messages if self.asked else ():
-            for place in _responses_mark(message):
+            for place in _response_places(message):
                 if place[1] in self.asked:
                     self.said.add(id(self.asked[place[1]]))
         out: list[dict[str, Any]] = []
@@ -181,18 +181,18 @@ class _Writing:
             if record is not None:
                 out.append(record)
             if self.asked and message.role == "assistant" and not self.results_next(i):
-                content = [self.respond(part) for part in message.parts if self.to_say(part)]
+                content = [self.respond(part) for part in message.parts if self.is_pending(part)]
                 if content:
                     out.append({"role": "tool", "content": content})
         return out
 
     def results_next(self, i: int) -> bool:
-        """Is the next message one whose results the responses can stand among?"""
+        """Whether the next message is a tool message that can hold the responses too."""
         if i + 1 >= len(self.messages) or self.messages[i + 1].role != "tool":
             return False
         return not self.is_string(self.messages[i + 1], unpack(NAME, self.messages[i + 1].extra)[1])
 
-    def to_say(self, part: Any) -> bool:
+    def is_pending(self, part: Any) -> bool:
         if type(part) is not ToolCallPart or self.profile == "v5" or id(part) in self.said:
             return False
         return has_approval_response(part)
@@ -204,7 +204,7 @@ class _Writing:
         return response
 
     def record(self, message: Message, i: int) -> dict[str, Any] | None:
-        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_NOTHING, _NOTHING)
+        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_EMPTY, _EMPTY)
         own = "role" in marks and self.profile is None
         role = "system" if message.role == "developer" and not own else message.role
         if role not in _ROLES and not marks.get("role"):
@@ -257,13 +257,13 @@ class _Writing:
     def with_responses(self, message: Message, results: list[Any], i: int) -> list[Any]:
         marks = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
         if "responses" in marks:
-            for at, approval_id in _responses_mark(message):
+            for at, approval_id in _response_places(message):
                 if approval_id in self.asked:
                     results.insert(at, self.respond(self.asked[approval_id]))
             return results
         before = self.messages[i - 1] if i else message
         calls = [part for part in before.parts if type(part) is ToolCallPart] if before.role == "assistant" else []
-        due = [call for call in calls if self.to_say(call)]
+        due = [call for call in calls if self.is_pending(call)]
         if not due:
             return results
         by_id = {self.id_of(call): call for call in calls}
@@ -275,7 +275,7 @@ class _Writing:
         return [self.respond(by_id[one]) if said else by_result[one] for one, said in order]
 
 
-def _responses_mark(message: Message) -> list[tuple[int, str]]:
+def _response_places(message: Message) -> list[tuple[int, str]]:
     given = unpack(NAME, message.extra)[1].get("responses") if message.extra is not UNSET else None
     if type(given) is not list:
         return []
@@ -298,27 +298,27 @@ def read(document: Any) -> Conversation:
         body, where = dict(document), "$.messages"
         records, marks = body.pop("messages", None), {"shape": "object"}
     if type(records) is not list:
-        raise Unreadable("no list of messages", where)
-    reading = _Reading()
+        raise Unreadable("missing list of messages", where)
+    reader = _Reader()
     for i, record in enumerate(records):
-        reading.message(record, where, i)
-    return Conversation(messages=reading.out, extra=pack(NAME, body, marks))
+        reader.message(record, where, i)
+    return Conversation(messages=reader.out, extra=pack(NAME, body, marks))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list."""
     rest, marks = unpack(NAME, conversation.extra)
-    records = _Writing(conversation.messages, target.profile).records()
+    records = _Writer(conversation.messages, target.profile).records()
     if target.profile is not None:
         records = conform_to_version(records, target.profile)
     return {"messages": records, **rest} if marks.get("shape") == "object" else records
 
 
-_TELLING = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
+_DISTINCTIVE = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
 
 
 def fits(document: Any) -> int:
-    """ModelMessages have hyphens in their types and `providerOptions`; plain ones could be others' too."""
+    """ModelMessages have hyphenated part types and `providerOptions`; plain messages fit other formats too."""
     records = document.get("messages") if type(document) is dict else document
     if type(records) is not list or not records:
         return 0
@@ -346,7 +346,7 @@ def _part_fits(part: Any) -> int:
     if type(part) is not dict or type(part.get("type")) is not str:
         return 0
     kind = part["type"]
-    if kind in _TELLING or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
+    if kind in _DISTINCTIVE or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
         return 3
     if kind == "reasoning" and type(part.get("text")) is str:
         return 2

@@ -1,4 +1,4 @@
-"""What `modelMessageSchema` of AI SDK 5, 6 and 7 accepts: the writer removes the rest when a profile is asked for."""
+"""What `modelMessageSchema` of AI SDK 5, 6 and 7 accepts; with a profile the writer removes the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTIONAL: dict[str, type] = {
 
 
 def conform_to_version(records: list[dict[str, Any]], profile: str) -> list[dict[str, Any]]:
-    """The messages with nothing that `modelMessageSchema` of the version refuses."""
+    """Remove everything that `modelMessageSchema` of the version rejects."""
     out: list[dict[str, Any]] = []
     for record in records:
         if record["role"] not in ("system", "user", "assistant", "tool"):
@@ -36,7 +36,7 @@ def _is_part(part: Any, role: str, profile: str) -> bool:
 
 
 def _holds(part: dict[str, Any], kind: str, profile: str) -> bool:
-    """Is there what the part is about, in a form that the version reads from JSON?"""
+    """Whether the part has its content, in a form that the version reads from JSON."""
     if kind == "file":
         data = part.get("data")
         return type(data) is str or (profile == "v7" and type(data) is dict and _is_reference(data))
@@ -83,7 +83,7 @@ _ALLOWED: dict[str, frozenset[str]] = {
 
 
 def _tidy(part: dict[str, Any]) -> dict[str, Any]:
-    """Without optional fields of the wrong kind, in the part, its output and the items of that."""
+    """Remove optional fields of the wrong type from the part, its output and the items of the output."""
     options = part.get("providerOptions")
     flat = type(options) is not dict or not all(type(one) is dict for one in options.values())
     out = {

@@ -26,16 +26,16 @@ from hansard.model import exact_json
 from hansard.model.display import Answer, denied, failed, shown_error, shown_media, shown_output
 from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart, ToolResultPart
 
-_BYTES = ("media", "file-data", "image-data")
-_ADDRESSES = ("file-url", "image-url")
-_IDS = ("file-id", "image-file-id")
+_BY_VALUE = ("media", "file-data", "image-data")
+_BY_URL = ("file-url", "image-url")
+_BY_ID = ("file-id", "image-file-id")
 
 
 # -- results -------------------------------------------------------------------------------------------------------
 
 
 def read_result(block: dict[str, Any], role: str) -> Part:
-    """A tool-result; in an assistant message it is of a tool that the provider ran."""
+    """Read a tool-result; one in an assistant message belongs to a tool that the provider ran."""
     call_id, name, output = take_str(block, "toolCallId"), take_str(block, "toolName"), block.pop("output", None)
     if type(output) is not dict:
         raise Unfit("output")
@@ -65,10 +65,10 @@ def read_result(block: dict[str, Any], role: str) -> Part:
 
 
 def write_result(part: Answer, call_id: str, name: str, profile: str | None) -> dict[str, Any]:
-    """A tool-result for the call of that id and name."""
+    """Write a tool-result for the call with that id and name."""
     out: dict[str, Any] = {"type": "tool-result", "toolCallId": call_id, "toolName": name}
     if part.extra is UNSET and type(part) is ToolResultPart and part.is_error is not True and part.status is UNSET:
-        if part.content is UNSET and part.output is not UNSET:  # nearly always
+        if part.content is UNSET and part.output is not UNSET:
             out["output"] = {"type": "text" if type(part.output) is str else "json", "value": part.output}
             return out
     rest, marks = unpack(NAME, part.extra)
@@ -104,16 +104,16 @@ def _read_content(item: Any) -> Part:
             return TextPart(text=take_str(taken, "text"), extra=pack(NAME, taken))
         if kind == "file":
             return read_data(taken, taken.pop("data", None), take_str(taken, "mediaType"), {"kind": "file"})
-        if kind in _BYTES:
+        if kind in _BY_VALUE:
             data, media = take_str(taken, "data"), take_str(taken, "mediaType")
             fields: dict[str, Any] = {"data": data, "media_type": media}
             if kind == "file-data":
                 fields["name"] = take_maybe_str(taken, "filename")
-        elif kind in _ADDRESSES:
+        elif kind in _BY_URL:
             fields = {"url": take_str(taken, "url"), "media_type": "image/*" if kind == "image-url" else UNSET}
             if taken.get("mediaType") != fields["media_type"]:
                 fields["media_type"] = take_maybe_str(taken, "mediaType") or fields["media_type"]
-        elif kind in _IDS:
+        elif kind in _BY_ID:
             fields = {"file_id": take_str(taken, "fileId")}
         else:
             raise Unfit("type")
@@ -140,8 +140,8 @@ def _write_content(part: Any, profile: str | None) -> Any:
     if kind == "file" and (data := write_data(part, marks, profile)) is not None:
         return {**put({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name), **rest}
     if part.data is UNSET and part.url is UNSET:
-        return {"type": kind, "fileId": part.file_id, **rest} if kind in _IDS else UNSET
-    kind = kind if kind in (*_BYTES, *_ADDRESSES) else _kind_of(part.data is UNSET, part.media_type)
+        return {"type": kind, "fileId": part.file_id, **rest} if kind in _BY_ID else UNSET
+    kind = kind if kind in (*_BY_VALUE, *_BY_URL) else _kind_of(part.data is UNSET, part.media_type)
     if part.data is not UNSET:
         kind = "media" if profile == "v5" else kind
         out = {"type": kind, "data": part.data, "mediaType": shown_media(part)}
@@ -160,7 +160,7 @@ _REQUEST = {name: name for name in ("signature", "inputSchemaInput", "isAutomati
 
 
 def read_approval_request(block: Any, call: Any) -> dict[str, Any] | None:
-    """The approval that a request right behind its call asks for; None when it is anything else."""
+    """Read an approval request that directly follows its call; None for any other block."""
     if type(block) is not dict or block.get("type") != "tool-approval-request" or type(call) is not ToolCallPart:
         return None
     if call.approval is not UNSET or block.get("toolCallId") != call.tool_call_id:
@@ -178,7 +178,7 @@ def read_approval_request(block: Any, call: Any) -> dict[str, Any] | None:
 
 
 def write_approval_request(call: ToolCallPart, call_id: str) -> dict[str, Any] | None:
-    """The request for the approval of a call, if it has one with an id."""
+    """Write the approval request of a call; None if the call has no approval with an id."""
     approval = call.approval
     if type(approval) is not dict or type(approval.get("id")) is not str:
         return None
@@ -187,7 +187,7 @@ def write_approval_request(call: ToolCallPart, call_id: str) -> dict[str, Any] |
 
 
 def read_approval_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCallPart | None:
-    """The call that a response answers, if the call's approval can say all of it."""
+    """Find the call that a response answers; None if the approval of the call cannot hold all of its fields."""
     if type(block) is not dict or block.get("type") != "tool-approval-response":
         return None
     call = asked.get(block["approvalId"]) if type(block.get("approvalId")) is str else None
@@ -202,7 +202,7 @@ def read_approval_response(block: Any, asked: dict[str, ToolCallPart]) -> ToolCa
 
 
 def write_approval_response(call: ToolCallPart) -> dict[str, Any] | None:
-    """What was said to the request, if anything."""
+    """Write the approval response of a call; None if there is none yet."""
     approval: Any = call.approval
     if write_approval_request(call, "") is None or type(approval.get("approved")) is not bool:
         return None
@@ -213,9 +213,9 @@ def write_approval_response(call: ToolCallPart) -> dict[str, Any] | None:
 
 
 def approval_order(calls: list[tuple[str, bool]], results: list[str]) -> list[tuple[str, bool]]:
-    """The usual order of a tool message: for each call its response, then its result; else all responses first.
+    """Default order of a tool message: for each call its response, then its result; otherwise all responses first.
 
-    `calls` are ids with "was it has_approval_response by a person"; the outcome are ids with "is it the response".
+    `calls` holds each call id with whether it has a response; the result holds ids with whether it is the response.
     """
     order = [call_id for call_id, _ in calls if call_id in results]
     if order != results:
@@ -230,5 +230,5 @@ def approval_order(calls: list[tuple[str, bool]], results: list[str]) -> list[tu
 
 
 def has_approval_response(call: ToolCallPart) -> bool:
-    """Has somebody said yes or no to the call?"""
+    """Whether a user approved or rejected the call."""
     return write_approval_response(call) is not None

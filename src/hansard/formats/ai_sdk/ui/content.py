@@ -1,4 +1,7 @@
-"""Parts of UIMessages but tools: text, reasoning, files, sources, data, and what the user says inside an answer."""
+"""Parts of UIMessages except tools: text, reasoning, files, sources, data, and user messages inside an answer.
+
+`Turn` collects what one UIMessage becomes: an assistant message and, if tools answered, a tool message for each step.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +32,27 @@ from hansard.model.parts import (
 STEP = "step-start"
 
 
-# -- the messages in the making ---------------------------------------------------------------------------------------
+# -- the messages of one UIMessage ---------------------------------------------------------------------------------
 
 
 class Turn:
-    """Takes the parts of one UIMessage after another in order; its messages are the last in `out`.
+    """Takes the parts of one UIMessage after another, in order; its messages are the last in `out`.
 
-    Only answers have steps; other roles are one message. `loose` gathers the values whose keys nobody has looked at.
+    Only assistant messages have steps; other roles give one message. `unchecked` collects values that may hold the key
+    `__proto__`, which JavaScript parsers reject.
     """
 
-    __slots__ = ("_parts", "_results", "_waiting", "loose", "out", "role", "start", "steps")
+    __slots__ = ("_parts", "_results", "_waiting", "out", "role", "start", "steps", "unchecked")
 
     def __init__(self) -> None:
         self.out: list[Message] = []
-        self.loose: list[Any] = []
+        self.unchecked: list[Any] = []
         self._parts: list[Any] | None = None
         self._results: list[Any] | None = None
         self._waiting: set[str] | None = None
 
     def begin(self, role: str) -> None:
-        """The next UIMessage."""
+        """Begin the next UIMessage."""
         self.role, self.start = role, len(self.out)
         self.steps = role == "assistant"
         if self.steps:
@@ -58,15 +62,15 @@ class Turn:
             self.out.append(Message(role=role, parts=self._parts))
 
     def add(self, part: Part) -> None:
-        """A part of the present step; one before the first `step-start` makes a step without."""
+        """Add a part to the current step; before the first `step-start`, begin a step without one."""
         (self._begin({"step": False}) if self._parts is None else self._parts).append(part)
 
     def step(self, rest: dict[str, Any]) -> None:
-        """A `step-start` with whatever else it said."""
+        """Begin a step; `rest` holds the other fields of its `step-start`."""
         self._begin({"step": rest} if rest else None)
 
     def tool(self, call: ToolCallPart, result: ToolResultPart | None) -> None:
-        """A call and its result, which stands behind it only if the provider made it."""
+        """Add a call and its result; only a provider-executed result goes into the same message."""
         call_id = call.tool_call_id
         beside = not self.steps or call.provider_executed is True
         parts = self._begin({"step": False}) if self._parts is None else self._parts
@@ -88,13 +92,13 @@ class Turn:
             self._results.append(result)
 
     def steer(self, message: Message) -> None:
-        """What the user said in the middle of the answer."""
+        """Add a user message in the middle of the answer."""
         self.first()
         self.out.append(message)
         self._parts = self._waiting = None
 
     def first(self) -> Message:
-        """The first message; there is one even if it says nothing."""
+        """The first message; created if the UIMessage has no parts."""
         if len(self.out) == self.start:
             self._begin({"step": False})
         return self.out[self.start]
@@ -113,7 +117,7 @@ class Turn:
 
 
 def _read_state(block: dict[str, Any], role: str) -> dict[str, Any]:
-    """The mark of a state that is not the usual one: done in answers, none in what users say."""
+    """Spelling hint for a state other than the default: `done` in assistant messages, absent in user messages."""
     state = block.pop("state", UNSET)
     if state == ("done" if role == "assistant" else UNSET):
         return {}
@@ -135,11 +139,11 @@ def _read_text(block: dict[str, Any], role: str) -> Part:
 
 def _read_reasoning(block: dict[str, Any], role: str) -> Part:
     text, marks = take_str(block, "text"), _read_state(block, role)
-    fields = take_opaque(block, "providerMetadata", cipher=True, item=True)
+    fields = take_opaque(block, "providerMetadata", encrypted=True, item=True)
     return ReasoningPart(text=text, **fields, extra=pack(NAME, block, marks))
 
 
-def _write_words(kind: str, item: bool) -> Any:
+def _text_writer(kind: str, item: bool) -> Any:
     def write(part: Any, role: str) -> dict[str, Any] | None:
         rest: dict[str, Any] = {}
         marks: dict[str, Any] = {}
@@ -246,7 +250,7 @@ def _read_steering(block: dict[str, Any]) -> Message:
 
 
 def write_steering(message: Message) -> dict[str, Any]:
-    """What the user said in the middle of an answer, as a part of it."""
+    """Write a user message in the middle of an answer as a part of the answer."""
     rest, _ = unpack(NAME, message.extra)
     parts = [made for part in message.parts if (made := write_part(part, "user")) is not UNSET]
     return {**put({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
@@ -256,7 +260,7 @@ def write_steering(message: Message) -> dict[str, Any]:
 
 
 def read_parts(turn: Turn, blocks: list[Any]) -> None:
-    """The native parts of a message; here what nearly all are: words, steps and finished calls without more."""
+    """Read the native parts of a message; most (text, steps, finished calls) take the fast path here."""
     usual = "done" if turn.steps else None
     for block in blocks:
         kind = block.get("type") if type(block) is dict else None
@@ -272,18 +276,18 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
         elif kind == STEP and usual and len(block) == 1:
             turn.step({})
             continue
-        elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.loose)):
+        elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.unchecked)):
             try:
                 turn.tool(*pair)
             except Unfit:
                 turn.add(RawPart(format=NAME, value=block))
             continue
-        turn.loose.append(block)
-        _read_odd(turn, block, kind)
+        turn.unchecked.append(block)
+        _read_any(turn, block, kind)
 
 
-def _read_odd(turn: Turn, block: Any, kind: Any) -> None:
-    """Any native part; one that is unknown or not as its type promises is kept raw."""
+def _read_any(turn: Turn, block: Any, kind: Any) -> None:
+    """Read any native part; keep an unknown or malformed one as a raw part."""
     if type(kind) is not str:
         turn.add(RawPart(format=NAME, value=block))
         return
@@ -318,7 +322,7 @@ def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: st
 
 
 def write_part(part: Part, role: str) -> Any:
-    """A part as a client is shown it; UNSET for what it is not."""
+    """Write a part as a client sees it; UNSET for parts that clients do not see."""
     if type(part) is RawPart:
         return part.value if part.format == NAME else UNSET
     writer = _WRITERS.get(type(part))
@@ -334,8 +338,8 @@ _READERS: dict[str, Any] = {
     "source-document": _read_document,
 }
 _WRITERS: dict[type, Any] = {
-    TextPart: _write_words("text", False),
-    ReasoningPart: _write_words("reasoning", True),
+    TextPart: _text_writer("text", False),
+    ReasoningPart: _text_writer("reasoning", True),
     FilePart: _write_file,
     SourcePart: _write_source,
     DataPart: _write_data,

@@ -1,22 +1,22 @@
 """The AI SDK's UI message stream: SSE that `useChat` of version 5, 6 or 7 reads.
 
     delta                              chunks
-    the first message-start            start with the message's id: an answer that goes on repeats the id it had
-    a further one, step-start          finish-step, start-step
+    the first message-start            start with the message's id: an answer that continues repeats its id
+    further ones, step-start           finish-step, start-step
     text, refusal                      text-start, text-delta, text-end
-    reasoning                          reasoning-start, -delta, -end; none while there are no words
-    tool-call                          tool-input-start, -delta, -available; -error if its words are no JSON;
+    reasoning                          reasoning-start, -delta, -end; none while there is no text
+    tool-call                          tool-input-start, -delta, -available; -error if the input is not valid JSON;
                                        tool-approval-request, -response
     tool-result, retry                 tool-output-available, -error, -denied
     source, file, data, raw            source-url, source-document, file, data-<name>, custom, reasoning-file
-    failure                            data-error and error, at the end: clients do not read on behind an error
+    failure                            data-error and error, at the end: clients stop reading after an error
     end                                finish-step, finish, [DONE]
 
-What a client is shown of a part is decided by the format `ai-sdk-ui`, so that a stream and a written message cannot
-differ: signatures, ciphers, usage, models and providers' ids stay with the server. Blocks are numbered, never named by
-a provider's id. A call whose stream was cut stays `input-streaming`: nobody is to run half a call. If the deltas are
-those of such a stream already (`own=True`), their metadata is the client's and goes out, every step and the reason to
-finish was told, and an error was no part of the message.
+The format `ai-sdk-ui` decides what a client sees of a part, so a stream and a written message cannot differ:
+signatures, encrypted reasoning, usage, models and provider ids stay on the server. Blocks are numbered, never named by
+a provider id. A call whose stream was cut stays `input-streaming`: no client runs half a call. With `own=True` the
+deltas come from such a stream already: their metadata belongs to the client and is sent, steps and finish reason are
+complete, and an error is not part of the message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hansard.model.parts import DataPart, ReasoningPart, RetryPart, ToolCallPart
 from hansard.streams.deltas import MessageDelta, Other
 from hansard.streams.emitter_base import CUT, DONE, GROWING, PartEmitter, Slot
 
-_NO_JSON = "The input of the call is no JSON."
+_INVALID_JSON = "The input of the call is not valid JSON."
 _REASONS = {
     "stop": "stop",
     "length": "length",
@@ -43,7 +43,7 @@ _REASONS = {
     "error": "error",
 }
 _PASSED = ("abort", "steering-message")
-_REFUSED = "tool-input-error"
+_INPUT_ERROR = "tool-input-error"
 
 
 # -- the chunks that each version takes ----------------------------------------------------------------------------
@@ -101,7 +101,7 @@ _DATA: tuple[float, dict[str, float]] = (5.0, {"id": 5.0, "data": 5.0, "transien
 
 
 def _chunk_for(kind: str, fields: dict[str, Any], level: float) -> dict[str, Any] | None:
-    """The chunk with the fields that a client of this level takes; None if it does not take the chunk at all."""
+    """The chunk with the fields that a client of this level accepts; None if it does not know the chunk."""
     since, known = _DATA if kind.startswith("data-") else _CHUNKS.get(kind, (99.0, {}))
     if since > level:
         return None
@@ -113,12 +113,12 @@ def _chunk_for(kind: str, fields: dict[str, Any], level: float) -> dict[str, Any
 
 
 def _may_be_unsafe(raw: bytes) -> bool:
-    """Might this JSON have a key that JavaScript's safe parsers refuse?"""
+    """Whether this JSON may have a key that safe JavaScript parsers reject."""
     return b'"__proto__"' in raw or (b'"constructor"' in raw and b'"prototype"' in raw)
 
 
 def _without_unsafe_keys(value: Any) -> Any:
-    """The data without such keys."""
+    """The data without the keys that safe JavaScript parsers reject."""
     if type(value) is dict:
         return {key: _without_unsafe_keys(item) for key, item in value.items() if not _is_unsafe_key(key, item)}
     return [_without_unsafe_keys(item) for item in value] if type(value) is list else value
@@ -132,7 +132,7 @@ def _is_unsafe_key(key: str, item: Any) -> bool:
 
 
 class AiSdkUiEmitter(PartEmitter):
-    """One UIMessage as it is made."""
+    """Emits one UIMessage."""
 
     name = NAME
     targets = ("v5", "v6", "v7", "oldest")
@@ -147,12 +147,12 @@ class AiSdkUiEmitter(PartEmitter):
         self._step = self._stepped = self._used = self._aborted = False
         self._last: Any = UNSET
         self._calls: dict[str, ToolCallPart] = {}
-        self._refused: dict[str, dict[str, Any]] = {}  # inputs that the stream itself said were refused
-        self._told: set[str] = set()  # calls of this answer that a client has and that are told again
+        self._rejected: dict[str, dict[str, Any]] = {}  # inputs that the stream itself reported as rejected
+        self._known_calls: set[str] = set()  # calls of this answer that the client already has
 
     def go_on(self, call_ids: Iterable[str]) -> None:
-        """These calls were told when the answer began: only what becomes of them is new, and is said before a step."""
-        self._told.update(call_ids)
+        """The client has these calls from an earlier stream: send only their results, before a step begins."""
+        self._known_calls.update(call_ids)
 
     # -- the frame -------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class AiSdkUiEmitter(PartEmitter):
         self.chunk("start", messageId=message_id, messageMetadata=start.metadata if self._own else UNSET)
 
     def turn(self) -> None:
-        if self._level < 7:  # no block goes on over a step; what still comes is a block of its own
+        if self._level < 7:  # no block continues across a step; later text is a new block
             self._end_words()
         if self._step and self._used:
             self._finish_step()
@@ -188,9 +188,9 @@ class AiSdkUiEmitter(PartEmitter):
     def other(self, delta: Other) -> None:
         value = delta.value
         kind = value.get("type") if delta.format == NAME and type(value) is dict else None
-        if kind == _REFUSED:
+        if kind == _INPUT_ERROR:
             if self._own and self._level >= 5.1 and type(value.get("toolCallId")) is str:
-                self._refused[value["toolCallId"]] = {key: item for key, item in value.items() if key != "type"}
+                self._rejected[value["toolCallId"]] = {key: item for key, item in value.items() if key != "type"}
         elif type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
             self._begin()
             self._aborted = self._aborted or kind == "abort"
@@ -208,17 +208,17 @@ class AiSdkUiEmitter(PartEmitter):
             self.chunk("error", errorText="; ".join(self.failures))
         self._finish_step()
         word = self._reason if self._own and not self.failures else self.reason()
-        reason = _REASONS.get(word, self._word(word)) if word is not UNSET else UNSET
+        reason = _REASONS.get(word, self._version_reason(word)) if word is not UNSET else UNSET
         self.chunk("finish", finishReason=reason, messageMetadata=self._last)
         self._out.append(DONE)
 
-    def _word(self, word: str) -> str:
-        """A reason of the SDK's own, where this version has it."""
+    def _version_reason(self, word: str) -> str:
+        """A finish reason that only some versions of the SDK know."""
         only = {"unknown": 5.1 <= self._level < 6, "interrupted": self._level >= 7.1}
         return word if only.get(word) else "other"
 
     def _failed(self) -> list[str]:
-        """What stands in the message too; that the stream was cut does not: its state says so."""
+        """The failures that are also part of the message; a cut stream is not: the state of the message says so."""
         return self.failures if self.failures != [CUT] and not self._own else []
 
     def _start_step(self) -> None:
@@ -233,7 +233,7 @@ class AiSdkUiEmitter(PartEmitter):
             self.chunk("finish-step")
 
     def chunk(self, kind: str, /, **fields: Any) -> None:
-        """One chunk, if this client takes it; what is UNSET is absent."""
+        """Emit a chunk if this version accepts it, without UNSET fields."""
         value = _chunk_for(kind, fields, self._level)
         if value is None:
             return
@@ -243,14 +243,14 @@ class AiSdkUiEmitter(PartEmitter):
         self._out.append(b"data: " + raw + b"\n\n")
 
     def inside(self, kind: str, /, **fields: Any) -> None:
-        """A chunk inside a step."""
+        """Emit a chunk inside a step."""
         if not self._own:
             self._start_step()
         self._used = True
         self.chunk(kind, **fields)
 
     def shown(self, native: Any) -> dict[str, Any] | None:
-        """A part as this version has it."""
+        """A part as this version accepts it; None if it does not."""
         record = {"id": "", "role": "assistant", "parts": [native]}
         parts = conform_to_version([record], self._profile or "v6", lambda place: "")[0]["parts"]
         return parts[0] if parts else None
@@ -260,7 +260,7 @@ class AiSdkUiEmitter(PartEmitter):
     def open(self, slot: Slot) -> None:
         part = slot.part
         if type(part) is ToolCallPart:
-            if part.tool_call_id not in self._told:
+            if part.tool_call_id not in self._known_calls:
                 self._open_call(slot, part)
         elif type(part) in GROWING and (type(part) is not ReasoningPart or part.text):
             self.open_words(slot)
@@ -272,7 +272,7 @@ class AiSdkUiEmitter(PartEmitter):
             self.result(part)
         elif kind is DataPart and part.id is not UNSET:
             self.part(part)
-        elif kind is ToolCallPart and type(before) is ToolCallPart and slot.id not in self._told:
+        elif kind is ToolCallPart and type(before) is ToolCallPart and slot.id not in self._known_calls:
             self._calls[slot.id] = part
             fields = self._input(part, slot.id)
             if part.input is not before.input and part.input != before.input:
@@ -335,7 +335,7 @@ class AiSdkUiEmitter(PartEmitter):
         return fields
 
     def _open_call(self, slot: Slot, call: ToolCallPart) -> None:
-        """A call is streamed if its id and name are known from the start, and not its input."""
+        """Begin a call; its input is streamed only if id and name are known and the input is not."""
         self._made += 1
         slot.id = f"call-{self._made}"
         if type(call.tool_call_id) is not str or type(call.tool_name) is not str:
@@ -351,31 +351,33 @@ class AiSdkUiEmitter(PartEmitter):
         if not slot.head and type(call.tool_call_id) is str:
             slot.id = call.tool_call_id
         self._calls[slot.id] = call
-        if slot.id in self._told:
+        if slot.id in self._known_calls:
             return
         if call.tool_call_id is UNSET:
             self._nameless.append((slot.id, call))
-        if slot.id in self._refused:
-            self.inside(_REFUSED, **self._refused[slot.id])
+        if slot.id in self._rejected:
+            self.inside(_INPUT_ERROR, **self._rejected[slot.id])
             return
         fields = self._input(call, slot.id)
         if fields["state"] == "input-streaming":
             return
         if call.input is UNSET and call.input_text is not UNSET:
-            self._broken(slot, fields)
+            self._invalid_input(slot, fields)
             return
         self.inside("tool-input-available", **fields)
         approval = fields["approval"]
         if type(approval) is dict:
             self._approval(slot.id, approval)
 
-    def _broken(self, slot: Slot, fields: dict[str, Any]) -> None:
+    def _invalid_input(self, slot: Slot, fields: dict[str, Any]) -> None:
         if self._level >= 5.1:
-            self.inside(_REFUSED, errorText=_NO_JSON, **fields)
+            self.inside(_INPUT_ERROR, errorText=_INVALID_JSON, **fields)
             return
         if not slot.head:
             self.inside("tool-input-start", **fields)
-        self.inside("tool-output-error", errorText=_NO_JSON, toolCallId=slot.id, dynamic=fields.get("dynamic", UNSET))
+        self.inside(
+            "tool-output-error", errorText=_INVALID_JSON, toolCallId=slot.id, dynamic=fields.get("dynamic", UNSET)
+        )
 
     def _approval(self, call_id: str, approval: dict[str, Any], *, asked: bool = False) -> None:
         names = {"descriptor": "approvalDescriptor", "requestReason": "reason"}
@@ -390,7 +392,7 @@ class AiSdkUiEmitter(PartEmitter):
 
     def result(self, part: Any) -> None:
         call_id, call = self._answered(part)
-        if self._refused.pop(call_id, None) is not None:  # said with the input
+        if self._rejected.pop(call_id, None) is not None:  # already reported with the input
             return
         native = self.shown(write_tool(call, part, call_id, [])) if call is not None else None
         if native is None:
@@ -401,7 +403,7 @@ class AiSdkUiEmitter(PartEmitter):
         fields.update(toolCallId=call_id, providerMetadata=native.get("resultProviderMetadata", UNSET))
         if native["type"] == "dynamic-tool":
             fields["dynamic"] = True
-        state, told = native["state"], call_id in self._told
+        state, told = native["state"], call_id in self._known_calls
         say = self.chunk if told and not self._step else self.inside
         if state == "output-denied":
             if type(call.approval) is not dict and not told:  # type: ignore[union-attr]
@@ -412,10 +414,10 @@ class AiSdkUiEmitter(PartEmitter):
         elif "output" in native:
             say("tool-output-available", output=native["output"], **fields)
         if "preliminary" not in native:
-            self._told.discard(call_id)  # the same id again is another call
+            self._known_calls.discard(call_id)  # a later call may reuse the id
 
     def _answered(self, part: Any) -> tuple[str, ToolCallPart | None]:
-        """The call that a result answers; one of an earlier part of the message the client knows by its id."""
+        """The call that a result answers; the client knows a call of an earlier stream by its id."""
         if type(part.tool_call_id) is str:
             call = self._calls.get(part.tool_call_id)
             if call is None and getattr(part, "provider_executed", UNSET) is not True:

@@ -4,21 +4,21 @@
     user                              a user message; inside an answer a `steering-message`
     assistant, tool, assistant ...    one assistant message, until the next user message; each assistant message
                                       begins with a `step-start`
-    system                            only what came from a client; any other system prompt is the server's
+    system                            only one that a client sent; other system prompts stay on the server
     text, reasoning                   text, reasoning (`state: done`)
     tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `tools`)
-    file                              file: an address, or bytes as a data URL
+    file                              file: a URL, or bytes as a data URL
     source                            source-url, source-document
     data                              data-<name>
-    raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), word for word
+    raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), verbatim
 
-The reader takes the messages of version 4 too (`versions`). Written without a profile a document comes out as it
-came; with one (v5, v6, v7) it is what that version accepts (`rules`).
+The reader accepts messages of version 4 too (`versions`). Without a profile the writer returns the document as it was
+read; with one (v5, v6, v7) it writes what that version accepts (`rules`).
 
-A UIMessage must have an id: a message without one is written as `hansard-<place in the list>`, and that id at that
-place reads as none. This is a client's format: ciphers, signatures, usage, models, runs, metadata and the residue of
-other formats are written only if they came from such a document. Opaque reasoning is not bound to the words before
-it, because the system prompt is not in the document. Lost, and reported: ids behind the first of an answer.
+A UIMessage must have an id: a message without one is written as `hansard-<position in the list>`, and that id at that
+position reads as no id. This is a client format: encrypted reasoning, signatures, usage, models, runs, metadata and the
+residue of other formats are written only if they came from such a document. Opaque reasoning is not bound to the text
+before it, because the system prompt is not in the document. Lost, and reported: ids after the first of an answer.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ from hansard.model.conversation import Conversation, Message
 from hansard.model.display import Answer, answers
 from hansard.model.parts import TextPart, ToolCallPart
 
-_FORBIDDEN = b'"__proto__"'
+_UNSAFE_KEY = b'"__proto__"'
 _NO_MARKS: dict[str, Any] = {}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _made_id(place: int) -> str:
+def _default_id(place: int) -> str:
     return f"hansard-{place + 1}"
 
 
 def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) -> str:
-    """One UIMessage becomes one message, or as many as its steps and tools make. Gives back its role."""
+    """Read one UIMessage into one message, or several if it has steps and tools. Returns its role."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", where.format(place))
+        raise Unreadable("expected a message object", where.format(place))
     role, given, parts, metadata = record.get("role"), record.get("id"), record.get("parts"), record.get("metadata")
     if type(role) is not str:
-        raise Unreadable("no role; it is system, user or assistant", f"{where.format(place)}.role")
+        raise Unreadable("missing role: expected system, user or assistant", f"{where.format(place)}.role")
     marks: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     if type(metadata) is dict:
         marks["metadata"] = True
-        turn.loose.append(metadata)
+        turn.unchecked.append(metadata)
     if len(record) != (4 if marks else 3) or type(given) is not str or type(parts) is not list:
         rest = _read_fields(record, marks)
-        turn.loose.append(dict(rest))
+        turn.unchecked.append(dict(rest))
     if role == "assistant":
         if before == role:
             marks["starts"] = True
@@ -77,12 +77,12 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
     if type(rest.get("content")) is str:
         if "parts" in record:
             rest["parts"] = parts
-        turn.loose.append(parts)
+        turn.unchecked.append(parts)
         marks["v4"] = read_v4_message(rest, turn)
     elif type(parts) is list:
         read_parts(turn, parts)
     else:
-        raise Unreadable("no list of parts", f"{where.format(place)}.parts")
+        raise Unreadable("missing list of parts", f"{where.format(place)}.parts")
     first = turn.first()
     if type(given) is str and given != f"hansard-{place + 1}":
         force_setattr(first, "id", given)
@@ -100,7 +100,7 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
 
 
 def _read_fields(record: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a message that has others than id, role, parts and metadata: those that are not understood."""
+    """The unknown fields of a message that has more than id, role, parts and metadata."""
     if "id" not in record:
         marks["idless"] = True
     if type(record.get("createdAt")) is str:
@@ -117,31 +117,31 @@ class _Record(Written):
     parts: list[Any]
 
 
-class _Words(Written):
+class _Text(Written):
     type: str
     text: str
     state: str | UnsetType
 
 
-class _Step(Written):
+class _StepStart(Written):
     type: str
 
 
-_BEGUN = _Step(STEP)
+_STEP_START = _StepStart(STEP)
 
 
-class _Writing:
-    """One conversation on its way to a client."""
+class _Writer:
+    """Writes one conversation for a client."""
 
     def __init__(self, messages: list[Message], profile: str | None) -> None:
         self.messages, self.profile = messages, profile
         self.answers: dict[Place, Answer] = answers(messages)
         self.calls = 0
         self.old: list[tuple[dict[str, Any], list[tuple[int, Message]]]] = []  # records of version 4, still empty
-        self.loose: list[Any] = []  # the values whose keys nobody has looked at
+        self.unchecked: list[Any] = []  # values that may hold the key `__proto__`
 
     def records(self) -> list[Any]:
-        """An answer goes on until the next user message; what a client is not shown does not end it."""
+        """The UIMessages. An answer continues until the next user message; hidden messages do not end it."""
         out: list[Any] = []
         answer: list[Any] | None = None  # the parts of the answer that is open
         put = self.put
@@ -161,7 +161,7 @@ class _Writing:
         for record, pairs in self.old:
             rest, marks = unpack(NAME, pairs[0][1].extra)
             record.update(write_v4_message(pairs, self.answers, marks["v4"], write_part), **rest)
-            self.loose.append(record)
+            self.unchecked.append(record)
         return out
 
     def joins(self, role: str, marks: dict[str, Any]) -> bool:
@@ -181,7 +181,7 @@ class _Writing:
         if first.id is not UNSET:
             out["id"] = first.id
         elif not marks.get("idless"):
-            out["id"] = _made_id(place)
+            out["id"] = _default_id(place)
         out["role"] = first.role
         if marks.get("createdAt"):
             put(out, createdAt=first.created_at)
@@ -190,39 +190,39 @@ class _Writing:
         if self.is_old(marks):
             self.old.append((out, parts))
             return out
-        self.loose.append((out.get("metadata"), rest))
+        self.unchecked.append((out.get("metadata"), rest))
         out["parts"] = parts
         out.update(rest)
         return out
 
     def put(self, out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
-        """The parts of a message into those of its record; in an answer a step begins with it."""
+        """Append the parts of a message to its record; in an answer each assistant message begins a step."""
         answer = message.role == "assistant"
         if marks:
             if joined and marks.get("steering"):
                 out.append(write_steering(message))
-                self.loose.append(out[-1])
+                self.unchecked.append(out[-1])
                 return
             step = marks.get("step")
             if answer and step is not False:
                 out.append({"type": STEP, **(step if type(step) is dict else {})})
-                self.loose.append(step)
+                self.unchecked.append(step)
         elif answer:
-            out.append(_BEGUN)
+            out.append(_STEP_START)
         part: Any
         for j, part in enumerate(message.parts):
             kind = type(part)
             if kind is TextPart and part.extra is UNSET:
-                out.append(_Words("text", part.text, "done" if answer else UNSET))
+                out.append(_Text("text", part.text, "done" if answer else UNSET))
             elif kind is ToolCallPart:
                 self.calls += 1
                 call_id = part.tool_call_id if part.tool_call_id is not UNSET else f"call-{self.calls}"
                 answered = self.answers.get((i, j))
-                made = write_finished(part, answered, call_id, self.loose)
-                out.append(made or write_tool(part, answered, call_id, self.loose))
+                made = write_finished(part, answered, call_id, self.unchecked)
+                out.append(made or write_tool(part, answered, call_id, self.unchecked))
             elif (made := write_part(part, message.role)) is not UNSET:
                 out.append(made)
-                self.loose.append(made)
+                self.unchecked.append(made)
 
 
 def _put_later(out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
@@ -232,12 +232,12 @@ def _put_later(out: list[Any], message: Message, i: int, marks: dict[str, Any], 
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
-def _without_forbidden(value: Any) -> Any:
-    """The data without keys that JavaScript's safe parsers refuse."""
+def _without_unsafe_keys(value: Any) -> Any:
+    """The data without keys that safe JavaScript parsers reject."""
     if type(value) is dict:
-        return {key: _without_forbidden(item) for key, item in value.items() if key != "__proto__"}
+        return {key: _without_unsafe_keys(item) for key, item in value.items() if key != "__proto__"}
     if type(value) is list:
-        return [_without_forbidden(item) for item in value]
+        return [_without_unsafe_keys(item) for item in value]
     return value
 
 
@@ -249,7 +249,7 @@ def read(document: Any) -> Conversation:
     if type(document) is list:
         records = document
     elif type(document) is not dict:
-        raise Unreadable("an object or a list expected")
+        raise Unreadable("expected an object or a list")
     elif type(document.get("messages")) is list:
         body, where = dict(document), "$.messages[{}]"
         records, marks["shape"] = body.pop("messages"), "request"
@@ -260,12 +260,12 @@ def read(document: Any) -> Conversation:
         where = "$"
         records, marks["shape"] = [document], "message"
     else:
-        raise Unreadable("no list of messages", "$.messages")
+        raise Unreadable("missing list of messages", "$.messages")
     turn = Turn()
     before = ""
     for i, record in enumerate(records):
         before = _read_message(record, where, i, before, turn)
-    if _FORBIDDEN in exact_json.encode((turn.loose, body)):
+    if _UNSAFE_KEY in exact_json.encode((turn.unchecked, body)):
         marks["proto"] = True
     return Conversation(messages=turn.out, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
 
@@ -273,12 +273,12 @@ def read(document: Any) -> Conversation:
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list of UIMessages."""
     rest, marks = unpack(NAME, conversation.extra)
-    writing = _Writing(conversation.messages, target.profile)
+    writing = _Writer(conversation.messages, target.profile)
     records: Any = writing.records()
     if target.profile is not None:
-        records = conform_to_version(exact_json.plain(records), target.profile, _made_id)
-    if (target.profile is not None or not marks.get("proto")) and _FORBIDDEN in exact_json.encode(writing.loose):
-        records = _without_forbidden(exact_json.plain(records))
+        records = conform_to_version(exact_json.plain(records), target.profile, _default_id)
+    if (target.profile is not None or not marks.get("proto")) and _UNSAFE_KEY in exact_json.encode(writing.unchecked):
+        records = _without_unsafe_keys(exact_json.plain(records))
     shape = marks.get("shape")
     if shape == "message" and len(records) == 1:
         return records[0]
@@ -289,11 +289,11 @@ def write(conversation: Conversation, target: Target) -> Any:
     return records
 
 
-_TELLING = ("tool-", "data-", "dynamic-tool", "source-", STEP, "reasoning-file", "steering-message")
+_DISTINCTIVE = ("tool-", "data-", "dynamic-tool", "source-", STEP, "reasoning-file", "steering-message")
 
 
 def fits(document: Any) -> int:
-    """UIMessages have parts with the SDK's own types; plain text in parts could be others' too."""
+    """UIMessages have parts of types that only the SDK has; plain text parts fit other formats too."""
     body = document if type(document) is dict else {}
     if type(document) is list:
         records = document
@@ -324,11 +324,11 @@ def _record_fits(record: dict[str, Any]) -> int:
     if type(metadata) is dict and "schemaVersion" in metadata:
         return 0
     if any(part["type"] in ("text", "reasoning") and "content" in part and "text" not in part for part in parts):
-        return 0  # OpenTelemetry's
+        return 0  # OpenTelemetry
     kinds = {part["type"] for part in parts}
     if kinds & {"tool-call", "tool-result", "tool_call", "tool_call_response", "raw"}:
         return 0
-    if any(kind.startswith(_TELLING) for kind in kinds) or fits_v4(record) == 3:
+    if any(kind.startswith(_DISTINCTIVE) for kind in kinds) or fits_v4(record) == 3:
         return 3
     return 2 if type(record.get("id")) is str else 1
 
@@ -341,12 +341,12 @@ FORMAT = Format(
     fits=fits,
     profiles=("v5", "v6", "v7"),
     why={
-        "signature": "only its provider can read it; a client is not shown it",
-        "encrypted": "only its provider can read it; a client is not shown it",
-        "binding": "only its provider can read it; a client is not shown it",
-        "usage": "a client is not shown what the server knows of the run",
-        "model": "a client is not shown what the server knows of the run",
-        "runId": "a client is not shown what the server knows of the run",
-        "metadata": "only metadata that came from a client goes to one",
+        "signature": "only its provider can read it; clients do not receive it",
+        "encrypted": "only its provider can read it; clients do not receive it",
+        "binding": "only its provider can read it; clients do not receive it",
+        "usage": "clients do not receive what the server knows about the run",
+        "model": "clients do not receive what the server knows about the run",
+        "runId": "clients do not receive what the server knows about the run",
+        "metadata": "only metadata that a client sent is returned to clients",
     },
 )

@@ -1,19 +1,25 @@
 """The AI SDK's UI message stream: UIMessageChunks over SSE or as lines, versions 5, 6 and 7.
 
-    start                            the answer's id; another id begins another answer
-    start-step, finish-step          a step; its end says nothing by itself
+    start                            the id of the answer; another id begins another answer
+    start-step, finish-step          a step; its end adds nothing
     text-, reasoning- start/delta/end
     tool-input- start/delta/available/error, tool-output- available/error/denied, tool-approval- request/response
     source-url, source-document, file, reasoning-file, custom
-    data-*                           the same type and id is replaced; transient ones are only told
-    steering-message, reset-step     the user speaks inside the answer; the step is said again
-    message-metadata, finish         metadata is merged; the reason to finish
+    data-*                           replaces the part of the same type and id; transient ones are passed on only
+    steering-message, reset-step     a user message inside the answer; the step begins anew
+    message-metadata, finish         metadata is merged; the finish reason
     abort, error                     interrupted; a failure
 
-The UIMessage is put together as the newest client does it. The versions differ in little: 5 and 6 end open texts with
-their step, and keep the input of a broken call as `rawInput`; 5 has no result metadata, no titles, and does not rename
-a tool. Nothing is lost by following 7. A piece for something that never began is a fatal error to the clients; here it
-is a failure, and the piece is kept. `[DONE]` is no end: what comes behind it still counts, as it does for them.
+    tool-input-start, -delta            input-streaming: the text so far, and its value as partial JSON
+    tool-input-available, -error        input-available; output-error, with the input as received
+    tool-output-available, -error       output-available, output-error; preliminary outputs replace one another
+    tool-output-denied                  output-denied
+    tool-approval-request, -response    approval-requested, approval-responded
+
+The decoder builds the UIMessage as the newest client does. The versions differ little: 5 and 6 end open texts with
+their step, and keep the input of an invalid call as `rawInput`; 5 has no result metadata, no titles, and does not
+rename a tool. Following 7 loses nothing. A delta for a part that never began is a fatal error in the clients; here it
+is a failure, and the delta is kept. Chunks after `[DONE]` still count, as they do in the clients.
 """
 
 from __future__ import annotations
@@ -39,12 +45,12 @@ _META = "providerMetadata"
 _STREAMING = "input-streaming"
 _STEERING = "steering-message"
 _CHANGING = ("input", "output", "errorText", "rawInput", "inputEncoding", "preliminary")
-_KNOWN = frozenset(
+_KNOWN_KEYS = frozenset(
     {"type", "toolCallId", "toolName", "dynamic", "providerMetadata", "inputTextDelta", "title", "toolMetadata"}
     | {"providerExecuted", *_CHANGING}
 )
 _UNMERGED = ("__proto__", "constructor", "prototype")
-FINISH = {"tool-calls": "tool_call", "content-filter": "content_filter"}
+FINISH_REASONS = {"tool-calls": "tool_call", "content-filter": "content_filter"}
 _TEXT, _REASONING = "text-delta", "reasoning-delta"
 
 
@@ -52,7 +58,7 @@ _TEXT, _REASONING = "text-delta", "reasoning-delta"
 
 
 class Slot:
-    """One part: its words as they came, and the pieces of a text or input that grows."""
+    """One part in the SDK's own fields, and the pieces of a text or input that grows (joined when read)."""
 
     __slots__ = ("answered", "block", "key", "pieces", "said", "start")
 
@@ -60,7 +66,7 @@ class Slot:
         self.block, self.key = block, key
         self.pieces: list[str] = []
         self.start: dict[str, Any] = {}  # the chunk that a tool's input began with
-        self.said: Any = None  # the part as it was given out last
+        self.said: Any = None  # the part as it was last emitted
         self.answered = False
 
     @property
@@ -72,7 +78,7 @@ class Slot:
         return self.block.get("state") in ("streaming", _STREAMING)
 
     def native(self) -> dict[str, Any]:
-        """The part as a client has it."""
+        """The part as a client has it now."""
         block = self.block
         if not self.pieces or (self.start and block["state"] != _STREAMING):
             return block
@@ -83,7 +89,7 @@ class Slot:
         return {**block, **({"input": value} if value is not UNSET else {}), "rawInput": text}
 
     def update(self, chunk: dict[str, Any], state: str, **fields: Any) -> None:
-        """Bring a tool part into another state: what the state has not goes, what was said of the tool stays."""
+        """Move a tool part to another state; drop the fields that the state does not have."""
         block = self.block = {key: value for key, value in self.block.items() if key not in _CHANGING}
         block["state"] = state
         block.update({key: value for key, value in fields.items() if value is not UNSET})
@@ -93,12 +99,16 @@ class Slot:
         if chunk.get("providerMetadata") is not None:
             ended = state in ("output-available", "output-error")
             block["resultProviderMetadata" if ended else "callProviderMetadata"] = chunk["providerMetadata"]
-        for key in chunk.keys() - _KNOWN:
+        for key in chunk.keys() - _KNOWN_KEYS:
             block.setdefault(key, chunk[key])
 
 
 class Answer:
-    """One UIMessage: its id and metadata, its parts, and how it ended."""
+    """One UIMessage: its id and metadata, its parts, and how it ended.
+
+    As in the newest client (v7), a tool part is found by its call id within the current step; a result or an approval
+    looks there first, then backwards through the whole message. A data part is found by type and id anywhere.
+    """
 
     def __init__(self) -> None:
         self.id: str | None = None
@@ -106,10 +116,10 @@ class Answer:
         self.slots: list[Slot] = []
         self.finish: Any = UNSET
         self.aborted = False
-        self.turns = 0  # the messages of the model so far: steps, and what stands before the first or behind steering
-        self._spoken = False
-        self._step = 0  # where the present step begins
-        self._here: dict[str, list[Slot]] = {}  # the tools of the present step
+        self.turns = 0  # model messages so far: steps, and parts before the first step or after a steering message
+        self._begun = False
+        self._step = 0  # where the current step begins
+        self._here: dict[str, list[Slot]] = {}  # the tools of the current step
         self._tools: dict[str, Slot] = {}  # the last of each call id
         self._data: dict[tuple[str, str], Slot] = {}
 
@@ -118,9 +128,9 @@ class Answer:
         block = slot.block
         kind = block["type"]
         if kind == _STEERING:
-            self._spoken = False
-        elif kind == STEP or not self._spoken:
-            self._spoken = True
+            self._begun = False
+        elif kind == STEP or not self._begun:
+            self._begun = True
             self.turns += 1
         if kind == STEP:
             self._step, self._here = len(self.slots), {}
@@ -132,15 +142,15 @@ class Answer:
             self._tools[block["toolCallId"]] = slot
 
     def reset_step(self) -> None:
-        """Nothing of the present step was said."""
+        """Drop the current step."""
         kept = self.slots[: self._step]
-        self.slots, self.turns, self._spoken, self._step = [], 0, False, 0
+        self.slots, self.turns, self._begun, self._step = [], 0, False, 0
         self._here, self._tools, self._data = {}, {}, {}
         for slot in kept:
             self.add(slot)
 
     def tool_here(self, call_id: str, dynamic: bool | None = None) -> Slot | None:
-        """The tool part of the present step, of a kind if one is wanted."""
+        """The tool part of the current step; with `dynamic`, only of that kind."""
         for slot in self._here.get(call_id, ()):
             if dynamic is None or slot.dynamic == dynamic:
                 return slot
@@ -160,12 +170,12 @@ class Answer:
         return self._data.get((chunk["type"], chunk["id"])) if chunk.get("id") is not None else None
 
     def merge(self, metadata: Any) -> None:
-        """Objects are merged deeply, all else is replaced; null says nothing."""
+        """Merge objects deeply, replace all else, ignore null."""
         if metadata is not None:
             self.metadata = _merged(self.metadata, metadata)
 
     def record(self, place: int) -> dict[str, Any]:
-        """The message; one without an id has the name that the format reads as none."""
+        """The UIMessage; without an id it gets the one that the format reads as no id."""
         record = {"id": self.id if self.id is not None else f"hansard-{place + 1}", "role": "assistant"}
         said = {} if self.metadata is None else {"metadata": self.metadata}
         return {**record, **said, "parts": [slot.native() for slot in self.slots]}
@@ -182,7 +192,7 @@ def _merged(base: Any, more: Any) -> Any:
 
 
 def read_block(block: dict[str, Any]) -> list[Any]:
-    """One native part as the format reads it: a part, or a call and its result."""
+    """Read one native part as the format does: into a part, or a call and its result."""
     messages = read_plain([{"id": "", "role": "assistant", "parts": [block]}], NAME).messages
     return [part for message in messages for part in message.parts]
 
@@ -210,7 +220,7 @@ _PIECES = (_Text, _Reasoning, _Input)
 
 
 class AiSdkUiDecoder(EventDecoder):
-    """One answer, or several one after the other."""
+    """Decodes one answer, or several in sequence."""
 
     name = NAME
     pieces: tuple[tuple[type, type, type], msgspec.json.Decoder[Any]] = (_PIECES, _QUICK)
@@ -220,20 +230,20 @@ class AiSdkUiDecoder(EventDecoder):
         super().__init__()
         self._answers: list[Answer] = []
         self._inputs: dict[str, Slot] = {}
-        self._resting: dict[str, Slot] = {}  # inputs that were begun and are whole, or of an earlier step
+        self._complete_inputs: dict[str, Slot] = {}  # inputs that are complete, or of an earlier step
         self._keys = 0
         self._texts: dict[str, Slot] = {}
-        self._thoughts: dict[str, Slot] = {}
+        self._reasoning: dict[str, Slot] = {}
         types, self._quick = self.pieces
-        self._growing = dict(zip(types, (self._texts, self._thoughts, self._inputs), strict=True))
+        self._growing = dict(zip(types, (self._texts, self._reasoning, self._inputs), strict=True))
         self._ended = False
         self._handlers = {
             "start": self._start,
             "start-step": self._start_step,
             "reset-step": self._reset_step,
-            **dict.fromkeys(("text-start", "reasoning-start"), self._words_start),
-            **dict.fromkeys((_TEXT, _REASONING), self._words_delta),
-            **dict.fromkeys(("text-end", "reasoning-end"), self._words_end),
+            **dict.fromkeys(("text-start", "reasoning-start"), self._text_start),
+            **dict.fromkeys((_TEXT, _REASONING), self._text_delta),
+            **dict.fromkeys(("text-end", "reasoning-end"), self._text_end),
             **dict.fromkeys(("source-url", "source-document", "file", "reasoning-file", "custom"), self._whole_part),
             "steering-message": self._steering,
             "tool-input-start": self._input_start,
@@ -272,7 +282,7 @@ class AiSdkUiDecoder(EventDecoder):
         elif type(named) is str and named.startswith("data-"):
             self._data_part(event)
         elif named is None and type(event) is dict and "error" in event:
-            self.fail(f"an error in place of a chunk: {exact_json.encode(event['error']).decode()[:200]}", event)
+            self.fail(f"error object instead of a chunk: {exact_json.encode(event['error']).decode()[:200]}", event)
         else:
             self.other(event)
 
@@ -288,12 +298,12 @@ class AiSdkUiDecoder(EventDecoder):
         begin = 0
         for answer, record in zip(self._answers, records, strict=True):
             end = begin + len(read_plain([record], NAME).messages) if len(records) > 1 else len(messages)
-            self.say(answer, messages, begin, end)
+            self.finish_messages(answer, messages, begin, end)
             begin = end
         return messages
 
-    def say(self, answer: Answer, messages: list[Message], begin: int, end: int) -> None:
-        """What the stream said of an answer, and a UIMessage does not."""
+    def finish_messages(self, answer: Answer, messages: list[Message], begin: int, end: int) -> None:
+        """Set what the stream says of an answer and a UIMessage cannot: finish reason and state."""
         if answer.finish is not UNSET:
             last = max(i for i in range(begin, end) if messages[i].role == "assistant" or i == begin)
             messages[last] = replace(messages[last], finish_reason=answer.finish)
@@ -304,21 +314,21 @@ class AiSdkUiDecoder(EventDecoder):
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def answer(self) -> Answer:
-        """The present one; what comes without a `start` begins one too."""
+        """The current answer; a chunk without a `start` begins one too."""
         if not self._answers:
             self._answers.append(Answer())
             self.emit(MessageStart())
         return self._answers[-1]
 
     def put(self, block: dict[str, Any]) -> Slot:
-        """Another part."""
+        """Add a part."""
         self._keys += 1
         slot = Slot(block, f"p{self._keys}")
         self.answer().add(slot)
         return slot
 
-    def tell(self, slot: Slot) -> None:
-        """Give out what is new of a part and, for a tool, of its result."""
+    def update_part(self, slot: Slot) -> None:
+        """Emit what is new of a part and, for a tool, of its result."""
         part, *more = read_block(slot.native())
         first = slot.said is None
         if first:
@@ -338,7 +348,7 @@ class AiSdkUiDecoder(EventDecoder):
         given = chunk.get("messageId")
         if self._answers and given is not None and self._answers[-1].id not in (None, given):
             self._answers.append(Answer())
-            for growing in (self._texts, self._thoughts, self._inputs, self._resting):
+            for growing in (self._texts, self._reasoning, self._inputs, self._complete_inputs):
                 growing.clear()
             self.emit(StepStart())
             self.other(chunk)
@@ -359,7 +369,7 @@ class AiSdkUiDecoder(EventDecoder):
     def _finish(self, chunk: dict[str, Any]) -> None:
         answer, reason = self.answer(), chunk.get("finishReason")
         if type(reason) is str:
-            answer.finish = FINISH.get(reason, reason)
+            answer.finish = FINISH_REASONS.get(reason, reason)
         answer.merge(chunk.get("messageMetadata"))
         changed = chunk.get("messageMetadata") is not None
         metadata = _object(answer.metadata) if changed else UNSET
@@ -378,20 +388,20 @@ class AiSdkUiDecoder(EventDecoder):
 
     def _start_step(self, chunk: dict[str, Any]) -> None:
         self.put({**chunk, "type": STEP})
-        self._resting.update(self._inputs)
+        self._complete_inputs.update(self._inputs)
         self._inputs.clear()
         self.emit(StepStart())
 
     def _reset_step(self, chunk: dict[str, Any]) -> None:
         self.answer().reset_step()
-        for growing in (self._texts, self._thoughts, self._inputs, self._resting):
+        for growing in (self._texts, self._reasoning, self._inputs, self._complete_inputs):
             growing.clear()
         self.emit(StepReset())
         self.other(chunk)
 
     def _whole_part(self, chunk: dict[str, Any]) -> None:
         slot = self.put(_present(chunk))
-        self.tell(slot)
+        self.update_part(slot)
 
     def _data_part(self, chunk: dict[str, Any]) -> None:
         data = chunk["data"]
@@ -403,7 +413,7 @@ class AiSdkUiDecoder(EventDecoder):
             slot = self.put(chunk)
         else:
             slot.block = {**slot.block, "data": data}
-        self.tell(slot)
+        self.update_part(slot)
 
     def _steering(self, chunk: dict[str, Any]) -> None:
         self.put(dict(chunk))
@@ -411,47 +421,47 @@ class AiSdkUiDecoder(EventDecoder):
 
     # -- texts and reasoning ---------------------------------------------------------------------------------------
 
-    def _words_start(self, chunk: dict[str, Any]) -> None:
+    def _text_start(self, chunk: dict[str, Any]) -> None:
         kind, given = chunk["type"].partition("-")[0], chunk["id"]
         named = {"id": given} if kind == "reasoning" else {}
         rest = {key: value for key, value in _present(chunk).items() if key not in ("type", "id", "text")}
         slot = self.put({"type": kind, **named, "text": "", **rest, "state": "streaming"})
-        (self._thoughts if named else self._texts)[given] = slot
-        self.tell(slot)
+        (self._reasoning if named else self._texts)[given] = slot
+        self.update_part(slot)
 
-    def _words(self, chunk: dict[str, Any]) -> Slot:
+    def _text_slot(self, chunk: dict[str, Any]) -> Slot:
         kind = chunk["type"].partition("-")[0]
-        growing = self._thoughts if kind == "reasoning" else self._texts
+        growing = self._reasoning if kind == "reasoning" else self._texts
         if chunk["id"] not in growing:
-            self.fail(f"a {chunk['type']} for {chunk['id']!r}, which did not begin", chunk)
-            self._words_start({"type": f"{kind}-start", "id": chunk["id"]})
+            self.fail(f"{chunk['type']} for unknown part {chunk['id']!r}", chunk)
+            self._text_start({"type": f"{kind}-start", "id": chunk["id"]})
         slot = growing[chunk["id"]]
         for key, value in _present(chunk).items():
             if key == _META or key not in ("type", "id", "delta", "text", "state"):
                 slot.block[key] = value
         return slot
 
-    def _words_delta(self, chunk: dict[str, Any]) -> None:
+    def _text_delta(self, chunk: dict[str, Any]) -> None:
         text = chunk["delta"]
         if type(text) is not str:
-            raise TypeError("a delta that is no text")
-        slot = self._words(chunk)
+            raise TypeError("delta is not a string")
+        slot = self._text_slot(chunk)
         slot.pieces.append(text)
         self.emit(PartDelta(key=slot.key, text=text))
 
-    def _words_end(self, chunk: dict[str, Any]) -> None:
-        slot = self._words(chunk)
+    def _text_end(self, chunk: dict[str, Any]) -> None:
+        slot = self._text_slot(chunk)
         slot.block["state"] = "done"
-        (self._thoughts if slot.block["type"] == "reasoning" else self._texts).pop(chunk["id"])
-        self.tell(slot)
+        (self._reasoning if slot.block["type"] == "reasoning" else self._texts).pop(chunk["id"])
+        self.update_part(slot)
 
     # -- tools ---------------------------------------------------------------------------------------------------------
 
     def _tool(self, chunk: dict[str, Any], dynamic: bool, state: str, **fields: Any) -> Slot:
-        """The tool part of this step that the chunk is about, or a new one, in its new state."""
+        """The tool part of this step that the chunk concerns, or a new one, in its new state."""
         call_id, name = chunk["toolCallId"], chunk["toolName"]
         if type(call_id) is not str or type(name) is not str:
-            raise TypeError("a tool call without id or name")
+            raise TypeError("tool call without id or name")
         slot = self.answer().tool_here(call_id, dynamic)
         named = {"type": "dynamic-tool", "toolName": name} if dynamic else {"type": f"tool-{name}"}
         if slot is None:
@@ -466,18 +476,18 @@ class AiSdkUiDecoder(EventDecoder):
         slot = self._tool(chunk, bool(chunk.get("dynamic")), _STREAMING, inputEncoding=encoding)
         slot.start, slot.pieces = chunk, []
         self._inputs[chunk["toolCallId"]] = slot
-        self._resting.pop(chunk["toolCallId"], None)
-        self.tell(slot)
+        self._complete_inputs.pop(chunk["toolCallId"], None)
+        self.update_part(slot)
 
     def _input_delta(self, chunk: dict[str, Any]) -> None:
         call_id, text = chunk["toolCallId"], chunk["inputTextDelta"]
         if type(text) is not str:
-            raise TypeError("a delta that is no text")
+            raise TypeError("delta is not a string")
         slot = self._inputs.get(call_id)
         if slot is None:
-            before = self._resting.pop(call_id, None)
+            before = self._complete_inputs.pop(call_id, None)
             if before is None:
-                self.fail(f"input for the tool call {call_id!r}, which did not begin", chunk)
+                self.fail(f"input for unknown tool call {call_id!r}", chunk)
             start = before.start if before is not None else {"toolCallId": call_id, "toolName": ""}
             pieces = list(before.pieces) if before is not None else []
             self._input_start({key: value for key, value in start.items() if key not in (_META, "providerExecuted")})
@@ -486,34 +496,34 @@ class AiSdkUiDecoder(EventDecoder):
         slot.pieces.append(text)
         self.emit(PartDelta(key=slot.key, text=text))
 
-    def _rest(self, call_id: str) -> None:
-        """The input of a call does not grow any more, or only if a late piece comes."""
+    def _complete_input(self, call_id: str) -> None:
+        """Mark the input of a call as complete; a late delta reopens it."""
         if call_id in self._inputs:
-            self._resting[call_id] = self._inputs.pop(call_id)
+            self._complete_inputs[call_id] = self._inputs.pop(call_id)
 
     def _input_available(self, chunk: dict[str, Any]) -> None:
         given = chunk.get("input", UNSET)
         slot = self._tool(chunk, bool(chunk.get("dynamic")), "input-available", input=given)
-        self._rest(chunk["toolCallId"])
-        self.tell(slot)
+        self._complete_input(chunk["toolCallId"])
+        self.update_part(slot)
 
     def _input_error(self, chunk: dict[str, Any]) -> None:
         here = self.answer().tool_here(chunk["toolCallId"])
         dynamic = here.dynamic if here is not None else bool(chunk.get("dynamic"))
         given, text = chunk.get("input", UNSET), chunk["errorText"]
         slot = self._tool(chunk, dynamic, "output-error", input=given, errorText=text)
-        self.other(chunk)  # a part cannot say whether the call was refused, or made and failed
-        self._rest(chunk["toolCallId"])
-        self.tell(slot)
+        self.other(chunk)  # a part cannot say whether the input was rejected or the call failed
+        self._complete_input(chunk["toolCallId"])
+        self.update_part(slot)
 
     def _answered(self, chunk: dict[str, Any]) -> Slot:
-        """The call that an output or an approval is for, with its input as it stands."""
+        """The call that an output or an approval belongs to, with its input so far."""
         slot = self.answer().tool(chunk["toolCallId"])
         if slot is None:
-            self.fail(f"a {chunk['type']} for the tool call {chunk['toolCallId']!r}, which was not made", chunk)
+            self.fail(f"{chunk['type']} for unknown tool call {chunk['toolCallId']!r}", chunk)
             slot = self._tool({"toolName": "", **chunk}, bool(chunk.get("dynamic")), "input-available")
         slot.block = dict(slot.native())
-        self._rest(chunk["toolCallId"])
+        self._complete_input(chunk["toolCallId"])
         return slot
 
     def _output(self, chunk: dict[str, Any]) -> None:
@@ -521,18 +531,18 @@ class AiSdkUiDecoder(EventDecoder):
         flag = chunk["preliminary"] if chunk.get("preliminary") is not None else UNSET
         output, given = chunk.get("output", UNSET), slot.block.get("input", UNSET)
         slot.update(chunk, "output-available", input=given, output=output, preliminary=flag)
-        self.tell(slot)
+        self.update_part(slot)
 
     def _output_error(self, chunk: dict[str, Any]) -> None:
         text, slot = chunk["errorText"], self._answered(chunk)
         given, raw = slot.block.get("input", UNSET), slot.block.get("rawInput", UNSET)
         slot.update(chunk, "output-error", input=given, rawInput=UNSET if slot.dynamic else raw, errorText=text)
-        self.tell(slot)
+        self.update_part(slot)
 
     def _denied(self, chunk: dict[str, Any]) -> None:
         slot = self._answered(chunk)
         slot.block["state"] = "output-denied"
-        self.tell(slot)
+        self.update_part(slot)
 
     def _approval_request(self, chunk: dict[str, Any]) -> None:
         approval = {"id": chunk["approvalId"]}
@@ -543,12 +553,12 @@ class AiSdkUiDecoder(EventDecoder):
             if asks and key not in ("type", "approvalId", "toolCallId") and (key, value) != ("isAutomatic", False):
                 approval[names.get(key, key)] = value
         slot.block.update(state="approval-requested", approval=approval)
-        self.tell(slot)
+        self.update_part(slot)
 
     def _approval_response(self, chunk: dict[str, Any]) -> None:
         slot, approved = self.answer().tool_of_approval(chunk["approvalId"]), chunk["approved"]
         if slot is None:
-            self.fail(f"an answer to the approval {chunk['approvalId']!r}, which nobody asked for", chunk)
+            self.fail(f"response to unknown approval {chunk['approvalId']!r}", chunk)
             return
         reason = {"reason": chunk["reason"]} if chunk.get("reason") is not None else {}
         slot.block = dict(slot.native())
@@ -557,11 +567,11 @@ class AiSdkUiDecoder(EventDecoder):
         for key, native in (("providerExecuted", "providerExecuted"), (_META, "callProviderMetadata")):
             if chunk.get(key) is not None:
                 slot.block[native] = chunk[key]
-        self.tell(slot)
+        self.update_part(slot)
 
 
 def _present(chunk: dict[str, Any]) -> dict[str, Any]:
-    """The chunk without the nulls that stand for nothing."""
+    """The chunk without null fields."""
     return {key: value for key, value in chunk.items() if value is not None}
 
 

@@ -1,11 +1,11 @@
 """Tool parts of UIMessages: a call and its result in one part, `tool-<name>` or `dynamic-tool`, AI SDK 5 to 7.
 
     state                                canonical
-    input-streaming                      call; the text so far is `input_text`; the state is a mark
+    input-streaming                      call; the text so far is `input_text`; the state is a spelling hint
     input-available                      call
     approval-requested, -responded       call with `approval`
     output-available                     call and result
-    output-error                         call and result with `is_error`; words that were no JSON are `input_text`
+    output-error                         call and result with `is_error`; input that is not valid JSON is `input_text`
     output-denied                        call and result with status denied, its output the reason
 
 Title, tool metadata, encodings and provider metadata are residue of the call, result metadata of the result.
@@ -28,23 +28,23 @@ _OUTPUT = ("output-available", "output-error", "output-denied")
 _STATES = ("input-streaming", "input-available", "approval-requested", "approval-responded", *_OUTPUT)
 
 
-def read_finished(block: dict[str, Any], name: str, loose: list[Any]) -> tuple[ToolCallPart, ToolResultPart] | None:
-    """The call and the result of what nearly all tool parts are: a call that was answered, and nothing else."""
+def read_finished(block: dict[str, Any], name: str, unchecked: list[Any]) -> tuple[ToolCallPart, ToolResultPart] | None:
+    """Fast path for most tool parts, a call with its output and nothing else; None for all others."""
     call_id, state, ran = block.get("toolCallId"), block.get("state"), block.get("providerExecuted", UNSET)
     given, output = block.get("input", UNSET), block.get("output", UNSET)
     if state != "output-available" or type(call_id) is not str or given is UNSET or output is UNSET:
         return None
     if len(block) != (5 if ran is UNSET else 6) or (ran is not UNSET and ran is not False):
         return None
-    loose.append(given)
+    unchecked.append(given)
     if type(output) is not str:
-        loose.append(output)
+        unchecked.append(output)
     call = ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, provider_executed=ran)
     return call, ToolResultPart(tool_call_id=call_id, tool_name=name, output=output, is_error=False)
 
 
 def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCallPart, ToolResultPart | None]:
-    """The call and, when there is one, the result of a tool part whose type and name are taken."""
+    """Read the call and, if present, the result of a tool part, whose type and name the caller has taken."""
     call_id, state = take_str(block, "toolCallId"), take_str(block, "state")
     if state not in _STATES:
         raise Unfit("state")
@@ -53,7 +53,7 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     raw = block.get("rawInput")
     if type(raw) is str and (state == "input-streaming" or (state == "output-error" and fields["input"] is UNSET)):
         fields["input_text"] = block.pop("rawInput")
-    elif raw is not None and state == "output-error" and fields["input"] is UNSET:  # of a call that was refused
+    elif raw is not None and state == "output-error" and fields["input"] is UNSET:  # the SDK rejected the call
         fields["input"], marks["raw"] = block.pop("rawInput"), True
     if fields["input"] is UNSET and state not in ("input-streaming", "output-error"):
         marks["inputless"] = True
@@ -90,7 +90,7 @@ def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, cal
 
 
 def _is_finished(call: ToolCallPart, answer: ToolResultPart) -> bool:
-    """Is this what `read_finished` reads, or says as little?"""
+    """Whether call and result have only fields that `read_finished` reads."""
     return (
         (call.extra is UNSET or NAME not in call.extra)
         and (answer.extra is UNSET or NAME not in answer.extra)
@@ -114,30 +114,30 @@ class _Finished(Written):
     output: Any
 
 
-def write_finished(call: ToolCallPart, answer: Answer | None, call_id: str, loose: list[Any]) -> Written | None:
-    """What `write_tool` says of a call that was answered, and nothing else, as nearly all are; None for any other."""
+def write_finished(call: ToolCallPart, answer: Answer | None, call_id: str, unchecked: list[Any]) -> Written | None:
+    """Fast path of `write_tool` for a call with its output and nothing else; None for all others."""
     if type(answer) is not ToolResultPart or not _is_finished(call, answer):
         return None
     output = shown_output(answer)
-    loose.append(call.input)
+    unchecked.append(call.input)
     if type(output) is not str:
-        loose.append(output)
+        unchecked.append(output)
     kind = f"tool-{call.tool_name}"
     return _Finished(kind, call_id, "output-available", call.input, call.provider_executed, output)
 
 
-def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, loose: list[Any]) -> dict[str, Any]:
-    """The part that says both; an approval or a state that does not suit the rest is written only as it came."""
+def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecked: list[Any]) -> dict[str, Any]:
+    """Write call and result as one part; an inconsistent approval or state is written only as it was read."""
     rest, marks = unpack(NAME, call.extra)
     put_opaque(rest, "callProviderMetadata", call, item=True)
     name = call.tool_name if type(call.tool_name) is str else ""
     out: dict[str, Any] = {"type": f"tool-{name}"}
     if marks.get("dynamic"):
         out = {"type": "dynamic-tool", "toolName": name}
-    usual = _state_of(call.approval, answer)
-    state = marks.get("state", usual)
-    if state not in _STATES or (state in _OUTPUT) != (usual in _OUTPUT):
-        state = usual
+    implied = _state_of(call.approval, answer)
+    state = marks.get("state", implied)
+    if state not in _STATES or (state in _OUTPUT) != (implied in _OUTPUT):
+        state = implied
     out.update(toolCallId=call_id, state=state)
     _put_input(out, call, state, marks)
     put(out, providerExecuted=call.provider_executed)
@@ -153,9 +153,9 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, loose: l
     elif call.approval is not UNSET and (marks.get("approval") or _approval_fits(call.approval, state)):
         out["approval"] = call.approval
     elif state in ("output-available", "output-error") and _approval_fits(call.approval, "approval-requested"):
-        out["approval"] = {**call.approval, "approved": True}  # it was asked for, and the call did run
+        out["approval"] = {**call.approval, "approved": True}  # the call ran, so the user approved it
     out.update(rest)
-    loose.append(out)
+    unchecked.append(out)
     return out
 
 
@@ -179,7 +179,7 @@ def _put_output(out: dict[str, Any], answer: Answer, marks: dict[str, Any]) -> N
 
 
 def _state_of(approval: Any, answer: Answer | None) -> str:
-    """The state that a call with this approval and its answer are in by themselves."""
+    """The state implied by the approval and the result of a call."""
     if answer is not None:
         return "output-denied" if denied(answer) else "output-error" if failed(answer) else "output-available"
     if _approval_fits(approval, "approval-responded"):
@@ -188,7 +188,7 @@ def _state_of(approval: Any, answer: Answer | None) -> str:
 
 
 def _approval_fits(approval: Any, state: str) -> bool:
-    """Does the AI SDK take this approval in this state?"""
+    """Whether the AI SDK accepts this approval in this state."""
     if type(approval) is not dict or type(approval.get("id")) is not str:
         return False
     approved, reason = approval.get("approved", UNSET), approval.get("reason", UNSET)
@@ -204,7 +204,7 @@ def _approval_fits(approval: Any, state: str) -> bool:
 
 
 def _denial(call: ToolCallPart, answer: Answer | None, call_id: str) -> dict[str, Any]:
-    """The approval of a call that was denied, as it came or as the denial must have been."""
+    """The approval of a denied call: as it was read, otherwise made from the denial."""
     given: Any = call.approval
     if _approval_fits(given, "output-denied"):
         return given  # type: ignore[no-any-return]

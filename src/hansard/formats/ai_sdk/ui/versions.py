@@ -2,13 +2,13 @@
 
     canonical                         native
     text                              text part; all of them together are `content`
-    reasoning                         reasoning part, one canonical part for each of its `details`
+    reasoning                         reasoning part; one canonical part for each of its `details`
     tool-call with its tool-result    tool-invocation part; also listed in `toolInvocations`
     source, file                      source (url), file (`mimeType`, base64 `data`)
     file                              an entry of `experimental_attachments`
 
-The fields that only repeat the parts are named in the mark `v4` and written again from the parts; one that says
-something else is residue. Written for a profile such a message becomes one of version 5 and later.
+The spelling hint `v4` names the fields that only repeat the parts; the writer makes them again from the parts. A field
+that differs from the parts is residue. With a profile such a message is written as one of version 5 or later.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from hansard.model.parts import (
 
 _STATES = ("partial-call", "call", "result")
 _REPEATED = ("content", "toolInvocations", "reasoning", "experimental_attachments")
-_PROVIDER = "anthropic"  # the only one whose signatures version 4 kept
+_PROVIDER = "anthropic"  # the only provider whose signatures version 4 keeps
 
 
 def _object(marks: dict[str, Any], key: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
 
 
 def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
-    """A reasoning part; a further detail goes into the one before and gives none of its own."""
+    """Write a reasoning part; a further detail is appended to the part before it, and None returned."""
     rest, marks = unpack(NAME, part.extra)
     if "details" in marks:
         out = {"type": "reasoning", "reasoning": part.text, **({"details": []} if marks["details"] else {})}
@@ -208,7 +208,7 @@ def _read_into(turn: Turn, block: Any) -> None:
 
 
 def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
-    """Read the content of a message into the turn; what is left of the record is residue. Gives the mark `v4`."""
+    """Read the content of a message into the turn; the rest of the record is residue. Returns the hint `v4`."""
     parts = record.pop("parts", UNSET)
     kept: list[str] = []
     if type(parts) is list:
@@ -218,7 +218,7 @@ def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
     else:
         if parts is not UNSET:
             record["parts"] = parts
-        _read_old(record, turn)
+        _read_without_parts(record, turn)
     try:
         for part in [_read_attachment(value) for value in record.get("experimental_attachments") or []]:
             turn.add(part)
@@ -226,7 +226,7 @@ def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
         pass
     turn.first()
     made = turn.out[turn.start :]
-    repeated = _repeats(list(enumerate(made)), answers_of(made))
+    repeated = _repeated_fields(list(enumerate(made)), answers_of(made))
     for name in _REPEATED:
         if name in record and exact_json.same(record[name], repeated[name]):
             kept.append(name)
@@ -234,8 +234,8 @@ def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
     return kept
 
 
-def _read_old(record: dict[str, Any], turn: Turn) -> None:
-    """A message without parts: thoughts, words, calls."""
+def _read_without_parts(record: dict[str, Any], turn: Turn) -> None:
+    """Read a message without parts: reasoning, text, calls."""
     if type(record.get("reasoning")) is str:
         turn.add(ReasoningPart(text=record["reasoning"], extra=pack(NAME, {}, {"details": False})))
     if record["content"]:
@@ -247,8 +247,8 @@ def _read_old(record: dict[str, Any], turn: Turn) -> None:
         pass
 
 
-def _repeats(messages: list[tuple[int, Message]], answers: dict[Place, Answer]) -> dict[str, Any]:
-    """The fields that say again what the parts say."""
+def _repeated_fields(messages: list[tuple[int, Message]], answers: dict[Place, Answer]) -> dict[str, Any]:
+    """The fields that repeat the parts."""
     out: dict[str, Any] = {"content": "", "toolInvocations": [], "reasoning": "", "experimental_attachments": []}
     for i, message in messages:
         for j, part in enumerate(message.parts):
@@ -266,9 +266,9 @@ def _repeats(messages: list[tuple[int, Message]], answers: dict[Place, Answer]) 
 def write_v4_message(
     messages: list[tuple[int, Message]], answers: dict[Place, Answer], kept: Any, write_part: Any
 ) -> dict[str, Any]:
-    """`content`, `parts` and the other fields that the message had, by the mark `v4`."""
+    """Write `content`, `parts` and the other fields that the hint `v4` names."""
     kept = kept if type(kept) is list else ["content", "parts"]
-    repeated = _repeats(messages, answers)
+    repeated = _repeated_fields(messages, answers)
     out = {name: repeated[name] for name in _REPEATED if name in kept}
     if "parts" in kept:
         out["parts"] = []
@@ -298,7 +298,7 @@ def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, wr
 
 
 def fits_v4(record: dict[str, Any]) -> int:
-    """Version 4 has names of its own beside a string of content."""
+    """Version 4 has fields of its own beside a string `content`."""
     if type(record.get("content")) is not str:
         return 0
     if any(name in record for name in ("toolInvocations", "experimental_attachments", "annotations")):
