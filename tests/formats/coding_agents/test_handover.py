@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hansard import formats
-from hansard.formats.coding_agents.handover import source_of
-from hansard.formats.coding_agents.handover_text import call_in_words, from_words, result_in_words
+from hansard.formats.coding_agents.handover import call_in_words, from_words, result_in_words, source_of
 from hansard.formats.coding_agents.tool_names import AGENTS, TOOLS, in_words_of, understood
 from hansard.model import (
     Context,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hansard.formats.coding_agents.sage.fields import Record, parse, read_usual, write_usual
-from hansard.formats.coding_agents.sage.pieces import decoded
 from hansard.formats.coding_agents.sage.records import ROLES, Place, made_uuid, read_message, write_message
+from hansard.formats.coding_agents.sage.session import decoded
 from hansard.model import Message, exact_json, native
 from tests.strategies import conversations, json_values, objects, texts
 

@@ -17,8 +17,7 @@ from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats.anthropic.content import read_block, write_block
-from hansard.formats.coding_agents.identity import UUID
-from hansard.formats.coding_agents.made_ids import made_uuid
+from hansard.formats.coding_agents.identity import UUID, made_uuid
 from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage

@@ -41,8 +41,7 @@ from hansard.formats.coding_agents.copilot_cli.records import (
     write_result,
     write_words,
 )
-from hansard.formats.coding_agents.identity import NO_TIME, read_time
-from hansard.formats.coding_agents.made_ids import is_made, made_uuid
+from hansard.formats.coding_agents.identity import NO_TIME, is_made, made_uuid, read_time
 from hansard.formats.coding_agents.scanner import Record, Scanner
 from hansard.formats.coding_agents.session_file import Report, SessionFile
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
