@@ -14,7 +14,8 @@ import zstandard
 import hansard
 from hansard import formats
 from hansard.errors import HansardError
-from hansard.formats.coding_agents import edits as transcript
+from hansard.formats.coding_agents.codex.edits import apply_diff, reverse_diff
+from hansard.formats.coding_agents.edits import edits_of, infer_unknown, replayed
 from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
 from hansard.workspace import imported_edits as importing
@@ -109,8 +110,8 @@ def edits(name: str) -> Target:
 
     def target(data: bytes, rng: random.Random) -> bool:
         conversation = formats.read(data, name)
-        steps = list(transcript.rebuilt(transcript.edits(conversation)))
-        transcript.completed(steps, lambda path: TEXT)
+        steps = list(replayed(edits_of(conversation)))
+        infer_unknown(steps, lambda path: TEXT)
         return bool(steps)
 
     return target
@@ -121,8 +122,8 @@ def patches() -> Target:
 
     def target(data: bytes, rng: random.Random) -> bool:
         diff = data.decode("utf-8", "replace")
-        after = transcript.patched(TEXT, diff)
-        transcript.patched(after, transcript.turned(diff))
+        after = apply_diff(TEXT, diff)
+        apply_diff(after, reverse_diff(diff))
         return isinstance(after, bytes)
 
     return target

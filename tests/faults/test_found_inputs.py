@@ -12,7 +12,7 @@ import zstandard
 import hansard
 from hansard import formats
 from hansard.errors import HansardError
-from hansard.formats.coding_agents import edits as transcript
+from hansard.formats.coding_agents.codex.edits import apply_diff
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner, Search
 from hansard.formats.coding_agents.session_file import without_evidence
 from hansard.formats.coding_agents.zstd import Inflater
@@ -182,7 +182,7 @@ def test_a_kept_answer_without_words_is_written_for_codex() -> None:
 
 
 def test_a_patch_may_name_a_line_of_ten_thousand_digits() -> None:
-    assert transcript.patched(b"a\n", f"@@ -{'1' * 10_000} +1 @@\n-a\n+b\n") == b"a\n"
+    assert apply_diff(b"a\n", f"@@ -{'1' * 10_000} +1 @@\n-a\n+b\n") == b"a\n"
 
 
 @pytest.mark.parametrize("digits", ["²", "--1", "٣", "9" * 5000])

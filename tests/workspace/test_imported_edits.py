@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import hansard
 from hansard import Ledger, formats
-from hansard.formats.coding_agents import edits as transcript
+from hansard.formats.coding_agents.codex.edits import apply_diff, reverse_diff
+from hansard.formats.coding_agents.edits import UNKNOWN, edits_of, replayed
 from hansard.workspace import By, Workspace
 from hansard.workspace.history import at_message, changes_of
 from hansard.workspace.imported_edits import bring_in
@@ -193,9 +194,9 @@ def test_what_nobody_told_is_not_guessed(ledger: Ledger, root: Path) -> None:
 
 def test_codex_patches_and_gemini_results_are_edits() -> None:
     base = b"a\nb\nc\nd\n"
-    assert transcript.patched(base, "@@ -2,2 +2,3 @@\n b\n-c\n+C\n+c2\n") == b"a\nb\nC\nc2\nd\n"
-    assert transcript.patched(b"a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+B\n") == b"a\nB\n"
-    assert transcript.patched(base, "@@ -2 +2 @@\n-x\n+y\n") is transcript.UNKNOWN
+    assert apply_diff(base, "@@ -2,2 +2,3 @@\n b\n-c\n+C\n+c2\n") == b"a\nb\nC\nc2\nd\n"
+    assert apply_diff(b"a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+B\n") == b"a\nB\n"
+    assert apply_diff(base, "@@ -2 +2 @@\n-x\n+y\n") is UNKNOWN
     part = hansard.model.ToolResultPart(
         tool_call_id="c",
         extra={
@@ -206,7 +207,7 @@ def test_codex_patches_and_gemini_results_are_edits() -> None:
         },
     )
     message = hansard.Message(role="tool", id="m", parts=[part])
-    found = list(transcript.rebuilt(transcript.edits(hansard.Conversation(messages=[message]))))
+    found = list(replayed(edits_of(hansard.Conversation(messages=[message]))))
     assert [(one.path, one.before, one.after) for one in found] == [
         ("/p/b", None, b"y"),
         ("/p/c", b"z", None),
@@ -223,8 +224,8 @@ def test_a_diff_is_put_in_and_taken_out_whatever_stands_in_its_lines(
 ) -> None:
     diff = "".join(list(difflib.unified_diff(before, after, n=context))[2:])
     old, new = "".join(before).encode(), "".join(after).encode()
-    assert transcript.patched(old, diff) == new
-    assert transcript.patched(new, transcript.turned(diff)) == old
+    assert apply_diff(old, diff) == new
+    assert apply_diff(new, reverse_diff(diff)) == old
 
 
 def test_a_patch_is_taken_out_of_the_file_there_is(ledger: Ledger, root: Path) -> None:
@@ -291,7 +292,7 @@ def test_the_corpus_is_rebuilt_as_it_was(corpus: Path) -> None:
         except hansard.HansardError:
             continue
         for conversation in conversations:
-            for step in transcript.rebuilt(transcript.edits(conversation)):
+            for step in replayed(edits_of(conversation)):
                 edits += 1
                 compared += step.compared
                 equal += step.compared and not step.outside

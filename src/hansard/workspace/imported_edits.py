@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, Struct
 
-from hansard.formats.coding_agents import edits as transcript
-from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown
+from hansard.formats.coding_agents.claude_code.edits import backups_of
+from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown, edits_of, infer_unknown, replayed
 from hansard.ledger.backends.driver import Tx
 from hansard.ledger.hash_chain import clock
 from hansard.model.conversation import Conversation
@@ -42,7 +42,7 @@ def bring_in(workspace: Workspace, thread_id: str, *, backups: str | None = None
         return Brought()  # it was watched while it went on: nothing a transcript tells is news
     conversation = workspace.ledger.export_conversation(thread_id)
     held = _backups(conversation, backups) if backups is not None else ()
-    return add_edits(workspace, thread_id, conversation, transcript.edits(conversation, held))
+    return add_edits(workspace, thread_id, conversation, edits_of(conversation, held))
 
 
 def placed(root: str, base: str, told: str) -> bytes | None:
@@ -80,12 +80,12 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
             return UNKNOWN
         return UNKNOWN if found is None or found.kind != FILE else data
 
-    for step in transcript.completed(transcript.rebuilt(given), now):
+    for step in infer_unknown(replayed(given), now):
         path = below(step.path)
         if path is None:
             elsewhere += 1
             continue
-        count += not step.only_seen
+        count += not step.is_backup
         compared += step.compared
         if step.outside:
             outside.append((step.path, step.message_id))
@@ -114,7 +114,7 @@ def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]], at: int)
     for path, step in steps:
         if step.outside:
             between.append(Change(path, _entry(step.expected, theirs), _entry(step.before, theirs)))
-        if not step.only_seen:
+        if not step.is_backup:
             change = Change(path, _entry(step.before, ours), _entry(step.after, ours))
             if change.before is NOBODY_KNOWS or not same(change.before, change.after):
                 found.append(change)
@@ -169,4 +169,4 @@ def _backups(conversation: Conversation, folder: str) -> list[Edit]:
         except OSError:
             return None
 
-    return list(transcript.claude_backups(conversation, read))
+    return list(backups_of(conversation, read))

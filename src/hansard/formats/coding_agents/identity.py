@@ -13,12 +13,26 @@ from hansard.model.parts import TextPart
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ADDRESSES = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
-NO_TIME = "1970-01-01T00:00:00.000Z"  # says that none is known
+NO_TIME = "1970-01-01T00:00:00.000Z"  # written where none is known
+NO_SESSION = "00000000-0000-8000-8000-000000000000"  # the same for the id of a session
 
 
 def read_time(value: Any) -> str | UnsetType:
     """The time of a record, if it has one."""
     return value if type(value) is str and value and value != NO_TIME else UNSET
+
+
+def write_time(value: str | UnsetType) -> str:
+    """The time to write into a record."""
+    return NO_TIME if value is UNSET else value
+
+
+def first_time(conversation: Conversation) -> str:
+    """When a conversation began, as far as it says."""
+    if conversation.created_at is not UNSET:
+        return conversation.created_at
+    times = (one.created_at for one in conversation.messages if one.created_at is not UNSET)
+    return next(times, NO_TIME)
 
 
 def is_uuid(text: Any) -> bool:
@@ -43,16 +57,25 @@ def session_uuid(conversation: Conversation) -> str:
     return _uuid5("hansard:" + "\n".join(words))
 
 
-def made_uuid(*of: Any) -> str:
+def _digest(*values: Any) -> str:
+    return hashlib.sha256("/".join(map(str, values)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def derived_hex(*values: Any) -> str:
+    """Sixteen hexadecimal digits, always the same for the same values."""
+    return _digest(*values)[:16]
+
+
+def derived_uuid(*values: Any) -> str:
     """A UUID (version 8) that is always the same for the same values.
 
-    >>> made_uuid(0)
+    >>> derived_uuid(0)
     '5feceb66-ffc8-8f38-9952-786c6d696c79'
     """
-    digest = hashlib.sha256("/".join(map(str, of)).encode("utf-8", "surrogatepass")).hexdigest()
+    digest = _digest(*values)
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-9{digest[17:20]}-{digest[20:32]}"
 
 
-def is_made(uuid: str, *of: Any) -> bool:
-    """Was this UUID made of these values?"""
-    return uuid[14:15] == "8" and uuid == made_uuid(*of)
+def is_derived(uuid: str, *values: Any) -> bool:
+    """Whether `derived_uuid` gives this UUID for these values."""
+    return uuid[14:15] == "8" and uuid == derived_uuid(*values)

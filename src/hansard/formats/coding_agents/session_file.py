@@ -18,12 +18,14 @@ messages that came later, as long as the text still says the messages before the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
+from hansard.formats.coding_agents.edits import Calls, Edit
+from hansard.formats.coding_agents.records import RecordReader, Report
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner
 from hansard.formats.contract import Format, Target
 from hansard.formats.residue import pack, unpack
@@ -36,35 +38,10 @@ REPORTS = "reports"
 LISTED = 20_000  # bad records and repairs, each; what is beyond is only counted
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """Something in a file that is not as it should be: a record nobody can read, or a link that was mended."""
-
-    line: int
-    byte: int
-    what: str
-    kind: Literal["bad", "repair"]
-
-
-class SessionReader(Protocol):
-    """What a format writes to read its records: it holds what is not settled yet, and no more.
-
-    `feed` and `finish` give messages in the order of their first records, parents before children; a message once
-    given does not change. `unsettled` names the messages given by `finish` that more records could have changed.
-    One that reads snapshots too collects them in a list `snapshots`.
-    """
-
-    repairs: list[Report]
-    unsettled: set[str]
-
-    def feed(self, records: Iterable[Record]) -> list[Message]: ...
-    def finish(self) -> list[Message]: ...
-    def conversation(self, messages: list[Message]) -> Conversation: ...
-
-
 class Reading:
     """One session file being read, from any cut of its bytes."""
 
-    def __init__(self, name: str, scanner: Scanner, reader: SessionReader, whole: Callable[[Any], bool]) -> None:
+    def __init__(self, name: str, scanner: Scanner, reader: RecordReader, whole: Callable[[Any], bool]) -> None:
         self._name, self._scanner, self._reader, self._whole = name, scanner, reader, whole
         self._bad: list[Report] = []
         self.records = 0
@@ -85,7 +62,7 @@ class Reading:
 
     def snapshots(self) -> list[Snapshot]:
         """The snapshots read so far; they are given once, and `conversation` has those not yet taken."""
-        held: list[Snapshot] = getattr(self._reader, "snapshots", [])
+        held = self._reader.snapshots
         taken = held[:]
         held.clear()
         return taken
@@ -127,12 +104,13 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    reader: Callable[[], SessionReader]
+    reader: Callable[[], RecordReader]
     records: Callable[[Conversation, Conversation | None], Iterable[Any]]
     whole: Callable[[Any], bool]
     decode: Callable[[bytes], Any] = decode_record
     scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
     join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
+    edits: Callable[[Message, str, Calls], Iterator[Edit]] | None = None
 
     def format(self, title: str, fits: Callable[[Any], int], **more: Any) -> Format:
         """The row of the registry: files of lines, given back byte for byte, with every branch."""

@@ -11,7 +11,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.formats.coding_agents.session_file import Report, without_evidence
+from hansard.formats.coding_agents.records import Report
+from hansard.formats.coding_agents.session_file import without_evidence
 from hansard.model import (
     Binding,
     CompactionPart,

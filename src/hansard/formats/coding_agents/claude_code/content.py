@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats.anthropic.content import read_block, write_block
-from hansard.formats.coding_agents.identity import UUID, made_uuid
+from hansard.formats.coding_agents.identity import UUID, derived_uuid
 from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
@@ -45,7 +45,7 @@ EPOCH = "1970-01-01T00:00:00.000+00:00"
 
 def legal_uuid(given: str) -> str:
     """The id itself if Claude Code could have given it, else a UUID made of it."""
-    return given if UUID.fullmatch(given) else made_uuid("id", given)
+    return given if UUID.fullmatch(given) else derived_uuid("id", given)
 
 
 def made_time(before: str | None) -> str:

@@ -25,7 +25,8 @@ from hansard.formats.coding_agents.claude_code.content import (
     write_todo,
     write_usage,
 )
-from hansard.formats.coding_agents.identity import is_made, made_uuid
+from hansard.formats.coding_agents.identity import derived_uuid, is_derived
+from hansard.formats.coding_agents.records import only_part, raw_record
 from hansard.formats.residue import pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef
 from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
@@ -100,7 +101,7 @@ def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent:
     out["version"] = rest.pop("version", f"0.0.{given}")
     if sidechain is True:
         put(out, agentId=message.agent_id)
-    out["uuid"] = made_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
+    out["uuid"] = derived_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
     out["timestamp"] = made_time(place.time) if message.created_at is UNSET else message.created_at
     return out
 
@@ -169,14 +170,16 @@ class Answer:
         """How the answer was cut into lines, unless that is how we would write it."""
         time, lines = self.fields["created_at"], self.lines
         if [line[2] for line in lines] == _usual_cuts(self.blocks) and all(
-            is_made(line[0], self.uuid, i) and (line[1] == time or time is UNSET) for i, line in enumerate(lines) if i
+            is_derived(line[0], self.uuid, i) and (line[1] == time or time is UNSET)
+            for i, line in enumerate(lines)
+            if i
         ):
             return None
-        others = [[uuid, None if _is_made(at, time) else at, count] for uuid, at, count in lines[1:] if count]
+        others = [[uuid, None if _is_filled(at, time) else at, count] for uuid, at, count in lines[1:] if count]
         return [[lines[0][2]], *others]
 
 
-def _is_made(at: Any, first: Any) -> bool:
+def _is_filled(at: Any, first: Any) -> bool:
     """Does the time of a line only fill its place, as that of the first line does?"""
     return type(at) is not str or (first is UNSET and at.endswith("+00:00"))
 
@@ -247,7 +250,7 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
         at += count
         if i:
             record["parentUuid"] = records[-1]["uuid"]
-            record["uuid"] = uuid if uuid is not None else made_uuid(first["uuid"], i)
+            record["uuid"] = uuid if uuid is not None else derived_uuid(first["uuid"], i)
             record["timestamp"] = time if time is not None else first["timestamp"]
         records.append(record)
     if type(message.finish_reason) is str:
@@ -255,7 +258,7 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
         records[-1]["message"]["stop_reason"] = stop or message.finish_reason
     if results:
         follows = records[-1]["uuid"]
-        record = {**first, "parentUuid": follows, "uuid": made_uuid(follows, "results"), "type": "user"}
+        record = {**first, "parentUuid": follows, "uuid": derived_uuid(follows, "results"), "type": "user"}
         records.append({**record, "message": {"role": "user", "content": results}})
     return records
 
@@ -407,10 +410,9 @@ _BARE = "bare system"
 def write_event(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
     """The record of an event; none for one that only another agent understands."""
     rest, marks = unpack(NAME, message.extra)
-    part = message.parts[0] if len(message.parts) == 1 else None
+    part = only_part(message)
     said: dict[str, Any]
-    raw = part.value if type(part) is RawPart and part.format == NAME else None
-    if type(raw) is dict and type(raw.get("type")) is str:
+    if (raw := raw_record(message, NAME)) is not None:
         said = raw
     elif type(part) is DataPart and type(part.data) is dict and marks.get("type") == _BARE:
         said = {"type": "system", **part.data}

@@ -39,6 +39,7 @@ from hansard.formats.coding_agents.claude_code.content import (
     read_snapshot,
     write_snapshot,
 )
+from hansard.formats.coding_agents.claude_code.edits import edits_of
 from hansard.formats.coding_agents.claude_code.records import (
     Answer,
     Place,
@@ -52,11 +53,12 @@ from hansard.formats.coding_agents.claude_code.records import (
     write_user,
 )
 from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
-from hansard.formats.coding_agents.identity import is_made, is_uuid, made_uuid
+from hansard.formats.coding_agents.identity import derived_uuid, is_derived, is_uuid
+from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record, Scanner
-from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import unpack
-from hansard.model.conversation import Context, Conversation, Message, Snapshot
+from hansard.model.conversation import Context, Conversation, Message
 
 
 class Tree:
@@ -123,13 +125,11 @@ _TITLES_KEPT = 1000
 _TITLES = {"custom-title": ("customTitle", 3), "ai-title": ("aiTitle", 2), "summary": ("summary", 1)}
 
 
-class Reader:
+class Reader(RecordReader):
     """Messages out of records; holds answers that may still grow, and the links between lines."""
 
     def __init__(self) -> None:
-        self.repairs: list[Report] = []
-        self.unsettled: set[str] = set()
-        self.snapshots: list[Snapshot] = []
+        super().__init__()
         self._tree = Tree()
         self._held: deque[tuple[Message | Answer, int]] = deque()
         self._open: dict[str, Answer] = {}
@@ -164,7 +164,7 @@ class Reader:
 
     def conversation(self, messages: list[Message]) -> Conversation:
         session = self._session
-        made = session is not UNSET and is_made(session, "session", self._first)
+        made = session is not UNSET and is_derived(session, "session", self._first)
         return Conversation(
             messages=messages,
             id=UNSET if made else session,
@@ -202,12 +202,12 @@ class Reader:
         if kind is not None and "sessionId" not in value and type(value.get("session_id")) is str:
             value = _as_kept(value)
         if type(kind) is not str:
-            self._report(record, "not a record: an object with a type was expected", "bad")
+            self.report(record, "not a record: an object with a type was expected", "bad")
             return
         if self._session is UNSET and type(value.get("sessionId")) is str:
             self._session = value["sessionId"]
         if type(value.get("uuid")) is not str and kind in ("user", "assistant") and "message" in value:
-            value["uuid"] = made_uuid(kind, record.byte)
+            value["uuid"] = derived_uuid(kind, record.byte)
         if kind in _TITLES and type(value.get(_TITLES[kind][0])) is str:
             key, rank = _TITLES[kind]
             named = self._titles.setdefault(rank, [])
@@ -229,13 +229,13 @@ class Reader:
         if kind == "last-prompt" and turn is not None and value.get("lastPrompt") == "":
             self._pointer = str(leaf)
             return
-        value["uuid"] = made_uuid(kind, record.byte)
+        value["uuid"] = derived_uuid(kind, record.byte)
         self._add_event(value, record, self._last.get(None) if turn is None else turn, None)
 
     def _add_line(self, value: dict[str, Any], kind: str, record: Record) -> None:
         uuid = value["uuid"]
         if (known := self._tree.turns.get(uuid)) is not None:
-            self._report(record, f"the record {uuid!r} is written twice; the first one counts")
+            self.report(record, f"the record {uuid!r} is written twice; the first one counts")
             later = self._tree.turns.get(str(value.get("parentUuid")))
             if later is not None and later > known:
                 self._tree.turns[uuid] = later  # preserved by a compaction: what follows it follows that
@@ -284,7 +284,7 @@ class Reader:
         turn = self._tree.turns.get(parent)
         if turn is None:
             follows = "nothing does" if before is None else "it follows the line before it"
-            self._report(record, f"the parent {parent!r} of {value['uuid']!r} does not come before it; {follows}")
+            self.report(record, f"the parent {parent!r} of {value['uuid']!r} does not come before it; {follows}")
             return before
         return turn
 
@@ -378,14 +378,11 @@ class Reader:
             turn, parent = self._tree.beside(turn, uuid)
         if parent_given or parent != (self._before or None):
             fields["parent_message_id"] = parent
-        if is_made(uuid, self._count):
+        if is_derived(uuid, self._count):
             fields["id"] = UNSET
         self._before = uuid
         self._count += 1
         return fields, turn
-
-    def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
-        self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
 
 
 def _as_kept(value: dict[str, Any]) -> dict[str, Any]:
@@ -438,7 +435,7 @@ class _Writing:
         given = conversation.id
         if given is UNSET:
             first = conversation.messages[0].id if conversation.messages else ""
-            given = made_uuid("session", made_uuid(0) if first is UNSET else legal_uuid(first) if first else "")
+            given = derived_uuid("session", derived_uuid(0) if first is UNSET else legal_uuid(first) if first else "")
         self.session = legal_uuid(given)
 
     def records(self, message: Message) -> list[dict[str, Any]]:
@@ -567,7 +564,7 @@ _OF_THE_API = frozenset({"tool_use", "tool_result", "thinking"})
 _LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
 _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})
 
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole, edits=edits_of)
 FORMAT = SESSION.format(
     "Claude Code session files",
     fits,

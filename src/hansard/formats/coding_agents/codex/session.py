@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.codex.edits import edits_of
 from hansard.formats.coding_agents.codex.records import (
     AGENT_MESSAGE,
     NAME,
@@ -40,10 +41,12 @@ from hansard.formats.coding_agents.codex.records import (
     write_answer,
     write_said,
 )
-from hansard.formats.coding_agents.codex.usage import Totals, compacts, is_turn, steps, write_usage
-from hansard.formats.coding_agents.identity import NO_TIME, is_uuid, read_time, session_uuid
+from hansard.formats.coding_agents.codex.turns import compacts, is_turn, steps
+from hansard.formats.coding_agents.codex.usage import Totals, write_usage
+from hansard.formats.coding_agents.identity import NO_TIME, first_time, is_uuid, read_time, session_uuid, write_time
+from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record, Scanner
-from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.coding_agents.zstd import MAGIC, Inflater, ZstdScanner, behind
 from hansard.formats.openai_responses.tools import Calls
 from hansard.formats.residue import pack, put, unpack
@@ -81,12 +84,11 @@ class _Draft:
         )
 
 
-class CodexReader:
-    """A reader in the sense of `session_file.SessionReader`."""
+class Reader(RecordReader):
+    """Messages out of records; holds those that more records may add to."""
 
     def __init__(self) -> None:
-        self.repairs: list[Report] = []
-        self.unsettled: set[str] = set()
+        super().__init__()
         self._count = 0  # records so far: they number the messages
         self._items = False
         self._told: list[tuple[int, str, dict[str, Any]]] = []  # events of a file that has had no items yet
@@ -117,8 +119,7 @@ class CodexReader:
             if type(record.value) is dict:
                 self._record(record)
             else:
-                what = "a record is a JSON object"
-                self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind="bad"))
+                self.report(record, "a record is a JSON object", "bad")
             self._count += 1
         out, self._out = self._out, []
         return out
@@ -433,8 +434,7 @@ class _Writing:
     def session(self) -> Iterator[dict[str, Any]]:
         conversation = self._conversation
         own = unpack(NAME, conversation.extra)[0]
-        times = (one.created_at for one in conversation.messages if one.created_at is not UNSET)
-        time = conversation.created_at if conversation.created_at is not UNSET else next(times, NO_TIME)
+        time = first_time(conversation)
         meta: dict[str, Any] = {"id": thread_id(conversation), "timestamp": time, "cwd": self._cwd or ""}
         meta |= own if own else {"originator": "hansard", "cli_version": "0.0.0", "source": "cli"}
         parent = conversation.parent_thread_id
@@ -475,7 +475,7 @@ class _Writing:
         message = messages[i]
         if i == 0 and _is_base(message):
             return
-        time = message.created_at if message.created_at is not UNSET else NO_TIME
+        time = write_time(message.created_at)
         if compacts(message):
             part: Any = message.parts[0]
             if type(part) is CompactionPart and (payload := _compacted(part)):
@@ -625,7 +625,9 @@ def _is_bare(value: dict[str, Any]) -> bool:
     return "record_type" in value or (type(kind) is str and (kind in _ITEMS or kind.endswith(("_call", "_output"))))
 
 
-SESSION = SessionFile(name=NAME, reader=CodexReader, records=records, whole=is_record, scanner=ZstdScanner, join=behind)
+SESSION = SessionFile(
+    name=NAME, reader=Reader, records=records, whole=is_record, scanner=ZstdScanner, join=behind, edits=edits_of
+)
 FORMAT = SESSION.format(
     "Codex rollouts",
     fits,

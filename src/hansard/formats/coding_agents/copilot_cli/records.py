@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.records import only_part
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
@@ -232,7 +233,7 @@ def _read_asked(data: Data, fields: Data, session: Session) -> Message:
 
 def write_other(message: Message, data: Data, marks: Data) -> Data | None:
     """The event of a message that is not the usual one of its role, while it still says the same."""
-    part = message.parts[0] if len(message.parts) == 1 else None
+    part = only_part(message)
     if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
         return {"type": THOUGHT, "data": {"content": part.text, **data}}
     if message.role == "user" and type(part) is CompactionPart and type(part.text) is str:
@@ -311,7 +312,7 @@ def _read_told(kind: str) -> Any:
 
 def write_event(message: Message, data: Data) -> Data | None:
     """The event of a message in which nobody speaks; None for one that only another agent understands."""
-    part = message.parts[0] if len(message.parts) == 1 else None
+    part = only_part(message)
     if type(part) is FilePart and _is_whole(part) and type(data.get("assetId")) is str:
         return {"type": _ASSET, "data": {"data": part.data, "mimeType": part.media_type, **data}}
     if type(part) is DataPart and part.name in _TOLD and type(part.data) is dict:

@@ -41,9 +41,10 @@ from hansard.formats.coding_agents.copilot_cli.records import (
     write_result,
     write_words,
 )
-from hansard.formats.coding_agents.identity import NO_TIME, is_made, made_uuid, read_time
+from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_uuid, is_derived, read_time, write_time
+from hansard.formats.coding_agents.records import Chain, RecordReader, raw_record
 from hansard.formats.coding_agents.scanner import Record, Scanner
-from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Conversation, Message
@@ -57,18 +58,16 @@ _SILENT = (
     "tool.execution_pro",
     "tool.execution_par",
 )
-_NO_SESSION = "00000000-0000-8000-8000-000000000000"
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-class Reader:
+class Reader(RecordReader):
     """A message for every event in which somebody speaks, at once."""
 
     def __init__(self) -> None:
-        self.repairs: list[Report] = []
-        self.unsettled: set[str] = set()
+        super().__init__()
         self._start: dict[str, Any] = {}
         self._numbers = Numbers()  # of the message each event stands for
         self._ids = Uuids()
@@ -96,14 +95,14 @@ class Reader:
         if rest.get("producer") == "hansard":
             del rest["producer"]
             rest.pop("context", None)  # the messages have it
-        own = UNSET if session == _NO_SESSION else session
+        own = UNSET if session == NO_SESSION else session
         return Conversation(messages=messages, id=own, created_at=created, extra=pack(NAME, rest))
 
     def _read(self, record: Record) -> list[Message]:
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if type(kind) is not str:
-            self._report(record, "not an event: an object with a type was expected", "bad")
+            self.report(record, "not an event: an object with a type was expected", "bad")
             return []
         data = value.get("data")
         found = self._settled(value)
@@ -111,8 +110,8 @@ class Reader:
         own = value.get("id")
         if type(own) is not str or self._numbers.get(own) is not None:
             if type(own) is str:
-                self._report(record, f"the id {own!r} is given twice; this event has another one here")
-            own = made_uuid(NAME, record.byte)
+                self.report(record, f"the id {own!r} is given twice; this event has another one here")
+            own = derived_uuid(NAME, record.byte)
         if type(data) is dict and kind in ("session.start", "session.resume", "session.model_change"):
             self._session.chose(data.get("newModel" if kind == "session.model_change" else "selectedModel"))
         if type(data) is dict and kind in _PLACED:
@@ -150,7 +149,7 @@ class Reader:
         before = self._agents.get(side, parent) if type(side) is str else parent
         above = self._ids[before] if before >= 0 else None
         fields: dict[str, Any] = {"id": own, "parent_message_id": above, "created_at": created}
-        if is_made(own, len(self._ids)) and before == len(self._ids) - 1:
+        if is_derived(own, len(self._ids)) and before == len(self._ids) - 1:
             fields = {"created_at": created}
         self._numbers[own] = len(self._ids)
         if self._context is not UNSET:
@@ -180,11 +179,8 @@ class Reader:
         if type(given) is str and (number := self._numbers.get(given)) is not None:
             return number
         if given is not UNSET:
-            self._report(record, f"the parent {given!r} is not in the file; the event follows the one before it")
+            self.report(record, f"the parent {given!r} is not in the file; the event follows the one before it")
         return len(self._ids) - 1
-
-    def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
-        self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
 
 
 def _agent(event: dict[str, Any]) -> Any:
@@ -216,33 +212,23 @@ def _with_mark(message: Message, more: dict[str, Any]) -> Message:
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
     """A start and an event for every message that `already` has not."""
-    start = made_uuid("start")
+    start = derived_uuid("start")
     if already is None and conversation != Conversation(messages=[]):
         rest, _ = unpack(NAME, conversation.extra)
-        session = _NO_SESSION if conversation.id is UNSET else conversation.id
-        time = NO_TIME if conversation.created_at is UNSET else conversation.created_at
+        session = NO_SESSION if conversation.id is UNSET else conversation.id
+        time = write_time(conversation.created_at)
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
         place = next((one.context for one in conversation.messages if one.context is not UNSET), Context())
         told = put({}, cwd=place.cwd, branch=place.git_branch)
         if told and data["producer"] == "hansard":
             data["context"] = told
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
-    before: str | None = None
-    ends: dict[str, str | None] = {}
-    written = 0
+    chain = Chain(derived_uuid)
     for i, message in enumerate(conversation.messages):
-        own = made_uuid(written) if message.id is UNSET else message.id
-        parent = message.parent_message_id
-        above = before if parent is UNSET else ends.get(parent) if parent is not None else None
-        time = NO_TIME if message.created_at is UNSET else message.created_at
         events = _events(message)
-        for n, event in enumerate(events):
-            before = own if not n else made_uuid(own, n)
+        for event, (own, parent) in zip(events, chain.links(message, len(events)), strict=True):
             if already is None or i >= len(already.messages):
-                yield _event(event, before, above, time)
-            above = before
-        written += bool(events)
-        ends[own] = above
+                yield _event(event, own, parent, write_time(message.created_at))
 
 
 def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> dict[str, Any]:
@@ -260,11 +246,9 @@ def _events(message: Message) -> list[dict[str, Any]]:
 
 def _told(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
     data, _ = unpack(NAME, message.extra)
-    part = message.parts[0] if len(message.parts) == 1 else None
     if message.role == "event":
-        if type(part) is RawPart and part.format == NAME and type(part.value) is dict:
-            if type(part.value.get("type")) is str:
-                return [dict(part.value)]
+        if (raw := raw_record(message, NAME)) is not None:
+            return [dict(raw)]
         event = write_event(message, data)
         return [event] if event is not None else []
     if (other := write_other(message, data, marks)) is not None:

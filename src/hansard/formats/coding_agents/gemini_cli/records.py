@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.coding_agents.identity import NO_TIME, read_time
+from hansard.formats.coding_agents.identity import read_time, write_time
+from hansard.formats.coding_agents.records import only_part
 from hansard.formats.gemini.content import read_part, write_part
 from hansard.formats.residue import pack, put, unpack
 from hansard.model import exact_json
@@ -277,10 +278,10 @@ def _read_answer(record: Fields, stamp: Any, said: list[Any], rest: Fields, at: 
 def write_message(message: Message, id: str, results: dict[int, ToolResultPart]) -> Fields | None:
     """The record of a message; `results` are those of its calls, by their place in it. None: nothing can say it."""
     rest, marks = unpack(NAME, message.extra)
-    time = message.created_at if message.created_at is not UNSET else NO_TIME
+    time = write_time(message.created_at)
     at: Fields = {"id": id, "timestamp": time}
     if message.role == "event":
-        part: Any = message.parts[0] if len(message.parts) == 1 else None
+        part: Any = only_part(message)
         if type(part) is RawPart and part.format == NAME and is_message(part.value):
             return {**part.value, "id": id}
         if type(part) is not DataPart or part.name not in EVENTS:

@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.formats.coding_agents.gemini_cli.edits import edits_of
 from hansard.formats.coding_agents.gemini_cli.records import (
     EVENTS,
     NAME,
@@ -28,9 +29,10 @@ from hansard.formats.coding_agents.gemini_cli.records import (
     write_message,
 )
 from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner, behind
-from hansard.formats.coding_agents.identity import NO_TIME, read_time, session_uuid
+from hansard.formats.coding_agents.identity import first_time, read_time, session_uuid
+from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
-from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import pack, put, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Links
@@ -53,12 +55,11 @@ class _Node:
         self.tip = id
 
 
-class GeminiCliReader:
-    """A reader in the sense of `session_file.SessionReader`."""
+class Reader(RecordReader):
+    """Messages out of records; holds those that more records may add to."""
 
     def __init__(self) -> None:
-        self.repairs: list[Report] = []
-        self.unsettled: set[str] = set()
+        super().__init__()
         self._meta: dict[str, Any] = {}
         self._held: list[_Node] = []
         self._size = 0
@@ -75,8 +76,7 @@ class GeminiCliReader:
         for record in records:
             value = record.value
             if type(value) is not dict:
-                what = "a record is a JSON object"
-                self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind="bad"))
+                self.report(record, "a record is a JSON object", "bad")
             elif "$rewindTo" in value:
                 self._rewind(value["$rewindTo"])
             elif type(value.get("$set")) is dict:
@@ -153,7 +153,7 @@ class GeminiCliReader:
             if node.given:  # and no longer held: it cannot be said again
                 self._hold(_Node(value, self._version(id), node.parent, size), len(self._held))
                 what = f"the message {id!r} was replaced long after it was said; both are kept"
-                self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind="repair"))
+                self.report(record, what)
             elif not exact_json.same(node.record, value):
                 changed[id] = value
         if changed:
@@ -263,7 +263,7 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
 def _header(conversation: Conversation) -> dict[str, Any]:
     own = unpack(NAME, conversation.extra)[0]
     times = [one.created_at for one in conversation.messages if one.created_at is not UNSET]
-    start = conversation.created_at if conversation.created_at is not UNSET else next(iter(times), NO_TIME)
+    start = first_time(conversation)
     last = conversation.updated_at if conversation.updated_at is not UNSET else next(reversed(times), start)
     id = conversation.id if own and type(conversation.id) is str else session_uuid(conversation)
     out: dict[str, Any] = {"sessionId": id, "projectHash": _project(conversation)}
@@ -402,7 +402,13 @@ def fits(document: Any) -> int:
 
 
 SESSION = SessionFile(
-    name=NAME, reader=GeminiCliReader, records=records, whole=is_record, scanner=DocumentScanner, join=behind
+    name=NAME,
+    reader=Reader,
+    records=records,
+    whole=is_record,
+    scanner=DocumentScanner,
+    join=behind,
+    edits=edits_of,
 )
 FORMAT = SESSION.format(
     "Gemini CLI sessions",

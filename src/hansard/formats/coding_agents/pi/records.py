@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from hansard.formats.coding_agents.records import only_part, raw_record
 from hansard.formats.residue import Unfit, left, pack, put, take_maybe_int, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
@@ -224,7 +225,7 @@ _RAN, _GAVE = "Ran `", "`\n```\n"
 
 def _write_ran(message: Message, cuts: Any, body: dict[str, Any]) -> dict[str, Any] | None:
     """The command as it was run, while the words still say it."""
-    part = message.parts[0] if len(message.parts) == 1 else None
+    part = only_part(message)
     if type(part) is not TextPart or type(cuts) is not list or [type(cut) for cut in cuts] != [int, int]:
         return None
     end = len(_RAN) + cuts[0]
@@ -353,7 +354,7 @@ def _kept(kind: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) 
 
 def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | None:
     """The entry that a message of the user's was, while it still says the same kind of thing."""
-    kind, part = marks.get("entry"), message.parts[0] if len(message.parts) == 1 else None
+    kind, part = marks.get("entry"), only_part(message)
     if kind == "compaction" and type(part) is CompactionPart and type(part.text) is str:
         return {"type": kind, "summary": part.text, **rest}
     if kind == "branch_summary" and type(part) is TextPart:
@@ -368,9 +369,8 @@ def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -
 
 def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]:
     """The entry of an event; none for one that only another agent understands."""
-    part = message.parts[0] if len(message.parts) == 1 else None
-    raw = part.value if type(part) is RawPart and part.format == NAME else None
-    if type(raw) is dict and type(raw.get("type")) is str:
+    part = only_part(message)
+    if (raw := raw_record(message, NAME)) is not None:
         return [dict(raw)]
     if type(part) is CompactionPart and type(part.text) is str:
         return [{"type": "compaction", "summary": part.text, **rest}]

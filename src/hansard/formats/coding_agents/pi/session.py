@@ -19,7 +19,6 @@ Lost, and reported: agents, runs, contexts, todos, side chains, sources, several
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -27,10 +26,11 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.coding_agents.compact_ids import Numbers
-from hansard.formats.coding_agents.identity import NO_TIME, read_time
+from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_hex, read_time, write_time
 from hansard.formats.coding_agents.pi.records import NAME, read_event, read_said, write_said
+from hansard.formats.coding_agents.records import Chain, RecordReader
 from hansard.formats.coding_agents.scanner import Record, Scanner
-from hansard.formats.coding_agents.session_file import Report, SessionFile
+from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import pack, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.times import milliseconds
@@ -39,20 +39,14 @@ _KINDS = frozenset({"message", "model_change", "thinking_level_change", "compact
 _KINDS |= {"custom_message", "label", "session_info", "context_transform", "ephemeral"}
 
 
-def made_id(*of: Any) -> str:
-    """Hexadecimal digits, as pi's own ids but more of them, always the same for the same values."""
-    return hashlib.sha256("/".join(map(str, of)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-class Reader:
+class Reader(RecordReader):
     """A message for every entry, at once; entries that only name the session are passed over."""
 
     def __init__(self) -> None:
-        self.repairs: list[Report] = []
-        self.unsettled: set[str] = set()
+        super().__init__()
         self._header: dict[str, Any] | None = None
         self._title: str | UnsetType = UNSET
         self._known = Numbers()
@@ -80,7 +74,7 @@ class Reader:
             del rest["cwd"]
         return Conversation(
             messages=messages,
-            id=UNSET if session == _NO_SESSION else session,
+            id=UNSET if session == NO_SESSION else session,
             title=self._title,
             created_at=created,
             head=self._leaf if self._leaf is not None and self._leaf != self._last else UNSET,
@@ -91,7 +85,7 @@ class Reader:
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if type(kind) is not str:
-            self._report(record, "not an entry: an object with a type was expected", "bad")
+            self.report(record, "not an entry: an object with a type was expected", "bad")
             return None
         if kind == "session" and self._header is None:
             self._header = value
@@ -128,11 +122,11 @@ class Reader:
         own = take_maybe_str(rest, "id")
         known = own is not UNSET and self._known.get(own) is not None
         if known:
-            self._report(record, f"the id {own!r} is given twice; this entry has another one here")
+            self.report(record, f"the id {own!r} is given twice; this entry has another one here")
         number, self._entries = self._entries, self._entries + 1
-        name = made_id(session, number) if own is UNSET or known else own
+        name = derived_hex(session, number) if own is UNSET or known else own
         parent = self._parent(rest, record)
-        usual = own is not UNSET and not known and own == made_id("entry", self._count)
+        usual = own is not UNSET and not known and own == derived_hex("entry", self._count)
         fields: dict[str, Any] = {"id": name, "parent_message_id": parent, "created_at": created}
         if parent == self._last and (usual or self._nameless):  # nobody could name a message without an id
             fields = {"created_at": created, "parent_message_id": UNSET, **({} if usual else {"id": name})}
@@ -150,11 +144,8 @@ class Reader:
             return None
         if type(given) is str and self._known.get(given) is not None:
             return self._named.get(given, given)
-        self._report(record, f"the parent {given!r} is not in the file; the entry follows the one before it")
+        self.report(record, f"the parent {given!r} is not in the file; the entry follows the one before it")
         return self._leaf
-
-    def _report(self, record: Record, what: str, kind: Any = "repair") -> None:
-        self.repairs.append(Report(line=record.line, byte=record.byte, what=what, kind=kind))
 
 
 def _moment(time: Any) -> int:
@@ -163,44 +154,32 @@ def _moment(time: Any) -> int:
 
 # -- writing ---------------------------------------------------------------------------------------------------------
 
-_NO_SESSION = "00000000-0000-8000-8000-000000000000"
-
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
     """A header and an entry for every message that `already` has not."""
     if already is None and conversation != Conversation(messages=[]):
         rest, _ = unpack(NAME, conversation.extra)
-        session = _NO_SESSION if conversation.id is UNSET else conversation.id
+        session = NO_SESSION if conversation.id is UNSET else conversation.id
         head = {"type": "session", "version": rest.pop("version", 3), "id": session}
-        head["timestamp"] = NO_TIME if conversation.created_at is UNSET else conversation.created_at
+        head["timestamp"] = write_time(conversation.created_at)
         folders = (one.context.cwd for one in conversation.messages if one.context is not UNSET)
         cwd = next((folder for folder in folders if type(folder) is str and folder), "/")
         yield {**head, "cwd": rest.pop("cwd", cwd), **rest}
     start = 0 if already is None else len(already.messages)
-    before: str | None = None
-    ends: dict[str, str | None] = {}
-    written = 0
+    chain = Chain(derived_hex, "entry")
     for i, message in enumerate(conversation.messages):
-        own = made_id("entry", written) if message.id is UNSET else message.id
-        parent = message.parent_message_id
-        above = before if parent is UNSET else ends.get(parent) if parent is not None else None
-        time = NO_TIME if message.created_at is UNSET else message.created_at
         entries = write_said(message, _moment(message.created_at))
-        for n, entry in enumerate(entries):
-            before = own if not n else made_id(own, n)
-            links = {"id": before, "parentId": above, "timestamp": time}
+        for entry, (own, parent) in zip(entries, chain.links(message, len(entries)), strict=True):
             if i >= start:
+                links = {"id": own, "parentId": parent, "timestamp": write_time(message.created_at)}
                 yield {"type": entry.pop("type"), **links, **entry}
-            above = before
-        written += bool(entries)
-        ends[own] = above
     titled = conversation.title is not UNSET and (already is None or already.title != conversation.title)
     last = conversation.messages[-1].id if conversation.messages else UNSET
     moved = type(conversation.head) is str and conversation.head != last
     if titled or (moved and (already is None or already.head != conversation.head)):
-        leaf = ends.get(str(conversation.head), conversation.head) if moved else before
+        leaf = chain.ends.get(str(conversation.head), conversation.head) if moved else chain.last
         name = "" if conversation.title is UNSET else conversation.title
-        entry_id = made_id("name", len(conversation.messages), name, leaf)
+        entry_id = derived_hex("name", len(conversation.messages), name, leaf)
         yield {"type": "session_info", "id": entry_id, "parentId": leaf, "timestamp": NO_TIME, "name": name}
 
 
