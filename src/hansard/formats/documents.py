@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hansard.errors import AmbiguousFormat, CannotWrite, UnknownFormat, Unreadable
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
-from hansard.formats.field_table import Typed, Unusual
+from hansard.formats.field_table import NeedsPlainDecode, Typed
 from hansard.formats.residue import unpack
 from hansard.gc_pause import quiet_collector
 from hansard.model import exact_json
@@ -234,7 +234,7 @@ def _read(chosen: Format, document: Any, halves: bool) -> tuple[Conversation, Ou
     met = exact_json.Halves.count
     try:
         conversation = chosen.read(document.document if type(document) is Typed else document)
-    except Unusual:
+    except NeedsPlainDecode:
         return _read(chosen, exact_json.decode(document.text), halves)
     except RecursionError:
         raise Unreadable("nested too deeply to be a conversation") from None

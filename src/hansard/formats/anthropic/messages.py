@@ -17,14 +17,16 @@ times, agents, other providers' reasoning.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
-from hansard.formats.anthropic.content import NAME, NOTHING, read_block, write_block
+from hansard.formats.anthropic.content import BLOCKS, write_block, write_record
+from hansard.formats.anthropic.fields import NAME, SETTINGS
 from hansard.formats.contract import Format, Target
-from hansard.formats.field_table import Record, check, plain
+from hansard.formats.field_table import NeedsPlainDecode, Record, Written, body, decode
 from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
 from hansard.formats.rules.conform import Law
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
@@ -47,14 +49,38 @@ _STOP = {canonical: native for native, canonical in _FINISH.items()}
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
+class Said(Record):
+    """A message of a request, as a typed document has it."""
+
+    role: str
+    content: str | list[BLOCKS.record]  # type: ignore[name-defined]
+
+
+class _Written(Written):
+    role: str
+    content: Any
+
+
+_REQUEST = body("Request", "messages", Said, SETTINGS)
+
+
 def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]) -> None:
     """One record becomes one message, or several: results of tools are messages of their own."""
-    if type(record) is not dict:
+    rest: dict[str, Any] = {}
+    role: Any
+    content: Any
+    read: Callable[[list[Any], Any], list[Any]]
+    if type(record) is Said:
+        role, content, read = record.role, record.content, BLOCKS.read_records
+    elif type(record) is dict:
+        role, content, read = record.get("role"), record.get("content"), BLOCKS.read_all
+        if len(record) > 2 or "content" not in record:
+            rest = {key: value for key, value in record.items() if key not in ("role", "content")}
+    else:
         raise Unreadable("a message expected", f"$.messages[{i}]")
-    role, content = record.get("role"), record.get("content")
-    if len(record) == 2:  # nothing beside them, as nearly always
+    if not rest:  # as nearly always
         if role == "assistant" and type(content) is list:
-            out.append(Message(role="assistant", parts=[read_block(block, names) for block in content]))
+            out.append(Message(role="assistant", parts=read(content, names)))
             return
         if role == "user" and type(content) is str:
             out.append(Message(role="user", parts=[TextPart(text=content)]))
@@ -62,18 +88,17 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
     if type(role) is not str or role in _ROLES_OF_OTHERS:
         raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
     if role not in _ROLES:
+        if type(record) is Said:
+            raise NeedsPlainDecode
         out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
         return
-    rest: dict[str, Any] = {}
-    if len(record) > 2 or "content" not in record:
-        rest = {key: value for key, value in record.items() if key not in ("role", "content")}
     marks: dict[str, Any] = {}
     if type(content) is str:
         parts: list[Any] = [TextPart(text=content)]
         if role == "assistant":
             marks["content"] = "string"
     elif type(content) is list:
-        parts = [read_block(block, names) for block in content]
+        parts = read(content, names)
         if role != "assistant" and _plain_text(parts) is not None:
             marks["content"] = "list"
     elif role == "system" and "content" not in record:  # one of the beta may only change settings
@@ -122,19 +147,23 @@ def _plain_text(parts: list[Any]) -> str | None:
     return None
 
 
-def _write_message(message: Message) -> dict[str, Any]:
+def _write_message(message: Message) -> Any:
+    """The record of a message: a struct, or a dict where the message has residue."""
     role, extra = "user" if message.role == "tool" else message.role, message.extra
-    rest, marks = unpack(NAME, extra) if extra is not UNSET else NOTHING
+    rest, marks = unpack(NAME, extra) if extra is not UNSET else _NOTHING
     text = _plain_text(message.parts)
     if text is not None and marks.get("content", "list" if role == "assistant" else "string") == "string":
         content: Any = text
     else:
-        content = [write_block(part) for part in message.parts]
+        content = [write_record(part) for part in message.parts]
         if not content and marks.get("content") == "none":
             return {"role": role, **rest}
     if role == "assistant" and message.model is not UNSET:  # an answer, sent back
-        return {"role": role, "content": content if type(content) is str else list(map(_sent_back, content))}
-    return {"role": role, "content": content, **rest} if rest else {"role": role, "content": content}
+        return _Written(role, content if type(content) is str else list(map(_sent_back, content)))
+    return {"role": role, "content": content, **rest} if rest else _Written(role, content)
+
+
+_NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
 
 
 def _sent_back(value: Any) -> Any:
@@ -152,28 +181,29 @@ def _sent_back(value: Any) -> Any:
 
 
 def _write_messages(messages: list[Message]) -> list[Any]:
-    from hansard.formats.anthropic.fields import write_said
-
     out: list[Any] = []
-    asked: Any = None  # the user's record that the next message may be a part of
+    asked: dict[str, Any] | _Written | None = None  # the user's record that the next message may be a part of
     for message in messages:
-        if message.extra is UNSET and (said := write_said(message)) is not None:
-            out.append(said)
-            asked = said if message.role != "assistant" else None
-            continue
         if message.role == "event":
             out += [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
             asked = None
             continue
         record = _write_message(message)
-        if asked is not None and record["role"] == "user" and message.extra is not UNSET and _joined(message):
-            if type(asked) is not dict:
-                asked = out[-1] = plain(asked)
-            asked["content"] = _blocks(asked["content"]) + _blocks(record["content"])
+        if message.role not in ("user", "tool"):
+            out.append(record)
+            asked = None
+        elif asked is not None and message.extra is not UNSET and _joined(message):
+            if isinstance(asked, _Written):
+                asked = out[-1] = {"role": "user", "content": asked.content}
+            asked["content"] = _blocks(asked["content"]) + _blocks(_content(record))
         else:
             out.append(record)
-            asked = record if record["role"] == "user" else None
+            asked = record
     return out
+
+
+def _content(record: Any) -> Any:
+    return record["content"] if type(record) is dict else record.content
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -187,14 +217,14 @@ def _joined(message: Message) -> bool:
 def _read_system(value: Any) -> Message:
     if type(value) is str:
         return Message(role="system", parts=[TextPart(text=value)])
-    parts: list[Any] = [read_block(block, {}) for block in value]
+    parts = BLOCKS.read_all(value, {})
     marks = {"content": "list"} if _plain_text(parts) is not None else {}
     return Message(role="system", parts=parts, extra=pack(NAME, {}, marks))
 
 
 def _write_system(messages: list[Message]) -> Any:
     if len(messages) == 1:
-        return _write_message(messages[0])["content"]
+        return _content(_write_message(messages[0]))
     return [write_block(part) for message in messages for part in message.parts]
 
 
@@ -213,7 +243,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     model = ModelRef(provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id"))
     message = Message(
         role="assistant",
-        parts=[read_block(block, {}) for block in content],
+        parts=BLOCKS.read_all(content, {}),
         model=model,
         usage=usage,
         finish_reason=_FINISH.get(stop, stop) if stop is not UNSET else UNSET,
@@ -285,27 +315,14 @@ def read(document: Any) -> Conversation:
         messages.append(_read_system(body.pop("system")))
     marks = {"shape": "list"} if shape == "list" else {}
     names: dict[str, str] = {}
-    if records and isinstance(records[0], Record):
-        from hansard.formats.anthropic.fields import read_said
-
-        for i, record in enumerate(records):
-            if (said := read_said(record, names)) is not None:
-                messages.append(said)
-            else:
-                count = len(messages)
-                _read_message(plain(record), i, names, messages)
-                check(messages, count)
-        return Conversation(messages=messages, extra=pack(NAME, body, marks))
     for i, record in enumerate(records):
         _read_message(record, i, names, messages)
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 
 def usual(raw: bytes) -> Any:
-    """A request or a list of messages as typed records."""
-    from hansard.formats.anthropic.fields import decode
-
-    return decode(raw)
+    """A request or a list of messages as typed records, None when it holds anything else."""
+    return decode(raw, Said, _REQUEST)
 
 
 def write(conversation: Conversation, target: Target) -> Any:
