@@ -20,7 +20,7 @@ from hansard.model.conversation import Message
 from hansard.model.parts import DataPart
 from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
 from hansard.streams.jsonl import LineReader
-from hansard.streams.learned_pattern import Learning, Repeat, pattern
+from hansard.streams.learned_pattern import Frame, Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
 from hansard.streams.text_buffer import LIMIT, compact
 
@@ -38,8 +38,8 @@ class Reader(Protocol):
 
     def feed(self, data: bytes) -> list[Event]: ...
     def finish(self) -> list[Event]: ...
-    def framed(self, source: bytes, kind: str) -> bytes | None:
-        """The pattern of an event with what is around it, from that of its data."""
+    def frame(self, kind: str) -> Frame:
+        """What is around the data of an event of this type, as the last ones had it."""
 
 
 class EventDecoder:
@@ -106,7 +106,7 @@ class EventDecoder:
             self._head += data[: _BEGINNING - len(self._head)]
         reader, repeat = self._reader, self._repeat
         if repeat is not None and reader.rests:
-            end = self._repeated(repeat, repeat.frame, data)
+            end = self._repeated(repeat, data)
             if end == len(data):
                 out, self._out = self._out, []
                 return out
@@ -126,7 +126,7 @@ class EventDecoder:
                 self._take(event)
             start = stop
             if self._repeat is not None and reader.rests:
-                start = self._repeated(self._repeat, self._repeat.frame, data, start)
+                start = self._repeated(self._repeat, data, start)
 
     def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
         """One event that somebody else parsed (an SDK's object as plain data)."""
@@ -185,28 +185,34 @@ class EventDecoder:
         self.emit(End(how=how))
 
     def grew(
-        self, data: bytes, field: str, key: str, pieces: list[str], take: Callable[[str, Any], bool] | None = None
+        self,
+        data: bytes,
+        field: str,
+        key: str,
+        pieces: list[str],
+        take: Callable[[str, dict[str, bytes]], bool] | None = None,
     ) -> None:
         """A common event gave a piece, the string under `field`: if that goes on, the next are read by their bytes."""
         if len(pieces) > LIMIT:
             compact(pieces)
         if self._learning.enough(key) and self._reader is not None:
-            source = pattern(data, field, self._varying)
-            framed = self._reader.framed(source, self._kind) if source is not None else None
-            if source is not None and framed is not None:
-                self._repeat = Repeat(source, framed, key, pieces, take)
+            learned = pattern(data, field, self._varying)
+            if learned is not None:
+                self._repeat = Repeat(learned, self._reader.frame(self._kind), key, pieces, take)
 
-    def _repeated(self, repeat: Repeat, match: Any, data: bytes, end: int = 0) -> int:
+    def _repeated(self, repeat: Repeat, data: bytes, end: int = 0) -> int:
         """Take in the events at the beginning that are like those before; where they end."""
-        at, key, pieces, take = repeat.at, repeat.key, repeat.pieces, repeat.take
+        key, pieces, take = repeat.key, repeat.pieces, repeat.take
         out, size = self._out, len(data)
+        repeat.compile()
+        match = repeat.compiled or repeat.match
         while end < size and (found := match(data, end)) is not None:
             try:
-                text = _TEXT(found[at])
+                text = _TEXT(found["text"])
             except (msgspec.DecodeError, UnicodeDecodeError):
                 break
             if take is not None:
-                if not take(text, found):
+                if not take(text, {**repeat.values, **found.groupdict()}):
                     break
             elif text:
                 pieces.append(text)
@@ -214,7 +220,7 @@ class EventDecoder:
             else:
                 break
             self._events += 1
-            end = found.end()
+            end = found.end() if repeat.compiled is not None else repeat.end
         if len(pieces) > LIMIT:
             compact(pieces)
         return end
@@ -230,9 +236,11 @@ class EventDecoder:
             return
         repeat = self._repeat
         if repeat is not None:
-            if self._repeated(repeat, repeat.payload, data):
+            event_again = repeat.framed(data)
+            if (b"\n" not in data or repeat.matches(event_again)) and self._repeated(repeat, event_again):
                 return
             self._repeat = None  # what comes now may change how such events are read
+            self._learning.failed()
         if data == _DONE:
             self._events += 1
             self.on_done()

@@ -13,6 +13,7 @@ import re
 
 import msgspec
 
+from hansard.streams.learned_pattern import Frame
 from hansard.streams.sse import Event
 
 _BETWEEN = re.compile(rb"\}(?:\r?\n)?,\r?\n\{|\}\r?\n,\{")  # where an item on lines of its own may end
@@ -87,9 +88,9 @@ class ArrayReader:
         self._start = -1 if self._start < 0 else 0
         return events
 
-    def framed(self, source: bytes, kind: str) -> bytes | None:
-        """The pattern of an item; what is between items is for the reader to see."""
-        return source
+    def frame(self, kind: str) -> Frame:
+        """Nothing: what is between items is for the reader to see."""
+        return Frame()
 
     def _end_of(self, pattern: re.Pattern[bytes]) -> int:
         found = pattern.match(self._bytes, self._at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hansard.model import exact_json
+from hansard.streams.learned_pattern import Frame
 from hansard.streams.sse import Event
 
 
@@ -34,8 +35,8 @@ class LineReader:
         self.rests = not self._tail and not self._held
         return events
 
-    def framed(self, source: bytes, kind: str) -> bytes | None:
-        return source + rb"\r?\n"
+    def frame(self, kind: str) -> Frame:
+        return Frame(ends=rb"\r?\n", end=b"\n")
 
     def finish(self) -> list[Event]:
         """The last line, which nothing ended."""

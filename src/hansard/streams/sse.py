@@ -14,6 +14,7 @@ import re
 from msgspec import Struct
 
 from hansard.model.digits import whole_number
+from hansard.streams.learned_pattern import Frame
 
 _BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"[A-Za-z][\w-]*:")
@@ -49,6 +50,7 @@ class SSEReader:
         self._data: list[bytes] = []
         self._event = ""
         self._named = (b"", "")  # the last line that named a type: most lines that do are the same
+        self._begins, self._line_end = b"data: ", b"\n"  # how lines of data begin, and lines end
         self._id: str | None = None
         self._retry: int | None = None
         self._stray = b""
@@ -71,6 +73,7 @@ class SSEReader:
             self._begun = True
         held = b""
         if b"\r" in buffer:
+            self._line_end = b"\r\n"
             # a CR at the very end may be half of a CRLF: it waits for the next bytes
             held = b"\r" if buffer.endswith(b"\r") else b""
             buffer = buffer[: len(buffer) - len(held)]
@@ -85,9 +88,10 @@ class SSEReader:
         self.rests = not (begun or self._stray)
         return events
 
-    def framed(self, source: bytes, kind: str) -> bytes | None:
-        """The pattern of an event with the lines around its data."""
-        return b"(?:event: ?" + re.escape(kind.encode()) + rb"\r?\n)?data: ?" + source + rb"\r?\n\r?\n"
+    def frame(self, kind: str) -> Frame:
+        """The lines around the data of an event, as the last ones were written."""
+        named = self._named[0] + self._line_end if kind == self._named[1] else b""
+        return Frame(named + self._begins, rb"\r?\n\r?\n", b"\n\n")
 
     def _end_line(self, data: bytes) -> bytes:
         """Finish a long line of data without a copy of it: its own bytes are the event's. Gives the bytes behind it."""
@@ -114,8 +118,11 @@ class SSEReader:
     def _take(self, lines: list[bytes]) -> list[Event]:
         events: list[Event] = []
         for line in lines:
-            if line.startswith(b"data:"):
-                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            if line.startswith(b"data: "):
+                self._data.append(line[6:])
+            elif line.startswith(b"data:"):
+                self._data.append(line[5:])
+                self._begins = b"data:"
             elif not line:
                 if self._data:
                     data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)

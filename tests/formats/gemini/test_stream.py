@@ -32,8 +32,8 @@ NAME = "gemini"
 class SlowDecoder(GeminiDecoder):
     """Takes every chunk the long way."""
 
-    def quick(self, data: bytes) -> bool:
-        return False
+    def grew(self, *_: Any, **__: Any) -> None:
+        """Learn nothing."""
 
 
 def chunk(*parts: Any, finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -481,9 +481,9 @@ def test_a_usage_that_names_a_key_twice_costs_only_the_first_of_the_two() -> Non
     assert twice != often
     last = exact_json.encode(chunk({"text": "z"}, finish="STOP"))
     decoder = GeminiDecoder()
-    deltas = [delta for line in (often, often, twice, last) for delta in decoder.feed(line + b"\n")]
+    deltas = [delta for line in (*[often] * 4, twice, last) for delta in decoder.feed(line + b"\n")]
     (message,) = fold([*deltas, *decoder.finish()])
-    assert (words(message), message.finish_reason) == (["aaaz"], "stop")
+    assert (words(message), message.finish_reason) == (["aaaaaz"], "stop")
     assert message.usage is not UNSET
     assert message.usage.input_tokens == 2
     assert message.parts[-1] == DataPart(name="error", data="the last usage names a key twice")

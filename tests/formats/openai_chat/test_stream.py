@@ -40,8 +40,8 @@ GROWING = ("content", "refusal", "reasoning_content", "reasoning")
 class SlowDecoder(OpenAIChatDecoder):
     """Takes every chunk the long way."""
 
-    def quick(self, data: bytes) -> bool:
-        return False
+    def grew(self, *_: Any, **__: Any) -> None:
+        """Learn nothing."""
 
 
 def chunk(delta: Any = None, /, finish: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.documents import read_plain
@@ -41,44 +41,6 @@ _RESPONSE = ("candidates", "promptFeedback", "prompt_feedback", *_USAGES)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 
 
-class _QuickPiece(Struct, forbid_unknown_fields=True, gc=False):
-    jsonPath: str
-    stringValue: str
-    willContinue: bool = False
-
-
-class _QuickCall(Struct, forbid_unknown_fields=True, gc=False):
-    partialArgs: tuple[_QuickPiece]
-    willContinue: bool
-
-
-class _QuickPart(Struct, forbid_unknown_fields=True, gc=False):
-    text: str | UnsetType = UNSET
-    thought: bool | UnsetType = UNSET
-    functionCall: _QuickCall | UnsetType = UNSET
-
-
-class _QuickContent(Struct, forbid_unknown_fields=True, gc=False):
-    parts: tuple[_QuickPart]
-    role: str | UnsetType = UNSET
-
-
-class _QuickCandidate(Struct, forbid_unknown_fields=True, gc=False):
-    content: _QuickContent
-    index: int | UnsetType = UNSET
-
-
-class _Quick(Struct, forbid_unknown_fields=True, gc=False):
-    candidates: tuple[_QuickCandidate]
-    usageMetadata: msgspec.Raw = msgspec.Raw()
-    modelVersion: str | UnsetType = UNSET
-    createTime: str | UnsetType = UNSET
-    responseId: str | UnsetType = UNSET
-
-
-_QUICK = msgspec.json.Decoder(_Quick)
-
-
 class GeminiDecoder(AnswersDecoder[Response]):
     """One answer, or several one after the other."""
 
@@ -94,55 +56,13 @@ class GeminiDecoder(AnswersDecoder[Response]):
 
     # -- what comes by the thousand ------------------------------------------------------------------------------------
 
-    def quick(self, data: bytes) -> bool:
-        now = self._now
-        first, body = now.first, now.body
-        if first is None or not first.slots or first.content is None or first.finish:
-            return False
-        try:
-            chunk = _QUICK.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        said = chunk.candidates[0]
-        if said.index is not UNSET and said.index != first.fields.get("index"):
-            return False
-        if said.content.role is not UNSET and said.content.role != first.content.get("role"):
-            return False
-        for key in ("modelVersion", "createTime", "responseId"):
-            value = getattr(chunk, key)
-            if value is not UNSET and value != body.get(key):
-                return False
-        part, slot, usage = said.content.parts[0], first.slots[-1], bytes(chunk.usageMetadata)
-        if usage and (usage[:1] != b"{" or _USAGES[0] not in body):
-            return False
-        if part.functionCall is not UNSET:
-            if part.text is not UNSET or part.thought is not UNSET or slot.args is None:
-                return False
-            piece, field = part.functionCall.partialArgs[0], "stringValue"
-            if not part.functionCall.willContinue or not slot.args.is_growing(piece.jsonPath):
-                return False
-            text = piece.stringValue
-        else:
-            if not part.text or slot.pieces is None or slot.block.get("thought", UNSET) != part.thought:
-                return False
-            text, field = part.text, "text"
-        now.usage = usage or now.usage
-        if text:
-            if slot.pieces is not None:
-                slot.pieces.append(text)
-            elif slot.args is not None:
-                text = slot.args.more(text)
-            self._out.append(PartDelta(key=slot.key, text=text))
-            self._repeats(data, field, slot)
-        return True
-
     def _repeats(self, data: bytes, field: str, slot: Slot) -> None:
         """A piece came; of those that follow it the usage beside them is the last one so far."""
         now, args, pieces = self._now, slot.args, slot.pieces if slot.pieces is not None else []
 
-        def take(text: str, found: Any) -> bool:
-            if found.re.groups > 1:
-                usage = found[_USAGES[0]]
+        def take(text: str, values: dict[str, bytes]) -> bool:
+            usage = values.get(_USAGES[0])
+            if usage is not None:
                 try:
                     _ANY.decode(usage)
                 except (msgspec.DecodeError, UnicodeDecodeError):
@@ -199,9 +119,13 @@ class GeminiDecoder(AnswersDecoder[Response]):
         parts = candidates[0].get("content", {}).get("parts")
         if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
             return
-        slot = first.slots[-1]
-        if parts[0].get("text") == delta.text and slot.pieces is not None and not APPENDED & candidates[0].keys():
+        slot, part = first.slots[-1], parts[0]
+        if APPENDED & candidates[0].keys():
+            return
+        if slot.pieces is not None and part.get("text") == delta.text:
             self._repeats(self._data, "text", slot)
+        elif slot.args is not None and _goes_on(part, slot.args):
+            self._repeats(self._data, "stringValue", slot)
 
     def _about(self, event: dict[str, Any]) -> None:
         for key, value in event.items():
@@ -381,3 +305,17 @@ class GeminiDecoder(AnswersDecoder[Response]):
 
 
 _GROWING = ("partialArgs", "partial_args", "willContinue", "will_continue")
+
+
+def _goes_on(part: dict[str, Any], args: Arguments) -> bool:
+    """Whether the part is one more piece of a string argument, and nothing else."""
+    call = part.get("functionCall")
+    if len(part) != 1 or type(call) is not dict or call.keys() != {"partialArgs", "willContinue"}:
+        return False
+    pieces = call["partialArgs"]
+    if call["willContinue"] is not True or len(pieces) != 1 or pieces[0].keys() - {"willContinue"} != _STRING_PIECE:
+        return False
+    return type(pieces[0]["stringValue"]) is str and args.is_growing(pieces[0]["jsonPath"])
+
+
+_STRING_PIECE = {"jsonPath", "stringValue"}

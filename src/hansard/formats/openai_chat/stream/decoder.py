@@ -26,7 +26,6 @@ from hansard.formats.openai_chat.content import NAME
 from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Choice, Completion, group_of
 from hansard.formats.openai_chat.stream.calls import Call
 from hansard.formats.openai_chat.stream.growth import Pieces, grow, grow_content, grow_list, merge
-from hansard.formats.openai_chat.stream.quick import CallPiece, grows_by, is_known, read_chunk
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
 from hansard.model.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
@@ -55,66 +54,6 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             "audio": self._audio,
         }
 
-    def quick(self, data: bytes) -> bool:
-        chunk, now = read_chunk(data), self._now
-        first = now.first
-        if chunk is None or first is None:
-            return False
-        said, message = chunk.choices[0], first.message
-        if said.index != 0 or (said.logprobs is None and "logprobs" not in first.fields):
-            return False
-        delta = said.delta
-        self._see_time(chunk.created)
-        if (delta.role and delta.role != message.get("role")) or not is_known(chunk, now.body):
-            return False
-        if delta.refusal is None and "refusal" not in message:
-            return False
-        growing, words = "", ""
-        for key, text in (
-            ("content", delta.content),
-            ("reasoning_content", delta.reasoning_content),
-            ("reasoning", delta.reasoning),
-        ):
-            if text is UNSET:
-                continue
-            if text is None:
-                if key not in message:
-                    return False
-            elif type(message.get(key)) is not Pieces or (text and growing):
-                return False
-            elif text:
-                growing, words = key, text
-        if delta.tool_calls is not UNSET:
-            return not growing and self._quick_call(first, delta.tool_calls[0], data)
-        if not growing:
-            return False
-        key = "text.0" if growing == "content" else "reasoning.0"
-        if key not in now.started or (growing != "content" and first.speaks != RANKS[growing]):
-            return False
-        key = now.prefix + key
-        message[growing].append(words)
-        self._out.append(PartDelta(key=key, text=words))
-        self._grew(data, growing, key, message[growing])
-        return True
-
-    def _quick_call(self, choice: Choice, item: CallPiece, data: bytes) -> bool:
-        call, function = choice.calls.by_index.get(item.index), item.function
-        if call is None or not call.started or (item.id and item.id != call.id):
-            return False
-        if item.type and item.type != call.fields.get("type"):
-            return False
-        if function.name and not (item.id and call.is_named(function.name)):
-            return False
-        inner = call.fields.get("function")
-        if type(inner) is not dict or inner.get("arguments") is not call.pieces:
-            return False
-        call.pieces.append(function.arguments)
-        if function.arguments:
-            key = self._now.prefix + call.key
-            self._out.append(PartDelta(key=key, text=function.arguments))
-            self._grew(data, "arguments", key, call.pieces)
-        return True
-
     def _see_time(self, created: Any) -> None:
         """Some say when each chunk was made rather than the answer; the last time holds."""
         if (
@@ -128,8 +67,8 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         """A piece came. With a usage or a time that goes on, these are taken over from each chunk."""
         body = self._now.body
 
-        def take(text: str, found: Any) -> bool:
-            said = {name: found[name] for name in ("usage", "created") if name in found.re.groupindex}
+        def take(text: str, values: dict[str, bytes]) -> bool:
+            said = {name: values[name] for name in ("usage", "created") if name in values}
             try:
                 merge(body, {name: exact_json.decode(value) for name, value in said.items()})
             except HansardError:
@@ -168,7 +107,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         """A chunk with more around its piece than is common: the next ones may have the same."""
         if type(delta) is not PartDelta:
             return
-        field, first = grows_by(choices, delta.text), self._now.first
+        field, first = _grows_by(choices, delta.text), self._now.first
         if field is None or first is None or self._data is None:
             return
         if field == "arguments":
@@ -383,6 +322,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
 _MAY_GROW = (str, list, type(None))
 _NOT_BODY = frozenset({"choices", "error", "obfuscation"})
 _NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
+_TEXTS = ("content", "reasoning_content", "reasoning")
 _WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
 
 
@@ -394,3 +334,30 @@ def _speaks(choice: Any) -> bool:
 def _is_chunk(event: dict[str, Any]) -> bool:
     kind = event.get("object")
     return type(kind) is str and kind.startswith("chat.completion")
+
+
+def _grows_by(choices: Any, text: str) -> str | None:
+    """The field of the chunk that the text is from, if the chunk says nothing else that could add up."""
+    if type(choices) is not list or len(choices) != 1:
+        return None
+    delta, logprobs = choices[0].get("delta"), choices[0].get("logprobs")
+    if type(delta) is not dict or logprobs is not None or "error" in choices[0]:
+        return None
+    said = {key: value for key, value in delta.items() if value and key != "role"}
+    if len(said) != 1:
+        return None
+    ((field, value),) = said.items()
+    if field in _TEXTS:
+        return field if value == text else None
+    return "arguments" if field == "tool_calls" and _is_piece(value, text) else None
+
+
+def _is_piece(calls: Any, text: str) -> bool:
+    if type(calls) is not list or len(calls) != 1 or type(calls[0]) is not dict:
+        return False
+    call, function = calls[0], calls[0].get("function")
+    if call.keys() - {"index", "id", "type", "function"} or type(call.get("index")) is not int:
+        return False
+    if type(function) is not dict or function.keys() - {"name", "arguments"} or function.get("arguments") != text:
+        return False
+    return not function.get("name") or bool(call.get("id"))

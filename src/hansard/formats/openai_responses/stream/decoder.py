@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hansard.formats.openai_responses.content import NAME, PROVIDER
@@ -33,12 +31,13 @@ from hansard.formats.openai_responses.stream.items import (
     Growth,
     Item,
     Path,
+    Slot,
     at,
     plain,
 )
 from hansard.formats.openai_responses.stream.live import LiveItems
 from hansard.model.conversation import Message, ModelRef
-from hansard.streams.deltas import MessageDelta, MessageStart, PartDelta, StepStart
+from hansard.streams.deltas import MessageDelta, MessageStart, StepStart
 from hansard.streams.learned_pattern import NUMBER, STRING
 
 _STATUS = {
@@ -55,30 +54,6 @@ _QUIET = (
     "response.compaction.compacting",
 )
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-
-
-class _Quick(Struct, gc=False):
-    """Any event by which a text grows."""
-
-    type: Literal[
-        "response.output_text.delta",
-        "response.refusal.delta",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_text.delta",
-        "response.function_call_arguments.delta",
-        "response.mcp_call_arguments.delta",
-        "response.custom_tool_call_input.delta",
-        "response.code_interpreter_call_code.delta",
-        "response.apply_patch_call_operation_diff.delta",
-    ]
-    delta: str
-    output_index: int
-    content_index: int = -1
-    summary_index: int = -1
-    logprobs: list[Any] | None = None
-
-
-_QUICK = msgspec.json.Decoder(_Quick)
 
 
 class OpenAIResponsesDecoder(LiveItems):
@@ -118,22 +93,6 @@ class OpenAIResponsesDecoder(LiveItems):
 
     # -- what the base asks for ------------------------------------------------------------------------------------
 
-    def quick(self, data: bytes) -> bool:
-        try:
-            event = _QUICK.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        slot = self._quick.get((event.type, event.output_index, event.content_index, event.summary_index))
-        if slot is None or event.logprobs:
-            return False
-        if slot.wrapped or not slot.key:
-            self._grow(slot, event.delta)
-        else:
-            slot.pieces.append(event.delta)
-            self._out.append(PartDelta(key=slot.key, text=event.delta))
-            self.grew(data, "delta", slot.key, slot.pieces)
-        return True
-
     def whole(self) -> list[Message]:
         messages: list[Message] = []
         for answer in self._answers:
@@ -161,7 +120,6 @@ class OpenAIResponsesDecoder(LiveItems):
             if self._answers:
                 self.emit(StepStart())
             self._answers.append(Answer(len(self._answers) + 1))
-            self._quick = {}
         return self._answers[-1]
 
     def _created(self, event: dict[str, Any]) -> None:
@@ -187,7 +145,7 @@ class OpenAIResponsesDecoder(LiveItems):
         answer, response = self._answer(), event.get("response")
         status = event["type"].removeprefix("response.")
         answer.body = {**answer.body, "status": status, **(response if type(response) is dict else {})}
-        answer.ended, self._quick = True, {}
+        answer.ended = True
         output = answer.body.get("output")
         self._match(answer, [item for item in output if is_item(item)] if type(output) is list else [], status)
         answer.messages = answer.read()
@@ -244,8 +202,6 @@ class OpenAIResponsesDecoder(LiveItems):
             index = inf
         elif type(index) is not int:
             index = max((item.index for item in answer.items if item.index != inf), default=-1) + 1
-        if index in answer.by_index:
-            self._forget(answer.by_index[index])
         item = answer.by_index[index] = self._new(answer, native, index, kind)
         self._open(item, answer.calls)
         return item
@@ -287,7 +243,6 @@ class OpenAIResponsesDecoder(LiveItems):
         if item is None or item.kind != _kind(native):
             item = self._begin(native, index)
         item.finish(native)
-        self._forget(item)
         self._end(item, answer.calls)
 
     def _status(self, kind: str, status: str, event: dict[str, Any]) -> None:
@@ -308,6 +263,12 @@ class OpenAIResponsesDecoder(LiveItems):
         logprobs = event.get("logprobs")
         for entry in logprobs if type(logprobs) is list else ():
             self._append(item, (*slot.path[:-1], "logprobs"), entry)
+        if slot.key and text and not logprobs and self._data is not None:
+            self.grew(self._data, "delta", slot.key, slot.pieces, partial(self._more, slot) if slot.wrapped else None)
+
+    def _more(self, slot: Slot, text: str, values: dict[str, bytes]) -> bool:
+        self._grow(slot, text)
+        return True
 
     def _append(self, item: Item, path: Path, value: Any, index: Any = None) -> None:
         """A row more in a list; its own index says where."""

@@ -191,7 +191,6 @@ class Item:
         self.slots: dict[Path, Slot] = {}
         self.grown: set[Path] = set()  # lists that grew: annotations, log probabilities
         self.keys: dict[int, str] = {}
-        self.quick: list[tuple[str, float, int, int]] = []  # what the events say that let it grow
         self.shown: dict[str, Any] = {}  # parts that ended, without residue
         self.live: list[str] = []  # the JSON of a call's input, where its pieces are only words in it
         self.shows = ""  # reasoning: the list that is given out live, summary or content

@@ -33,11 +33,7 @@ _GAP = "\n\n"  # between the texts of one reasoning, as the format joins them
 
 
 class LiveItems(EventDecoder):
-    """Gives items out; `_quick` finds the texts that grow by what their events say."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._quick: dict[tuple[str, float, int, int], Slot] = {}
+    """Gives items out."""
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
@@ -94,12 +90,6 @@ class LiveItems(EventDecoder):
                 item.shown[key] = said
                 self.emit(PartEnd(key=key, part=part))
 
-    def _forget(self, item: Item) -> None:
-        """No event lets this item grow any more."""
-        for key in item.quick:
-            self._quick.pop(key, None)
-        item.quick = []
-
     # -- texts -----------------------------------------------------------------------------------------------------
 
     def _slot(self, item: Item, growth: Growth, index: int) -> Slot:
@@ -116,11 +106,6 @@ class LiveItems(EventDecoder):
             item.off = item.off or item.shows != "summary"
         elif growth.wrapped:
             self._show(item, '","' if len(item.slots) > 1 else "" if item.live else item.opening(growth))
-        if growth.place != "command_index":
-            content, summary = (index if growth.place == name else -1 for name in ("content_index", "summary_index"))
-            event = (growth.event + ".delta", item.index, content, summary)
-            self._quick[event] = slot
-            item.quick.append(event)
         base = at(item.native, path)
         if type(base) is str and base:
             self._grow(slot, base)
