@@ -1,7 +1,7 @@
-"""LangChain's content: a string, or a list of strings and blocks, in the standard wording and in the providers' own.
+"""LangChain's content: a string, or a list of strings and blocks, in the standard spelling and in the providers' own.
 
 text                 text; a bare string
-reasoning            reasoning (words, or OpenAI's summary); thinking, redacted_thinking of Anthropic; an empty text
+reasoning            reasoning (text, or OpenAI's summary); thinking, redacted_thinking of Anthropic; an empty text
                      with `reasoning`, which merging the chunks of a stream leaves
 refusal, compaction  refusal, compaction
 tool-call            tool_call, tool_use, function_call beside an entry of `tool_calls` with the same id;
@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.langchain.files import NAME, TYPES, merged, read_file, write_file
+from hansard.formats.langchain.files import NAME, TYPES, merge_deep, read_file, write_file
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
@@ -52,7 +52,7 @@ _NATIVE_CALLS = frozenset({*_NAMED_CALLS, *_ITEM_CALLS})
 _WRAPPED = ("refusal", "redacted_thinking", "compaction")  # standard: only as non_standard
 
 
-# -- words ---------------------------------------------------------------------------------------------------------
+# -- text ----------------------------------------------------------------------------------------------------------
 
 
 def _read_text(block: dict[str, Any]) -> Part:
@@ -65,7 +65,7 @@ def _write_text(part: TextPart, provider: Any) -> Any:
     if marks.get("string") is True:
         return part.text
     out = put({"type": "text", "text": part.text}, id=part.id)
-    return merged(_signed(out, part, provider), rest)
+    return merge_deep(_signed(out, part, provider), rest)
 
 
 def _read_string(text: str) -> Part:
@@ -80,7 +80,7 @@ def _read_compaction(block: dict[str, Any]) -> Part:
 
 
 def _write_as_text(part: Any, provider: Any) -> Any:
-    """What was said to the model in words that this format has no kind for."""
+    """Write text to the model for which this format has no block type as plain text."""
     rest, marks = unpack(NAME, part.extra)
     if type(part) is CompactionPart and marks.get("type") == "compaction":
         return {**put({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
@@ -120,10 +120,10 @@ def _read_reasoning(block: dict[str, Any]) -> Part:
 
 
 def _read_summary(summary: Any, marks: dict[str, Any]) -> str:
-    """The words of OpenAI's summary; a mark tells how they are cut and what else is said of each."""
+    """The text of OpenAI's summary; a spelling hint says how it is cut and holds the other fields of each item."""
     if type(summary) is not list or not all(type(item) is dict and type(item.get("text")) is str for item in summary):
         raise Unfit("summary")
-    text = _GAP.join(item["text"] for item in summary)
+    text = _SEPARATOR.join(item["text"] for item in summary)
     if not exact_json.same(_write_summary(text, None), summary):
         about = [{key: value for key, value in item.items() if key != "text"} for item in summary]
         marks["cuts"] = [[len(item["text"]), more] for item, more in zip(summary, about, strict=True)]
@@ -135,21 +135,23 @@ def _write_summary(text: str, cuts: Any) -> list[Any]:
         made, at = [], 0
         for length, more in cuts:
             made.append({**more, "text": text[at : at + length]})
-            at += length + len(_GAP)
-        if _GAP.join(item["text"] for item in made) == text:
+            at += length + len(_SEPARATOR)
+        if _SEPARATOR.join(item["text"] for item in made) == text:
             return made
-    return [{"type": "summary_text", "text": words} for words in text.split(_GAP)] if text else []
+    return [{"type": "summary_text", "text": words} for words in text.split(_SEPARATOR)] if text else []
 
 
-_GAP = "\n\n"
+_SEPARATOR = "\n\n"
 
 
 def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
-    mine = _owned(part, provider)
+    mine = _made_by(part, provider)
     kind = marks.get("type")
     encrypted: Any = part.encrypted if mine else UNSET
-    if kind == "redacted_thinking" or (kind is None and not part.text and encrypted is not UNSET and _claude(part)):
+    if kind == "redacted_thinking" or (
+        kind is None and not part.text and encrypted is not UNSET and _by_anthropic(part)
+    ):
         return {"type": "redacted_thinking", **put({}, data=encrypted), **rest}
     if kind == "thinking":
         return {
@@ -171,13 +173,13 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
         out["extras"] = {"encrypted_content": encrypted}
     if kind == "text":
         out |= {"type": "text", "text": ""}
-    return merged(_signed(out, part, provider), rest)
+    return merge_deep(_signed(out, part, provider), rest)
 
 
-def _read_merged(block: dict[str, Any]) -> Part:
-    """A thought that was merged into an empty text."""
+def _read_merged_reasoning(block: dict[str, Any]) -> Part:
+    """Read reasoning that was merged into an empty text."""
     del block["text"]
-    return _marked(_read_reasoning(block), type="text")  # type: ignore[no-any-return]
+    return with_hints(_read_reasoning(block), type="text")  # type: ignore[no-any-return]
 
 
 def _read_thinking(block: dict[str, Any]) -> Part:
@@ -190,19 +192,19 @@ def _read_redacted(block: dict[str, Any]) -> Part:
     return ReasoningPart(text="", encrypted=take_str(block, "data"), binding=_ANTHROPIC, extra=pack(NAME, block))
 
 
-def _claude(part: ReasoningPart) -> bool:
+def _by_anthropic(part: ReasoningPart) -> bool:
     return part.binding is not UNSET and part.binding.provider == "anthropic"
 
 
-# -- signatures: only with the name of the provider that made them -------------------------------------------------
+# -- signatures: written only for the provider that made them ------------------------------------------------------
 
 
-def _owned(part: Any, provider: Any) -> bool:
+def _made_by(part: Any, provider: Any) -> bool:
     return part.binding is UNSET or part.binding.provider is UNSET or part.binding.provider == provider
 
 
 def _signed(out: dict[str, Any], part: Any, provider: Any) -> dict[str, Any]:
-    if part.signature is not UNSET and _owned(part, provider):
+    if part.signature is not UNSET and _made_by(part, provider):
         out["extras"] = {**out.get("extras", {}), "signature": part.signature}
     return out
 
@@ -237,7 +239,7 @@ def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
         return _write_native_call(kind, part, rest, marks)
     out = put({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
     out["args"] = {} if part.input is UNSET else part.input
-    return merged(_signed(out, part, provider), unpack(NAME, part.extra)[0])
+    return merge_deep(_signed(out, part, provider), unpack(NAME, part.extra)[0])
 
 
 def _read_server_result(block: dict[str, Any]) -> Part:
@@ -271,7 +273,7 @@ def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
 
 
 def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
-    """A call in a provider's own wording."""
+    """Read a call in the provider's own spelling."""
     marks: dict[str, Any] = {"type": kind}
     call_id, text = take_str(block, "id"), UNSET  # type: Any, Any
     item = _ITEM_CALLS.get(kind)
@@ -308,7 +310,7 @@ def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], mark
 
 
 def _is_native_result(kind: str) -> bool:
-    """Is a block of this type a result in Anthropic's wording?"""
+    """Whether a block of this type is a result in Anthropic's spelling."""
     return kind.endswith("_tool_result")
 
 
@@ -338,7 +340,7 @@ def _write_native_result(kind: str, part: ToolResultPart, rest: dict[str, Any]) 
 
 
 def read_block(block: Any) -> Any:
-    """A block; one that is unknown or not as its type promises is kept raw."""
+    """Read a block; keep an unknown or malformed one as a raw part."""
     if type(block) is str:
         return _read_string(block)
     kind = block.get("type") if type(block) is dict else None
@@ -352,10 +354,10 @@ def read_block(block: Any) -> Any:
         taken = dict(block)
         del taken["type"]
         if kind == "text" and block.get("text") == "" and type(block.get("reasoning")) is str:
-            return _read_merged(taken)
+            return _read_merged_reasoning(taken)
         if (reader := _READERS.get(kind)) is not None:
             part = reader(taken)
-            return _marked(part, bare=True) if kind in _WRAPPED else part
+            return with_hints(part, bare=True) if kind in _WRAPPED else part
         if kind in _NATIVE_CALLS:
             return _read_native_call(kind, taken)
         if _is_native_result(kind):
@@ -365,13 +367,13 @@ def read_block(block: Any) -> Any:
     return RawPart(format=NAME, value=block)
 
 
-def read_given(block: Any) -> Any:
-    """A block that no model said: what is signed in it is nobody's."""
+def read_input_block(block: Any) -> Any:
+    """Read a block of an input message: signatures in it are bound to no provider."""
     part = read_block(block)
     if type(part) is not ReasoningPart or part.binding is UNSET:
         return part
     part = replace(part, binding=UNSET)
-    return _marked(part, type="redacted_thinking") if part.encrypted is not UNSET else part
+    return with_hints(part, type="redacted_thinking") if part.encrypted is not UNSET else part
 
 
 def _read_wrapped(block: dict[str, Any]) -> Part:
@@ -383,16 +385,16 @@ def _read_wrapped(block: dict[str, Any]) -> Part:
     del taken["type"]
     around = {key: value for key, value in block.items() if key not in ("type", "value")}
     part: Part = _READERS[kind](taken)
-    return _marked(part, around=around) if around else part
+    return with_hints(part, around=around) if around else part
 
 
-def _marked(part: Any, **more: Any) -> Any:
+def with_hints(part: Any, **more: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
     return replace(part, extra=pack(NAME, rest, {**marks, **more}))
 
 
 def write_block(part: Any, provider: Any = UNSET) -> Any:
-    """A block, or UNSET for what has no place in content."""
+    """Write a block; UNSET for parts that content cannot hold."""
     writer = _WRITERS.get(type(part))
     made = writer(part, provider) if writer is not None else UNSET
     if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not RawPart:

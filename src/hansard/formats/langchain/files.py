@@ -1,7 +1,7 @@
-"""Files in LangChain's content: every spelling that is in use, each a row that is read and written alike.
+"""Files in LangChain's content: a table of all spellings in use, from which blocks are read and written.
 
-A spelling says which fields of a block tell it, and where in the block each field of a file stands. A file of
-another format is written in the standard spelling (`url`, `base64` or `file_id` beside `mime_type`).
+A spelling names the fields that identify it, and the path of each file field in the block. A file of another format is
+written in the standard spelling (`url`, `base64` or `file_id` beside `mime_type`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _STANDARD = ("image", "audio", "video", "file")
 
 class _Spelling(NamedTuple):
     types: tuple[str, ...]
-    places: dict[str, tuple[str, ...]]  # where a field of the file stands, the one that must be there first
-    told: dict[tuple[str, ...], str] = {}  # fields that tell the spelling
-    media: tuple[str, ...] = ()  # where the media type stands
-    start: str = ""  # what stands before it, or instead of it
+    places: dict[str, tuple[str, ...]]  # file field to path; the required one first
+    discriminators: dict[tuple[str, ...], str] = {}  # fixed values that identify the spelling
+    media: tuple[str, ...] = ()  # path of the media type
+    prefix: str = ""  # prefix of the media type, or the media type itself
 
 
 _MIME = ("mime_type",)
@@ -39,8 +39,8 @@ _SPELLINGS: dict[str, _Spelling] = {
     "base64": _Spelling(_STANDARD, {"data": ("base64",), "name": _FILENAME}, {}, _MIME),
     "file_id": _Spelling(_STANDARD, {"file_id": ("file_id",), "name": _FILENAME}, {}, _MIME),
     "text": _Spelling(("text-plain",), {"text": ("text",), "name": ("title",)}, {}, _MIME),
-    "image_url": _Spelling(("image_url",), {"url": ("image_url", "url")}, start="image/*"),
-    "image_url-string": _Spelling(("image_url",), {"url": ("image_url",)}, start="image/*"),
+    "image_url": _Spelling(("image_url",), {"url": ("image_url", "url")}, prefix="image/*"),
+    "image_url-string": _Spelling(("image_url",), {"url": ("image_url",)}, prefix="image/*"),
     "audio": _Spelling(("input_audio",), {"data": ("input_audio", "data")}, {}, ("input_audio", "format"), "audio/"),
     "openai-data": _Spelling(("file",), {"url": ("file", "file_data"), "name": ("file", "filename")}),
     "openai-id": _Spelling(("file",), {"file_id": ("file", "file_id")}),
@@ -57,77 +57,77 @@ _SPELLINGS: dict[str, _Spelling] = {
     "media-data": _Spelling(("media",), {"data": ("data",)}, {}, _MIME),
     "media-uri": _Spelling(("media",), {"url": ("file_uri",)}, {}, _MIME),
 }
-_GUESSED = {"image": "image/*", "audio": "audio/*", "video": "video/*", "document": "application/pdf"}
+_DEFAULT_MEDIA = {"image": "image/*", "audio": "audio/*", "video": "video/*", "document": "application/pdf"}
 TYPES = frozenset(kind for row in _SPELLINGS.values() for kind in row.types)
 
 
 def read_file(block: dict[str, Any]) -> FilePart:
-    """The file a block is, or Unfit."""
+    """Read the file of a block."""
     for name, spelling in _SPELLINGS.items():
         main = next(iter(spelling.places.values()))
-        if block["type"] in spelling.types and type(_at(block, main)) is str:
-            if all(_at(block, path) == value for path, value in spelling.told.items()):
-                return _read_spelled(block, name, spelling)
-    raise Unfit("no spelling of a file")
+        if block["type"] in spelling.types and type(_get(block, main)) is str:
+            if all(_get(block, path) == value for path, value in spelling.discriminators.items()):
+                return _read_spelling(block, name, spelling)
+    raise Unfit("file")
 
 
-def _read_spelled(block: dict[str, Any], name: str, spelling: _Spelling) -> FilePart:
+def _read_spelling(block: dict[str, Any], name: str, spelling: _Spelling) -> FilePart:
     kind, rest = block["type"], _copied(block)
     del rest["type"]
-    for path in spelling.told:
+    for path in spelling.discriminators:
         _take(rest, path)
     fields: dict[str, Any] = {}
     for field, path in spelling.places.items():
-        if type(_at(rest, path)) is str:
+        if type(_get(rest, path)) is str:
             fields[field] = _take(rest, path)
     if "text" in fields:
         fields["data"] = _encoded(fields.pop("text"))
     marks: dict[str, Any] = {}
-    if spelling.media and type(_at(rest, spelling.media)) is str:
-        fields["media_type"] = spelling.start + _take(rest, spelling.media)
-    elif spelling.start and not spelling.media:
-        fields["media_type"] = spelling.start
-    elif kind in _GUESSED:
-        fields["media_type"] = _GUESSED[kind]
+    if spelling.media and type(_get(rest, spelling.media)) is str:
+        fields["media_type"] = spelling.prefix + _take(rest, spelling.media)
+    elif spelling.prefix and not spelling.media:
+        fields["media_type"] = spelling.prefix
+    elif kind in _DEFAULT_MEDIA:
+        fields["media_type"] = _DEFAULT_MEDIA[kind]
         if spelling.media:
             marks["media"] = False
     part = FilePart(**fields)
-    if name != _usual_spelling(part):
+    if name != _default_spelling(part):
         marks["as"] = name
-    if kind != _usual_kind(part, name):
+    if kind != _default_kind(part, name):
         marks["type"] = kind
     return FilePart(**fields, extra=pack(NAME, rest, marks))
 
 
 def write_file(part: FilePart) -> Any:
-    """A block; UNSET when the file says nothing of where it is."""
+    """Write a file block; UNSET if the file has no location."""
     rest, marks = unpack(NAME, part.extra)
     how = marks.get("as")
     if type(how) is not str or how not in _SPELLINGS:
-        how = _usual_spelling(part)
+        how = _default_spelling(part)
         if how is None:
             return UNSET
     spelling, kind, media = _SPELLINGS[how], marks.get("type"), part.media_type
-    out: dict[str, Any] = {"type": kind if type(kind) is str and kind in spelling.types else _usual_kind(part, how)}
+    out: dict[str, Any] = {"type": kind if type(kind) is str and kind in spelling.types else _default_kind(part, how)}
     for field, path in spelling.places.items():
         value = _decoded(part.data) if field == "text" else getattr(part, field)
         if type(value) is str:
-            _put(out, path, value)
-    for path, fixed in spelling.told.items():
-        _put(out, path, fixed)
-    if spelling.media and type(media) is str and media.startswith(spelling.start) and "media" not in marks:
-        _put(out, spelling.media, media[len(spelling.start) :])
-    return merged(out, rest)
+            _set(out, path, value)
+    for path, fixed in spelling.discriminators.items():
+        _set(out, path, fixed)
+    if spelling.media and type(media) is str and media.startswith(spelling.prefix) and "media" not in marks:
+        _set(out, spelling.media, media[len(spelling.prefix) :])
+    return merge_deep(out, rest)
 
 
-def _usual_spelling(part: FilePart) -> str | None:
+def _default_spelling(part: FilePart) -> str | None:
     for field, name in (("data", "base64"), ("url", "url"), ("file_id", "file_id")):
         if type(getattr(part, field)) is str:
             return name
     return None
 
 
-def _usual_kind(part: FilePart, spelling: str) -> str:
+def _default_kind(part: FilePart, spelling: str) -> str:
     types = _SPELLINGS[spelling].types
     group = part.media_type.partition("/")[0] if type(part.media_type) is str else ""
     return group if group in types else "file" if "file" in types else types[-1]
@@ -137,7 +137,7 @@ def _encoded(text: str) -> str:
     try:
         return base64.b64encode(text.encode()).decode()
     except UnicodeEncodeError:
-        raise Unfit("half a character") from None
+        raise Unfit("text") from None
 
 
 def _decoded(data: Any) -> Any:
@@ -150,14 +150,14 @@ def _decoded(data: Any) -> Any:
 # -- places inside a block -----------------------------------------------------------------------------------------
 
 
-def _at(block: Any, path: tuple[str, ...]) -> Any:
+def _get(block: Any, path: tuple[str, ...]) -> Any:
     for key in path:
         block = block.get(key) if type(block) is dict else None
     return block
 
 
 def _take(block: dict[str, Any], path: tuple[str, ...]) -> Any:
-    """Take the value out; an object that is empty then goes with it."""
+    """Remove the value, and its object if that is then empty."""
     if len(path) == 1:
         return block.pop(path[0])
     inner = block[path[0]]
@@ -167,14 +167,14 @@ def _take(block: dict[str, Any], path: tuple[str, ...]) -> Any:
     return value
 
 
-def _put(block: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _set(block: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for key in path[:-1]:
         block = block.setdefault(key, {})
     block[path[-1]] = value
 
 
-def merged(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """The fields written with the residue among them, one object deep."""
+def merge_deep(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    """Merge the residue into the written fields, one object deep."""
     for key, value in rest.items():
         held = out.get(key)
         out[key] = {**held, **value} if type(held) is dict and type(value) is dict else value

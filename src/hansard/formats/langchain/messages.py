@@ -1,22 +1,22 @@
-"""LangChain messages: what `messages_to_dict`, `dumpd` and `model_dump` give.  As of langchain-core 1.7.2.
+"""LangChain messages: the output of `messages_to_dict`, `dumpd` and `model_dump`.  As of langchain-core 1.7.2.
 
     canonical                         native
     system, user, assistant           system, human, ai; ChatMessage by its role
     developer                         system with `additional_kwargs.__openai_role__`
-    tool                              one message for each result; `status: error`; FunctionMessage of old
-    text, reasoning, refusal, file    content (`langchain_content`, `langchain_files`)
-    tool-call                         tool_calls, invalid_tool_calls; also in content (`langchain_calls`)
-    reasoning, refusal                `additional_kwargs.reasoning_content`, `.refusal` where they came so
+    tool                              one message per result; `status: error`; legacy FunctionMessage
+    text, reasoning, refusal, file    content (see `content`, `files`)
+    tool-call                         tool_calls, invalid_tool_calls; also in content (see `tools`)
+    reasoning, refusal                `additional_kwargs.reasoning_content`, `.refusal` if read from there
     model, finishReason               response_metadata: model_name, model_provider, id, finish_reason
     usage                             usage_metadata
     agentId                           name of an ai message
-    raw(langchain)                    any other message (RemoveMessage) or block, word for word
+    raw(langchain)                    any other message (RemoveMessage) or block, verbatim
 
-A record is `{type, data}`, `{lc, type: constructor, id, kwargs}` or flat; a document a list of them, an object with
-`messages`, or one. Conversations of other formats become `{type, data}`; an answer whose parts are more than words and
-calls behind them is written in LangChain's standard blocks (`output_version: v1`).
-A signature is written only beside the name of the provider that made it, in `model_provider`.
-Lost, and reported: times, branches, data of applications, sources; results that are no text become JSON in a string.
+A record is `{type, data}`, `{lc, type: constructor, id, kwargs}` or flat; a document is a list of records, an object
+with `messages`, or one record. Conversations of other formats become `{type, data}`; an answer with more than text
+followed by calls is written in LangChain's standard blocks (`output_version: v1`).
+A signature is written only together with the provider that made it, in `model_provider`.
+Lost, and reported: times, branches, application data, sources; results that are not text become JSON in a string.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.langchain.content import read_block, read_given, write_block
+from hansard.formats.langchain.content import read_block, read_input_block, write_block
 from hansard.formats.langchain.files import NAME
 from hansard.formats.langchain.tools import (
+    drop_defaults,
     is_entry,
-    placed,
+    place_calls,
     read_entries,
     read_result,
-    take_usual,
-    with_usual,
+    with_defaults,
     write_call_block,
     write_entry,
     write_result,
@@ -45,10 +45,10 @@ from hansard.formats.langchain.tools import (
 from hansard.formats.langchain.usage import (
     in_standard_blocks,
     provider_of,
-    read_about,
     read_kwargs,
-    write_about,
+    read_metadata,
     write_kwarg,
+    write_metadata,
 )
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -76,8 +76,8 @@ _PATH = ["langchain", "schema", "messages"]
 # -- the envelope of a record --------------------------------------------------------------------------------------
 
 
-def _opened(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]] | None:
-    """`(form, type, fields, what the envelope says besides)`; None for what is no message that we know."""
+def _open_envelope(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]] | None:
+    """`(form, type, fields, other envelope fields)`; None for an unknown kind of message."""
     kind = record.get("type")
     if kind == "constructor":
         path, inner = record.get("id"), record.get("kwargs")
@@ -98,39 +98,39 @@ def _opened(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str,
     return ("flat", kind, dict(record), {}) if "content" in record else None
 
 
-def _closed(form: str, kind: str, fields: dict[str, Any], around: dict[str, Any]) -> dict[str, Any]:
+def _close_envelope(form: str, kind: str, fields: dict[str, Any], around: dict[str, Any]) -> dict[str, Any]:
     if form == "constructor":
         name = kind if kind in _CHUNKS else _CLASSES[kind]
         return {"lc": 1, "type": "constructor", "id": [*_PATH, name], "kwargs": fields, **around}
     return {"type": kind, "data": fields, **around} if form == "wrapped" else {"type": kind, **fields}
 
 
-def _usual(form: str, kind: str) -> dict[str, Any]:
-    """The fields that say nothing new, as this form of a record has them."""
+def _defaults(form: str, kind: str) -> dict[str, Any]:
+    """The default values of fields in this form of a record."""
     base = _CHUNKS.get(kind, kind)
-    usual: dict[str, Any] = {"type": kind, "tool_call_id": ""} if base == "tool" else {"type": kind}
+    defaults: dict[str, Any] = {"type": kind, "tool_call_id": ""} if base == "tool" else {"type": kind}
     if form == "constructor":
-        return usual
-    usual |= {"additional_kwargs": {}, "response_metadata": {}, "name": None, "id": None}
+        return defaults
+    defaults |= {"additional_kwargs": {}, "response_metadata": {}, "name": None, "id": None}
     if base == "ai":
-        usual |= {"tool_calls": [], "invalid_tool_calls": [], "usage_metadata": None}
+        defaults |= {"tool_calls": [], "invalid_tool_calls": [], "usage_metadata": None}
     elif base == "tool":
-        usual |= {"artifact": None, "status": "success"}
+        defaults |= {"artifact": None, "status": "success"}
     if kind == "AIMessageChunk":
-        usual |= {"tool_call_chunks": [], "chunk_position": None}
-    return usual
+        defaults |= {"tool_call_chunks": [], "chunk_position": None}
+    return defaults
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
 def _read_message(record: Any, where: str, form: str, names: dict[str, str], out: list[Message]) -> None:
-    """One record becomes one message; results of tools that follow one another become one message together."""
+    """Read one record into one message; consecutive tool results become one message."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", where)
+        raise Unreadable("expected a message object", where)
     if type(record.get("type")) is not str:
-        raise Unreadable(f"no type {record.get('type')!r}; it is a string such as human", f"{where}.type")
-    opened = _opened(record)
+        raise Unreadable(f"invalid type {record.get('type')!r}: expected a string such as 'human'", f"{where}.type")
+    opened = _open_envelope(record)
     role = _role_of(opened) if opened is not None else None
     if opened is None or role is None:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
@@ -145,14 +145,14 @@ def _read_message(record: Any, where: str, form: str, names: dict[str, str], out
         if kind != "tool":
             marks["type"] = kind
         result = read_result(fields, marks, names)
-        take_usual(fields, marks, _usual(mine, kind), given)
+        drop_defaults(fields, marks, _defaults(mine, kind), given)
         result = replace(result, extra=pack(NAME, fields, marks))
         append_result(out, result)
         return
     if kind != _TYPES[role]:
         marks["type"] = kind
-    message = _read_said(role, fields, marks, names)
-    take_usual(fields, marks, _usual(mine, kind), given)
+    message = _read_record(role, fields, marks, names)
+    drop_defaults(fields, marks, _defaults(mine, kind), given)
     out.append(replace(message, extra=pack(NAME, fields, marks)))
 
 
@@ -166,30 +166,32 @@ def _role_of(opened: tuple[str, str, dict[str, Any], dict[str, Any]]) -> str | N
     return _ROLES[kind]
 
 
-def _read_said(role: str, fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> Message:
+def _read_record(role: str, fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> Message:
     standard = role == "assistant" and in_standard_blocks(fields)
     content, own_id = fields.pop("content", UNSET), take_maybe_str(fields, "id")
     if role != "assistant":
         if role == "developer":
             del fields["additional_kwargs"]
-        return Message(role=role, parts=_read_content(content, False, fields, marks, read_given), id=own_id)
+        return Message(role=role, parts=_read_content(content, False, fields, marks, read_input_block), id=own_id)
     given = [fields.get(key) or [] for key in ("tool_calls", "invalid_tool_calls")]
-    thoughts, others = read_kwargs(fields)
+    reasoning, others = read_kwargs(fields)
     entries = read_entries(fields, names)
-    more = bool(thoughts or entries or others)
+    more = bool(reasoning or entries or others)
     parts = [*_read_content(content, more, fields, marks, read_block), *entries]
     if type(content) is list:
-        parts = placed(content, entries, given, standard) if entries else parts
+        parts = place_calls(content, entries, given, standard) if entries else parts
         pieces = [(is_entry(part), block) for part, block in zip_longest(parts, content)]
         if standard:
             marks.pop("content", None)
-        if _needs_blocks(pieces) != standard:
+        if _needs_standard_blocks(pieces) != standard:
             marks["version"] = "v1" if standard else "v0"
-    message = Message(role=role, parts=[*thoughts, *parts, *others], id=own_id, agent_id=take_maybe_str(fields, "name"))
-    return read_about(message, fields, marks, standard)
+    message = Message(
+        role=role, parts=[*reasoning, *parts, *others], id=own_id, agent_id=take_maybe_str(fields, "name")
+    )
+    return read_metadata(message, fields, marks, standard)
 
 
-def _write_said(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
+def _write_record(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
     rest, marks = unpack(NAME, message.extra)
     answers = message.role == "assistant"
     provider = provider_of(message) if answers else UNSET
@@ -208,38 +210,38 @@ def _write_said(message: Message, form: str, names: dict[str, str], out: list[An
             pieces.append((False, block))
     if pieces or kwargs or rest or marks or not message.parts:
         fields: dict[str, Any] = {}
-        standard = answers and {"v0": False, "v1": True}.get(str(marks.get("version")), _needs_blocks(pieces))
+        standard = answers and {"v0": False, "v1": True}.get(str(marks.get("version")), _needs_standard_blocks(pieces))
         _write_content(pieces, kwargs, standard, marks, names, fields)
         put(fields, id=message.id, name=message.agent_id if answers else UNSET)
         if answers:
-            fields |= write_about(message, marks, standard, rest)
+            fields |= write_metadata(message, marks, standard, rest)
         if kwargs or message.role == "developer":
             left = rest.pop("additional_kwargs", {})
             fields["additional_kwargs"] = {**(kwargs or _DEVELOPER), **(left if type(left) is dict else {})}
-        out.append(_enclosed(message.role, form, fields, rest, marks))
+        out.append(_write_envelope(message.role, form, fields, rest, marks))
     out.extend(_write_result(part, form, names) for part in results)
 
 
 def _write_result(part: ToolResultPart, form: str, names: dict[str, str]) -> Any:
     rest, marks = unpack(NAME, part.extra)
-    return _enclosed("tool", form, write_result(part, marks, names), rest, marks)
+    return _write_envelope("tool", form, write_result(part, marks, names), rest, marks)
 
 
-def _enclosed(role: str, form: str, fields: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _write_envelope(role: str, form: str, fields: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any]) -> Any:
     kind, form, around = marks.get("type"), marks.get("form", form), marks.get("around")
     form = form if form in ("wrapped", "constructor", "flat") else "wrapped"
     known = type(kind) is str and (kind in _CLASSES or kind in _CHUNKS)
     if type(kind) is not str or not known or _role_of((form, kind, {**fields, **rest}, {})) != role:
         kind = _TYPES[role]
-    fields = {**with_usual(fields, marks, _usual(form, kind)), **rest}
-    return _closed(form, kind, fields, around if type(around) is dict else {})
+    fields = {**with_defaults(fields, marks, _defaults(form, kind)), **rest}
+    return _close_envelope(form, kind, fields, around if type(around) is dict else {})
 
 
 def _write_message(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
     if message.role == "tool":
         out.extend(_write_result(part, form, names) for part in message.parts if type(part) is ToolResultPart)
     elif message.role in _TYPES:
-        _write_said(message, form, names, out)
+        _write_record(message, form, names, out)
     else:
         for part in message.parts:
             if type(part) is RawPart and part.format == NAME and unpack(NAME, part.extra)[1].get("at") == "messages":
@@ -250,11 +252,11 @@ def _write_message(message: Message, form: str, names: dict[str, str], out: list
 
 
 def _read_content(content: Any, more: bool, fields: dict[str, Any], marks: dict[str, Any], read: Any) -> list[Any]:
-    """The parts of content; with `more` the record says something beside it, and "" is the usual nothing."""
+    """The parts of content; with `more` the record has other parts too, and "" is the default for no content."""
     if type(content) is str:
         return [TextPart(text=content)] if content or not more else []
     if type(content) is list:
-        if _plain(content) or (more and not content):
+        if _is_plain_text(content) or (more and not content):
             marks["content"] = "list"
         return [read(block) for block in content]
     if content is not UNSET and content is not None:
@@ -284,7 +286,7 @@ def _write_content(
     how = marks.get("content")
     if standard or how == "list":
         fields["content"] = blocks
-    elif _plain(blocks):
+    elif _is_plain_text(blocks):
         fields["content"] = blocks[0]["text"]
     elif blocks:
         fields["content"] = blocks
@@ -294,14 +296,14 @@ def _write_content(
         fields["content"] = "" if kwargs or pieces else []
 
 
-def _plain(blocks: list[Any]) -> bool:
-    """Is this one text that could be a string as well?"""
+def _is_plain_text(blocks: list[Any]) -> bool:
+    """Whether this is a single text that could be a string as well."""
     block = blocks[0] if len(blocks) == 1 else None
     return type(block) is dict and len(block) == 2 and block.get("type") == "text" and type(block.get("text")) is str
 
 
-def _needs_blocks(pieces: list[tuple[bool, Any]]) -> bool:
-    """Is there more than words, and calls behind them? Only blocks say that. A piece is `(is a call, block)`."""
+def _needs_standard_blocks(pieces: list[tuple[bool, Any]]) -> bool:
+    """Whether there is more than text followed by calls, which only blocks can say. A piece is `(is a call, block)`."""
     calls = False
     for is_call, block in pieces:
         if not is_call and (calls or type(block) is not dict or block.get("type") != "text"):
@@ -325,10 +327,10 @@ def read(document: Any) -> Conversation:
         elif "type" in document:
             records, marks, place = [document], {"shape": "one"}, "$"
         else:
-            raise Unreadable("neither a message nor an object with a list of messages")
+            raise Unreadable("expected a message or an object with a list of messages")
     if type(records) is not list:
-        raise Unreadable("an object or a list expected")
-    first = _opened(records[0]) if records and type(records[0]) is dict else None
+        raise Unreadable("expected an object or a list")
+    first = _open_envelope(records[0]) if records and type(records[0]) is dict else None
     form = first[0] if first is not None else "wrapped"
     if form != "wrapped":
         marks["form"] = form
@@ -354,7 +356,7 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 def fits(document: Any) -> int:
-    """`{type, data}` and constructors are LangChain's alone; a flat type beside content could be others' too."""
+    """`{type, data}` and constructors are unique to LangChain; a flat type beside content fits other formats too."""
     records = document
     if type(document) is dict:
         records = document.get("messages") if "messages" in document else [document]
@@ -364,7 +366,7 @@ def fits(document: Any) -> int:
     for record in records:
         if type(record) is not dict or "role" in record:
             return 0
-        if (opened := _opened(record)) is None:
+        if (opened := _open_envelope(record)) is None:
             if record.get("type") != "remove":
                 return 0
         elif opened[0] != "flat" or "additional_kwargs" in record:

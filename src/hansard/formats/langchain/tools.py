@@ -1,8 +1,8 @@
 """Calls and results of tools in LangChain's messages.
 
-A call is an entry of `tool_calls`, or of `invalid_tool_calls` when its arguments are no object; where content is a
-list it may stand there too, as a block with the same id, and then its place in the list is its place in the turn.
-The block is usual when content is in the standard wording (`v1`) and says what the entry says; a mark tells others.
+A call is an entry of `tool_calls`, or of `invalid_tool_calls` if its arguments are not an object. Where content is a
+list, a block with the same id may repeat the call; its position in the list is then the position of the call.
+In the standard spelling (`v1`) each call has such a block with the fields of the entry; spelling hints describe others.
 """
 
 from __future__ import annotations
@@ -10,32 +10,31 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
-from hansard.formats.langchain.content import read_block, read_given, write_block
+from hansard.formats.langchain.content import read_block, read_input_block, with_hints, write_block
 from hansard.formats.langchain.files import NAME
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
 
-# What a block that repeats a call names its id, its arguments and (always `name`) its tool.
+# Blocks that repeat a call: their keys for the id and the arguments; the tool is always `name`.
 _BLOCKS = {
     "tool_call": ("id", "args"),
     "invalid_tool_call": ("id", "args"),
     "tool_use": ("id", "input"),
     "function_call": ("call_id", "arguments"),
 }
-_AT = ("tool_calls", "invalid_tool_calls")
+_LISTS = ("tool_calls", "invalid_tool_calls")
 
 
 # -- entries -------------------------------------------------------------------------------------------------------
 
 
 def read_entries(fields: dict[str, Any], names: dict[str, str]) -> list[Any]:
-    """The calls of a message: those that can be run, then the invalid ones."""
+    """Read the calls of a message: the valid ones, then the invalid ones."""
     found: list[Any] = []
-    for key in _AT:
+    for key in _LISTS:
         if type(fields.get(key)) is list and fields[key]:
             found += [_read_entry(item, key, names) for item in fields.pop(key)]
     return found
@@ -54,14 +53,14 @@ def _read_entry(item: Any, key: str, names: dict[str, str]) -> ToolCallPart | Ra
         fields["input"], fields["input_text"] = read_arguments(arguments)
         if type(fields["input"]) is dict and type(fields["tool_name"]) is str:
             marks["invalid"] = True
-    take_usual(rest, marks, _usual_entry(key), item)
+    drop_defaults(rest, marks, _entry_defaults(key), item)
     if type(fields["tool_call_id"]) is type(fields["tool_name"]) is str:
         names[fields["tool_call_id"]] = fields["tool_name"]
     return ToolCallPart(**fields, extra=pack(NAME, rest, marks))
 
 
 def write_entry(part: Any, names: dict[str, str]) -> tuple[str, Any]:
-    """The list a call belongs into, and its entry there."""
+    """The list that a call belongs to, and its entry there."""
     rest, marks = unpack(NAME, part.extra)
     if type(part) is RawPart:
         return marks["at"], part.value
@@ -71,36 +70,36 @@ def write_entry(part: Any, names: dict[str, str]) -> tuple[str, Any]:
         names[part.tool_call_id] = part.tool_name
     out = put({}, name=part.tool_name, id=part.tool_call_id)
     out["args"] = part.input if runs else write_arguments(part)
-    return key, {**with_usual(out, marks, _usual_entry(key)), **rest}
+    return key, {**with_defaults(out, marks, _entry_defaults(key)), **rest}
 
 
 def is_entry(part: Any) -> bool:
-    """Is this a call of the application's own tools, or what stood among them?"""
+    """Whether this is a call of a client tool, or a raw entry of the same lists."""
     if type(part) is RawPart and part.format == NAME:
-        return unpack(NAME, part.extra)[1].get("at") in _AT
+        return unpack(NAME, part.extra)[1].get("at") in _LISTS
     return type(part) is ToolCallPart and part.provider_executed is not True
 
 
-def _usual_entry(key: str) -> dict[str, Any]:
+def _entry_defaults(key: str) -> dict[str, Any]:
     if key == "tool_calls":
         return {"id": None, "type": "tool_call"}
     return {"id": None, "name": None, "error": None, "type": "invalid_tool_call"}
 
 
-def take_usual(rest: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any], taken: Any = ()) -> None:
-    """Take the fields out that say what they always say; a mark names those that are not there."""
-    absent = [key for key in usual if key not in rest and key not in taken]
-    for key, value in usual.items():
+def drop_defaults(rest: dict[str, Any], marks: dict[str, Any], defaults: dict[str, Any], taken: Any = ()) -> None:
+    """Remove fields with their default value; the spelling hint `absent` names defaults that are missing."""
+    absent = [key for key in defaults if key not in rest and key not in taken]
+    for key, value in defaults.items():
         if key in rest and exact_json.same(rest[key], value):
             del rest[key]
     if absent:
         marks["absent"] = absent
 
 
-def with_usual(out: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
-    """The fields with those that always say the same, but for the ones a mark names."""
+def with_defaults(out: dict[str, Any], marks: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Add the default fields, except those that the spelling hint `absent` names."""
     absent = marks.get("absent")
-    for key, value in usual.items():
+    for key, value in defaults.items():
         if key not in out and not (type(absent) is list and key in absent):
             out[key] = value
     return out
@@ -109,8 +108,8 @@ def with_usual(out: dict[str, Any], marks: dict[str, Any], usual: dict[str, Any]
 # -- blocks that repeat an entry -----------------------------------------------------------------------------------
 
 
-def placed(content: list[Any], entries: list[Any], given: list[list[Any]], standard: bool) -> list[Any]:
-    """The parts of content with the calls where their blocks stand, if that is the order that `given` has them in."""
+def place_calls(content: list[Any], entries: list[Any], given: list[list[Any]], standard: bool) -> list[Any]:
+    """The parts of content, each call at the position of its block, if that keeps the order of `given`."""
     by_id: dict[str, Any] = {}
     for entry in entries:
         if type(entry) is ToolCallPart and type(entry.tool_call_id) is str:
@@ -125,7 +124,7 @@ def placed(content: list[Any], entries: list[Any], given: list[list[Any]], stand
             found.add(id(call))
             parts.append(_with_block(call, block, standard))
     parts += [_without_block(entry, standard) for entry in entries if id(entry) not in found]
-    lists: dict[str, list[Any]] = {key: [] for key in _AT}
+    lists: dict[str, list[Any]] = {key: [] for key in _LISTS}
     for part in parts:
         if is_entry(part):
             key, item = write_entry(part, {})
@@ -136,7 +135,7 @@ def placed(content: list[Any], entries: list[Any], given: list[list[Any]], stand
 
 
 def _without_block(entry: Any, standard: bool) -> Any:
-    return _marked(entry, block=False) if standard and type(entry) is ToolCallPart else entry
+    return with_hints(entry, block=False) if standard and type(entry) is ToolCallPart else entry
 
 
 def _id_of(block: dict[str, Any]) -> Any:
@@ -147,52 +146,49 @@ def _id_of(block: dict[str, Any]) -> Any:
 
 
 def _with_block(call: ToolCallPart, block: dict[str, Any], standard: bool) -> Any:
-    """The call with a mark of what its block says that it does not."""
+    """The call with a spelling hint for what its block says beyond it."""
     kind = block["type"]
-    usual = _block(call, kind)
-    more = {key: value for key, value in block.items() if key not in usual or not exact_json.same(value, usual[key])}
-    if standard and not more and kind == _usual_block(call):
+    defaults = _block(call, kind)
+    more = {
+        key: value for key, value in block.items() if key not in defaults or not exact_json.same(value, defaults[key])
+    }
+    if standard and not more and kind == _default_block(call):
         return call
-    return _marked(call, block={**more, "type": kind})
+    return with_hints(call, block={**more, "type": kind})
 
 
 def write_call_block(part: Any, standard: bool) -> Any:
-    """The block that repeats a call in content; UNSET when there is none."""
+    """Write the block that repeats a call in content; UNSET if there is none."""
     how = unpack(NAME, part.extra)[1].get("block", standard)
     if type(how) is dict and type(how.get("type")) is str and how["type"] in _BLOCKS:
         return {**_block(part, how["type"]), **how}
-    return _block(part, _usual_block(part)) if how is True and type(part) is ToolCallPart else UNSET
+    return _block(part, _default_block(part)) if how is True and type(part) is ToolCallPart else UNSET
 
 
-def _usual_block(part: ToolCallPart) -> str:
+def _default_block(part: ToolCallPart) -> str:
     return "tool_call" if write_entry(part, {})[0] == "tool_calls" else "invalid_tool_call"
 
 
 def _block(part: ToolCallPart, kind: str) -> dict[str, Any]:
     id_key, key = _BLOCKS[kind]
-    words = kind == "invalid_tool_call" or kind == "function_call"
+    as_text = kind == "invalid_tool_call" or kind == "function_call"
     out = {"type": kind, id_key: None if part.tool_call_id is UNSET else part.tool_call_id}
     out["name"] = None if part.tool_name is UNSET else part.tool_name
-    out[key] = write_arguments(part) if words else part.input
+    out[key] = write_arguments(part) if as_text else part.input
     return out
-
-
-def _marked(part: Any, **more: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    return replace(part, extra=pack(NAME, rest, {**marks, **more}))
 
 
 # -- results -------------------------------------------------------------------------------------------------------
 
 
 def read_result(fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> ToolResultPart:
-    """The fields of a tool's (or, of old, a function's) message."""
+    """Read the fields of a tool message (or a legacy function message)."""
     call_id, name = take_maybe_str(fields, "tool_call_id"), take_maybe_str(fields, "name")
     if name is UNSET and call_id in names:
         name, marks["unnamed"] = names[str(call_id)], True
     output, parts = fields.pop("content", UNSET), UNSET  # type: Any, Any
     if type(output) is list:
-        parts, output = [read_given(block) for block in output], UNSET
+        parts, output = [read_input_block(block) for block in output], UNSET
     elif type(output) is not str:
         marks["content"] = "data"
     failed = fields.get("status") == "error"

@@ -1,4 +1,4 @@
-"""What LangChain's answers say beside content: `response_metadata`, `usage_metadata` and `additional_kwargs`."""
+"""What LangChain's answers hold beside content: `response_metadata`, `usage_metadata` and `additional_kwargs`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
 from hansard.formats.langchain.content import read_block, write_block
-from hansard.formats.langchain.files import NAME, merged
+from hansard.formats.langchain.files import NAME, merge_deep
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.hashing import opaque
 from hansard.model.parts import Binding, ReasoningPart, RefusalPart, ToolCallPart
 
-_PROVIDERS = {"google_genai": "google"}  # LangChain's name: ours
+_PROVIDERS = {"google_genai": "google"}  # LangChain's name: canonical name
 _NATIVE = {ours: theirs for theirs, ours in _PROVIDERS.items()}
 _FINISH = {
     "finish_reason": {"tool_calls": "tool_call", "STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"},
@@ -29,11 +29,11 @@ _COUNTS = {
     "cache_write_tokens": ("input_token_details", "cache_creation"),
     "reasoning_tokens": ("output_token_details", "reasoning"),
 }
-_NEEDED = ("input_tokens", "output_tokens", "total_tokens")
+_REQUIRED = ("input_tokens", "output_tokens", "total_tokens")
 
 
 def provider_of(message: Message) -> Any:
-    """Whose signatures the message may carry: its model's provider, else the one its first proof is bound to."""
+    """The provider whose signatures the message may carry: that of its model, else that of its first signature."""
     if message.model is not UNSET and message.model.provider is not UNSET:
         return message.model.provider
     part: Any
@@ -44,13 +44,13 @@ def provider_of(message: Message) -> Any:
 
 
 def in_standard_blocks(fields: dict[str, Any]) -> bool:
-    """Does an answer say that its content is in the standard wording?"""
+    """Whether an answer says that its content is in the standard spelling."""
     meta = fields.get("response_metadata")
     return type(meta) is dict and meta.get("output_version") == "v1" and type(fields.get("content")) is list
 
 
-def read_about(message: Message, fields: dict[str, Any], marks: dict[str, Any], standard: bool) -> Message:
-    """The message with its model, the reason it ended, and its tokens."""
+def read_metadata(message: Message, fields: dict[str, Any], marks: dict[str, Any], standard: bool) -> Message:
+    """Add model, finish reason and usage to the message."""
     meta = fields.pop("response_metadata", UNSET)
     usage = _read_usage(fields, marks)
     if type(meta) is not dict:
@@ -70,17 +70,17 @@ def read_about(message: Message, fields: dict[str, Any], marks: dict[str, Any], 
         if _NATIVE.get(provider, provider) != given:
             marks["provider"] = given
     _bind(message, provider, name, marks)
-    told: Any = ModelRef(provider=provider, name=name, response_id=response_id)
-    if told == ModelRef() or (name is UNSET is response_id and any(map(opaque, message.parts))):
-        told = UNSET
+    model: Any = ModelRef(provider=provider, name=name, response_id=response_id)
+    if model == ModelRef() or (name is UNSET is response_id and any(map(opaque, message.parts))):
+        model = UNSET
     finish = _read_finish(meta, marks)
     if meta or not known:
         fields["response_metadata"] = meta
-    return replace(message, model=told, usage=usage, finish_reason=finish)
+    return replace(message, model=model, usage=usage, finish_reason=finish)
 
 
 def _bind(message: Message, provider: Any, model: Any, marks: dict[str, Any]) -> None:
-    """Opaque parts belong to the provider that answered; without one to whose wording they are in."""
+    """Bind opaque parts to the provider that answered; without one, to the provider whose spelling they have."""
     part: Any
     for part in message.parts:
         if not opaque(part):
@@ -97,13 +97,13 @@ def _read_finish(meta: dict[str, Any], marks: dict[str, Any]) -> Any:
         given = take_maybe_str(meta, key)
         if given is not UNSET:
             finish = reasons.get(str(given), str(given))
-            if _usual_finish(finish) != {key: given}:
+            if _default_finish(finish) != {key: given}:
                 marks["finish"] = {key: given}
             return finish
     return UNSET
 
 
-def _usual_finish(finish: str) -> dict[str, Any]:
+def _default_finish(finish: str) -> dict[str, Any]:
     return {"finish_reason": "tool_calls" if finish == "tool_call" else finish}
 
 
@@ -121,7 +121,7 @@ def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
                 del left[path[0]]
     if not counts:
         return UNSET
-    if missing := [key for key in _NEEDED if key not in counts]:
+    if missing := [key for key in _REQUIRED if key not in counts]:
         marks["uncounted"] = missing
     if left:
         fields["usage_metadata"] = left
@@ -130,8 +130,8 @@ def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
     return Usage(**counts)
 
 
-def write_about(message: Message, marks: dict[str, Any], standard: bool, rest: dict[str, Any]) -> dict[str, Any]:
-    """The fields that `read_about` takes, with their own residue among them."""
+def write_metadata(message: Message, marks: dict[str, Any], standard: bool, rest: dict[str, Any]) -> dict[str, Any]:
+    """Write the fields that `read_metadata` reads, merged with their residue."""
     model = message.model if message.model is not UNSET else ModelRef()
     meta: dict[str, Any] = put({}, **{"model" if marks.get("model") is True else "model_name": model.name})
     provider = model.provider
@@ -159,7 +159,7 @@ def _write_finish(finish: str, marks: dict[str, Any]) -> dict[str, Any]:
     kept = marks.get("finish")
     if type(kept) is dict and _read_finish(dict(kept), {}) == finish:
         return kept
-    return _usual_finish(finish)
+    return _default_finish(finish)
 
 
 def _write_usage(usage: Usage, marks: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
@@ -170,44 +170,44 @@ def _write_usage(usage: Usage, marks: dict[str, Any], rest: dict[str, Any]) -> d
             (counts if len(path) == 1 else counts.setdefault(path[0], {}))[path[-1]] = value
     missing = marks.get("uncounted")
     left = rest.pop("usage_metadata", {})
-    for key in _NEEDED:  # LangChain takes none of these without the others
+    for key in _REQUIRED:  # LangChain requires all three together
         if key not in counts and not (type(missing) is list and key in missing):
             counts[key] = counts.get("input_tokens", 0) + counts.get("output_tokens", 0) if key[0] == "t" else 0
-    return {"usage_metadata": merged(counts, left) if type(left) is dict else left}
+    return {"usage_metadata": merge_deep(counts, left) if type(left) is dict else left}
 
 
-# -- what some providers' answers say in `additional_kwargs` -------------------------------------------------------
+# -- `additional_kwargs` of some providers -------------------------------------------------------------------------
 
 
 def read_kwargs(fields: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """What stands before content, and what behind it."""
+    """The parts before content, and the parts after it."""
     given = fields.get("additional_kwargs")
     if type(given) is not dict:
         return [], []
     left = dict(given)
     before: list[Any] = []
-    behind: list[Any] = []
+    after: list[Any] = []
     if left.get("reasoning_content") and type(left["reasoning_content"]) is str:
-        before.append(ReasoningPart(text=left.pop("reasoning_content"), extra=_at("reasoning_content")))
-    if type(thought := _read_thought(left.get("reasoning"))) is ReasoningPart:
-        before.append(thought)
+        before.append(ReasoningPart(text=left.pop("reasoning_content"), extra=_hint_at("reasoning_content")))
+    if type(reasoning := _read_legacy_reasoning(left.get("reasoning"))) is ReasoningPart:
+        before.append(reasoning)
         del left["reasoning"]
     if left.get("refusal") and type(left["refusal"]) is str:
-        behind.append(RefusalPart(text=left.pop("refusal"), extra=_at("refusal")))
+        after.append(RefusalPart(text=left.pop("refusal"), extra=_hint_at("refusal")))
     call = left.get("function_call")
     if type(call) is dict and len(call) == 2 and type(call.get("name")) is type(call.get("arguments")) is str:
         data, text = read_arguments(call["arguments"])
-        behind.append(ToolCallPart(tool_name=call["name"], input=data, input_text=text, extra=_at("function_call")))
+        after.append(ToolCallPart(tool_name=call["name"], input=data, input_text=text, extra=_hint_at("function_call")))
         del left["function_call"]
     if len(left) != len(given):
         fields["additional_kwargs"] = left
         if not left:
             del fields["additional_kwargs"]
-    return before, behind
+    return before, after
 
 
-def _read_thought(given: Any) -> Any:
-    """OpenAI's reasoning as it stood beside the content of old."""
+def _read_legacy_reasoning(given: Any) -> Any:
+    """Read OpenAI's reasoning as older versions wrote it."""
     if type(given) is not dict or given.get("type") != "reasoning":
         return UNSET
     part = read_block(given)
@@ -216,7 +216,7 @@ def _read_thought(given: Any) -> Any:
 
 
 def write_kwarg(part: Any, kwargs: dict[str, Any], provider: Any) -> bool:
-    """Put the part there if it came from there."""
+    """Write the part into `additional_kwargs` if it was read from there; return whether it was."""
     at = str(unpack(NAME, part.extra)[1].get("at")) if part.extra is not UNSET else ""
     value: Any = UNSET
     if (type(part), at) in ((ReasoningPart, "reasoning_content"), (RefusalPart, "refusal")):
@@ -231,5 +231,5 @@ def write_kwarg(part: Any, kwargs: dict[str, Any], provider: Any) -> bool:
     return True
 
 
-def _at(key: str) -> dict[str, Any]:
+def _hint_at(key: str) -> dict[str, Any]:
     return {NAME: {MARKS: {"at": key}}}
