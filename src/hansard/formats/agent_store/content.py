@@ -1,4 +1,4 @@
-"""The content of the agent store's messages: a list of parts, in which answers are folded into their calls."""
+"""The content of agent-store messages: a list of parts, with results merged into their calls."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from hansard.model.parts import (
 
 NAME = "agent-store"
 _METADATA = "providerMetadata"
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATA = "data"
 
 
 # -- opaque reasoning ----------------------------------------------------------------------------------------------
 
 
-def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dict[str, Any] | None = None) -> Any:
-    """The part with what providerMetadata says of signatures; what writing makes again leaves no residue."""
+def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dict[str, Any] | None = None) -> Any:
+    """Read signatures from providerMetadata; what the writer makes again leaves no residue."""
     if _METADATA not in block:
         return kind(**fields, extra=pack(NAME, block, marks))
     given = block.get(_METADATA)
@@ -51,7 +51,7 @@ def _signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dic
     return kind(**fields, extra=pack(NAME, block, marks))
 
 
-def _sign(out: dict[str, Any], part: Any) -> dict[str, Any]:
+def _with_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
     """Add residue and signatures."""
     if part.extra is part.signature is UNSET and (type(part) is not ReasoningPart or part.encrypted is UNSET):
         return out
@@ -64,24 +64,24 @@ def _sign(out: dict[str, Any], part: Any) -> dict[str, Any]:
 
 
 def _read_text(block: dict[str, Any]) -> Any:
-    return _signed(TextPart, {"text": take_str(block, "text")}, block)
+    return _read_signed(TextPart, {"text": take_str(block, "text")}, block)
 
 
 def _write_text(part: TextPart) -> Any:
-    return _sign({"type": "text", "text": part.text}, part)
+    return _with_signature({"type": "text", "text": part.text}, part)
 
 
 def _read_reasoning(block: dict[str, Any]) -> Any:
-    return _signed(ReasoningPart, {"text": take_str(block, "reasoning")}, block)
+    return _read_signed(ReasoningPart, {"text": take_str(block, "reasoning")}, block)
 
 
 def _write_reasoning(part: ReasoningPart) -> Any:
-    return _sign({"type": "reasoning", "reasoning": part.text}, part)
+    return _with_signature({"type": "reasoning", "reasoning": part.text}, part)
 
 
 def _read_file(block: dict[str, Any]) -> Any:
     data = take_str(block, "data")
-    where: dict[str, Any] = {"url": data} if _ADDRESS.match(data) else {"data": data}
+    where: dict[str, Any] = {"url": data} if _URL.match(data) else {"data": data}
     return FilePart(**where, media_type=take_maybe_str(block, "mimeType"), extra=pack(NAME, block))
 
 
@@ -89,7 +89,7 @@ def _write_file(part: FilePart) -> Any:
     data = part.data if part.data is not UNSET else part.url
     if data is UNSET:
         return UNSET
-    return _sign(put({"type": "file", "data": data}, mimeType=part.media_type), part)
+    return _with_signature(put({"type": "file", "data": data}, mimeType=part.media_type), part)
 
 
 def _read_source(block: dict[str, Any]) -> Any:
@@ -111,8 +111,8 @@ def _write_data(part: DataPart) -> Any:
     return fill(put({"type": "data"}, data=part.data), unpack(NAME, part.extra)[0])
 
 
-def _write_words(part: Any) -> Any:
-    """Words of a kind the store has not: they are said as text."""
+def _write_as_text(part: Any) -> Any:
+    """Write text of a kind that the store does not have as plain text."""
     words = part.content if type(part) is RetryPart else part.text
     return {"type": "text", "text": words} if type(words) is str else UNSET
 
@@ -121,22 +121,22 @@ def _write_words(part: Any) -> Any:
 
 
 def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> Any:
-    """A call; its result, if it is there, goes to `results`. In a row with role tool it is the result itself."""
+    """Read a call; append its result, if present, to `results`. In a row with role tool, read the result itself."""
     keys = {"tool_call_id": "toolCallId", "tool_name": "toolName"}
     ids: dict[str, Any] = {field: take_str(block, key) for field, key in keys.items() if key in block}
     state = take_str(block, "state")
     if state != "result":
         marks = {} if state == "call" else {"state": state}
-        return _signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, marks)
+        return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, marks)
     answer = {**ids, **_read_output(block.pop("result", UNSET)), "is_error": False}
     if role == "tool":
-        return _signed(ToolResultPart, answer, block)
+        return _read_signed(ToolResultPart, answer, block)
     results.append(ToolResultPart(**answer))
-    return _signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
+    return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
 
 
-def _read_plain(block: dict[str, Any], kind: str, role: str, results: list[Any]) -> Any:
-    """What nearly all blocks are, texts and calls that say all their fields, quickly; None for all others."""
+def _read_fast(block: dict[str, Any], kind: str, role: str, results: list[Any]) -> Any:
+    """Fast path for most blocks: texts, and calls with all their fields; None for all others."""
     if kind == "text":
         text = block.get("text")
         return TextPart(text=text) if type(text) is str and len(block) == 2 else None
@@ -169,18 +169,18 @@ def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
         out["state"] = state if type(state) is str else "call"
     else:
         put(out, result=_write_output(answer))["state"] = "result"
-    return _sign(out, part)
+    return _with_signature(out, part)
 
 
 def _write_result(part: ToolResultPart) -> Any:
-    """A result that is not folded into its call."""
+    """Write a result that is not merged into its call."""
     out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name)
     put(out, result=_write_output(part))["state"] = "result"
-    return _sign(out, part)
+    return _with_signature(out, part)
 
 
 def _read_output(result: Any) -> dict[str, Any]:
-    """A result is data; a list of texts and files is their parts."""
+    """Read a result: data, or the parts of a list of texts and files."""
     if type(result) is list and result and all(type(item) is dict and "type" in item for item in result):
         parts = [read_part(item, "", []) for item in result]
         if all(type(part) is TextPart or type(part) is FilePart for part in parts):
@@ -198,10 +198,10 @@ def _write_output(part: ToolResultPart) -> Any:
 
 
 def read_part(block: Any, role: str, results: list[Any]) -> Any:
-    """A part; one that is unknown or not as its type promises is kept raw."""
+    """Read a part; keep an unknown or malformed one as a raw part."""
     kind = block.get("type") if type(block) is dict else None
-    if kind in _PLAIN and (quick := _read_plain(block, kind, role, results)) is not None:
-        return quick
+    if kind in _FAST and (fast := _read_fast(block, kind, role, results)) is not None:
+        return fast
     if type(kind) is str and (kind in _READERS or kind == "tool-invocation"):
         taken = dict(block)
         del taken["type"]
@@ -213,7 +213,7 @@ def read_part(block: Any, role: str, results: list[Any]) -> Any:
 
 
 def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
-    """The block of a part, a call with its answer; UNSET when the store has no place for it."""
+    """Write the block of a part, a call with its result; UNSET if the store cannot hold the part."""
     kind = type(part)
     if kind is TextPart and part.extra is part.signature is UNSET:
         return {"type": "text", "text": part.text}
@@ -225,7 +225,7 @@ def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
     return writer(part) if writer is not None else UNSET
 
 
-_PLAIN = ("text", "tool-invocation")
+_FAST = ("text", "tool-invocation")
 _READERS: dict[str, Any] = {
     "text": _read_text,
     "reasoning": _read_reasoning,
@@ -240,9 +240,9 @@ _WRITERS: dict[type, Any] = {
     FilePart: _write_file,
     SourcePart: _write_source,
     DataPart: _write_data,
-    RefusalPart: _write_words,
-    RetryPart: _write_words,
-    CompactionPart: _write_words,
+    RefusalPart: _write_as_text,
+    RetryPart: _write_as_text,
+    CompactionPart: _write_as_text,
 }
 
 
@@ -250,7 +250,7 @@ _WRITERS: dict[type, Any] = {
 
 
 def read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
-    """Parts, results for the tool message behind, and what is left; content that is no list of parts is kept raw."""
+    """Parts, results for a tool message after it, and residue; content without a list of parts is kept raw."""
     value = _decoded(content) if type(content) is str else content
     if type(value) is not dict or type(value.get("parts")) is not list:
         marks["raw"] = True
@@ -263,7 +263,7 @@ def read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[A
         marks["format"] = "absent"
     elif type(held["format"]) is int and held["format"] == 2:
         del held["format"]
-    if type(held.get("content")) is str and held["content"] == _said(parts):
+    if type(held.get("content")) is str and held["content"] == _text_of(parts):
         del held["content"]
         marks["said"] = True
     return parts, results, held
@@ -287,7 +287,7 @@ def read_parts(blocks: list[Any], role: str) -> tuple[list[Any], list[Any]]:
 
 
 def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
-    """Mark the calls that wait although a later one of the same id is answered: that answer is not theirs."""
+    """Mark unanswered calls before an answered one with the same id: the result belongs to the later call."""
     ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
     for j, part in enumerate(parts):
         if type(part) is ToolCallPart and j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
@@ -302,7 +302,7 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _said(parts: list[Any]) -> str:
+def _text_of(parts: list[Any]) -> str:
     return "".join(part.text for part in parts if type(part) is TextPart)
 
 
@@ -310,22 +310,22 @@ def write_parts(parts: list[Any], answers: dict[int, ToolResultPart]) -> list[An
     if not answers:
         blocks = [write_part(part) for part in parts]
     else:
-        folded = set(map(id, answers.values()))
-        blocks = [write_part(part, answers.get(j)) for j, part in enumerate(parts) if id(part) not in folded]
+        merged = set(map(id, answers.values()))
+        blocks = [write_part(part, answers.get(j)) for j, part in enumerate(parts) if id(part) not in merged]
     return [block for block in blocks if block is not UNSET] if UNSET in blocks else blocks
 
 
 def write_content(
     message: Message, answers: dict[int, ToolResultPart], held: dict[str, Any], marks: dict[str, Any]
 ) -> Any:
-    """The content with each answer folded into the call at its index."""
+    """Write the content, each result merged into the call at its index."""
     if marks.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is RawPart:
         return message.parts[0].value
     blocks = write_parts(message.parts, answers)
     content: dict[str, Any] = {} if marks.get("format") == "absent" else {"format": held.pop("format", 2)}
     content["parts"] = blocks
     if marks.get("said") is True:
-        content["content"] = _said(message.parts)
+        content["content"] = _text_of(message.parts)
     fill(put(content, metadata=message.metadata), held)
     if "text" not in marks:
         return content

@@ -7,15 +7,15 @@ Fields may be in camelCase (the type) or snake_case (rows of its table).
     conversation id, resource id      threadId, resourceId, when all messages agree
     title, metadata, times            the `thread` beside `messages`, or the fields around them
     text, reasoning                   text, reasoning; their signatures in providerMetadata
-    tool-call                         tool-invocation in state call (or partial-call)
-    tool-result                       folded into the invocation of the message before it (state result), unless
-                                      its message has an id, a time or more of its own: then a row with role tool
-    file                              file: `data` is an address or base64
+    tool-call                         tool-invocation with state call (or partial-call)
+    tool-result                       merged into the invocation of the message before it (state result), unless its
+                                      message has an id, a time or other fields: then a row with role tool
+    file                              file: `data` is a URL or base64
     source, data                      source, data
-    raw(agent-store)                  any other part, word for word
+    raw(agent-store)                  any other part, verbatim
 
-`type` is what role and parts say: event, tool or text. This is a server's store, so it holds signatures. Lost, and
-reported: branches, agents, models, usage, errors' flags, names of files and of data.
+`type` follows from role and parts: event, tool or text. This is a server store, so it holds signatures. Lost, and
+reported: branches, agents, models, usage, error flags, names of files and of data.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _THREAD = {
 
 
 def _read_row(record: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The record with its keys as the type has them, and whether they stood in snake_case."""
+    """The record with camelCase keys, and whether it had snake_case keys."""
     if _CAMEL.keys().isdisjoint(record) or not _SNAKE.keys().isdisjoint(record):
         return dict(record), False
     return {_CAMEL.get(key, key): value for key, value in record.items()}, True
@@ -66,8 +66,8 @@ def _write_row(record: dict[str, Any], row: bool) -> dict[str, Any]:
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_plain(record: dict[str, Any], shared: dict[str, Any], out: list[Message]) -> bool:
-    """The messages of a record that says what nearly all say, quickly; False for all others."""
+def _read_fast(record: dict[str, Any], shared: dict[str, Any], out: list[Message]) -> bool:
+    """Fast path for most records: append their messages and return True; False for all others."""
     role, content, message_id = record.get("role"), record.get("content"), record.get("id", UNSET)
     created_at = record.get("createdAt", UNSET)
     if len(record) != 3 + len(shared) + (message_id is not UNSET) + (created_at is not UNSET):
@@ -96,18 +96,18 @@ _SPECIAL = ("developer", "tool", "event")
 
 
 def _read_message(record: Any, path: str, i: int, shared: dict[str, Any], out: list[Message]) -> None:
-    """One record becomes one message, and another one for the results its invocations hold."""
-    if type(record) is dict and _read_plain(record, shared, out):
+    """Read one record into one message, and one more for the results of its invocations."""
+    if type(record) is dict and _read_fast(record, shared, out):
         return
     path = path.format(i)
     if type(record) is not dict:
-        raise Unreadable("a message expected", path)
+        raise Unreadable("expected a message object", path)
     rest, row = _read_row(record)
     role = rest.pop("role", None)
     if type(role) is not str:
-        raise Unreadable("no role", f"{path}.role")
+        raise Unreadable("missing role", f"{path}.role")
     if "content" not in rest:
-        raise Unreadable("no content", f"{path}.content")
+        raise Unreadable("missing content", f"{path}.content")
     for key, value in shared.items():
         if rest.get(key) == value:
             del rest[key]
@@ -141,8 +141,8 @@ def _type(role: str, parts: list[Any]) -> str:
     return "text"
 
 
-def _write_plain(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
-    """The record of a message that has no residue and no metadata, quickly."""
+def _write_fast(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
+    """Fast path for a message without residue and metadata."""
     out: dict[str, Any] = {}
     if message.id is not UNSET:
         out["id"] = message.id
@@ -160,7 +160,7 @@ def _write_plain(message: Message, answers: dict[int, ToolResultPart], shared: d
 
 def _write_message(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
     if message.extra is message.metadata is UNSET:
-        return _write_plain(message, answers, shared)
+        return _write_fast(message, answers, shared)
     rest, marks = unpack(NAME, message.extra)
     held = rest.pop("content", None)
     role = message.role if marks.get("role") == message.role else _ROLES.get(message.role, message.role)
@@ -173,7 +173,7 @@ def _write_message(message: Message, answers: dict[int, ToolResultPart], shared:
 
 
 def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
-    """The results that stand in the message of their call, by the index of the call."""
+    """The results in the same message as their call, by the index of the call."""
     found: dict[int, ToolResultPart] = {}
     if message.role == "tool" or ToolResultPart not in map(type, message.parts):
         return found
@@ -187,9 +187,9 @@ def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
 
 
 def _answers(asked: Message, message: Message) -> dict[int, ToolResultPart] | None:
-    """The results of a tool message by the calls just before it that they answer; None when it is a row of its own.
+    """The results of a tool message by the index of the call, in the message before it, that each answers.
 
-    It is folded only if nothing of it is lost and reading gives the same order again.
+    None if the tool message must be a row of its own: it is merged only if that loses nothing and keeps the order.
     """
     if message.role != "tool" or asked.role == "tool" or not message.parts:
         return None
@@ -234,7 +234,7 @@ def _write_messages(messages: list[Message], shared: dict[str, Any]) -> list[dic
 
 
 def _read_thread(thread: dict[str, Any], marks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The conversation's fields, and what is left of the thread."""
+    """The fields of the conversation, and the residue of the thread."""
     rest, row = _read_row(thread)
     if row:
         marks["row"] = True
@@ -253,9 +253,9 @@ def _write_thread(conversation: Conversation, rest: dict[str, Any], marks: dict[
 
 
 def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    """The thread and resource that all messages name.
+    """The thread id and resource id that all messages share.
 
-    Where the thread says otherwise they speak for themselves (`own`), where it says nothing it is `unsaid`.
+    The spelling hint `own` lists ids that differ from the thread's, `unsaid` those that only the messages have.
     """
     shared: dict[str, Any] = {}
     for key, field in (("threadId", "id"), ("resourceId", "resource_id")):
@@ -280,8 +280,8 @@ def _name_of(record: Any, key: str) -> str | None:
     return value if type(value) is str else None
 
 
-def _usual_shape(conversation: Conversation, rest: dict[str, Any]) -> str:
-    """A list, unless there is something to say of the thread that messages do not."""
+def _default_shape(conversation: Conversation, rest: dict[str, Any]) -> str:
+    """A list, unless the thread has fields that messages cannot hold."""
     said = (conversation.title, conversation.metadata, conversation.created_at, conversation.updated_at)
     if rest or any(value is not UNSET for value in said):
         return "thread"
@@ -290,7 +290,7 @@ def _usual_shape(conversation: Conversation, rest: dict[str, Any]) -> str:
 
 
 def read(document: Any) -> Conversation:
-    """A list of messages, one message, or an object with `messages` and what it says of the thread."""
+    """A list of messages, one message, or an object with `messages` and fields of the thread."""
     marks: dict[str, Any] = {}
     fields: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -308,7 +308,7 @@ def read(document: Any) -> Conversation:
         else:
             fields, rest = _read_thread(rest, marks)
     if type(records) is not list:
-        raise Unreadable("no list of messages", "$.messages" if type(document) is dict else "$")
+        raise Unreadable("missing list of messages", "$.messages" if type(document) is dict else "$")
     shared = _shared(records, fields, marks)
     if shape in ("list", "message"):
         marks.pop("unsaid", None)
@@ -317,13 +317,13 @@ def read(document: Any) -> Conversation:
     for i, record in enumerate(records):
         _read_message(record, path, i, shared, messages)
     conversation = Conversation(messages=messages, **fields)
-    if shape != _usual_shape(conversation, rest):
+    if shape != _default_shape(conversation, rest):
         marks["shape"] = shape
     return replace(conversation, extra=pack(NAME, rest, marks))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
-    """The shape it was read from; for conversations of other formats a list, or a thread where there is more to say."""
+    """The shape it was read from; for conversations of other formats a list, or a thread if it has fields to write."""
     rest, marks = unpack(NAME, conversation.extra)
     own = marks.get("own")
     shared = {"threadId": conversation.id, "resourceId": conversation.resource_id}
@@ -331,12 +331,12 @@ def write(conversation: Conversation, target: Target) -> Any:
         if key in ("threadId", "resourceId"):
             shared[key] = UNSET
     records = _write_messages(conversation.messages, shared)
-    shape, usual = marks.get("shape"), _usual_shape(conversation, rest)
-    if shape == "message" and usual == "list" and len(records) == 1:
+    shape, default = marks.get("shape"), _default_shape(conversation, rest)
+    if shape == "message" and default == "list" and len(records) == 1:
         return records[0]
     if shape == "flat":
         return {**_write_thread(conversation, rest, marks), "messages": records}
-    if usual == "list" and shape != "thread":
+    if default == "list" and shape != "thread":
         return records
     left = rest.pop("thread", None)
     thread = _write_thread(conversation, left if type(left) is dict else {}, marks)
@@ -344,7 +344,7 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 def fits(document: Any) -> int:
-    """Content with a format and parts is nobody else's."""
+    """Content with a format and parts is unique to this format."""
     records = document
     if type(document) is dict:
         records = document["messages"] if type(document.get("messages")) is list else [document]

@@ -1,8 +1,8 @@
-"""Files of many conversations: an object a line, or one array of them.
+"""Files of many conversations: one object per line, or one array of objects.
 
-A document of one conversation is its line with the blank lines around it, or an array of one. Cutting a file and
-putting it together gives every line back; an array is equal as JSON. What stands around an object (blank lines, a
-byte order mark, CRLF, no newline at the end) is kept in marks where it is not just a newline.
+The document of one conversation is its line with the blank lines around it, or an array of one. `split` and `join` keep
+every line as it is, and an array equal as JSON. Text around an object (blank lines, a byte order mark, CRLF, no newline
+at the end) is kept in spelling hints unless it is a single newline.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def split(raw: bytes) -> list[bytes]:
             waiting = b""
     if not found:
         return [raw]
-    found[-1] = (found[-1] + waiting)[:-1]  # there was no newline behind the last piece
+    found[-1] = (found[-1] + waiting)[:-1]  # there is no newline after the last line
     return found if len(found) == 1 or exact_json.is_json(found[0]) else [raw]
 
 
 def join(documents: list[bytes]) -> bytes:
-    """One file; documents of the other shape become like the first."""
+    """Join documents into one file of the shape of the first one."""
     if not documents or is_array(documents[0]):
         items = (item.strip(_BLANK) for item in map(_item, documents))
         return b"[" + b",".join(items) + b"]"
@@ -49,7 +49,7 @@ def join(documents: list[bytes]) -> bytes:
 
 
 def is_array(raw: bytes) -> bool:
-    """Is it an array, not lines?"""
+    """Whether it is an array, not lines."""
     return raw[:64].lstrip(_BLANK + _BOM).startswith(b"[")
 
 
@@ -59,31 +59,31 @@ def _item(document: bytes) -> bytes:
     return document.strip(_BLANK + _BOM)[1:-1]
 
 
-def read_one(raw: bytes, usual: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The object of a document of one, and the marks for its place in the file; `usual` is list or lines."""
+def read_one(raw: bytes, default: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The object of a document, and hints for its place in the file; the default shape is `list` or `lines`."""
     core = raw.strip(_BLANK + _BOM)
     start = raw.index(core)
     before, after = (edge.decode("utf-8", "replace") for edge in (raw[:start], raw[start + len(core) :]))
     if not _AROUND.issuperset(before + after):  # a part of a byte order mark
-        raise Unreadable("not UTF-8 around the object", way_out="save it as UTF-8")
+        raise Unreadable("invalid UTF-8 around the object", way_out="save it as UTF-8")
     value: Any = _value(core)
     marks: dict[str, Any] = {}
     if type(value) is list and len(value) == 1:
-        if usual != "list":
+        if default != "list":
             marks["shape"] = "list"
         value = value[0]
     else:
-        if usual != "lines":
+        if default != "lines":
             marks["shape"] = "lines"
         marks |= {"before": before} if before else {}
         marks |= {"after": after} if after != "\n" else {}
     if type(value) is not dict:
-        raise Unreadable("an object expected")
+        raise Unreadable("expected an object")
     return value, marks
 
 
 def _value(core: bytes) -> Any:
-    """The value; who calls knows the line of the file, here there is only one."""
+    """Decode the value; errors name no line, because the caller knows the line of the file."""
     try:
         return exact_json.decode(core)
     except Unreadable as error:
@@ -91,22 +91,22 @@ def _value(core: bytes) -> Any:
         raise Unreadable(problem, error.path, error.way_out) from None
 
 
-def write_one(value: Any, marks: dict[str, Any], usual: str) -> bytes:
-    """The document of one conversation."""
+def write_one(value: Any, marks: dict[str, Any], default: str) -> bytes:
+    """Write the document of one conversation."""
     shape = marks.get("shape")
     text = exact_json.encode(value)
-    if (shape if shape in ("list", "lines") else usual) == "list":
+    if (shape if shape in ("list", "lines") else default) == "list":
         return b"[" + text + b"]"
     return _around(marks, "before", "").encode() + text + _around(marks, "after", "\n").encode()
 
 
-def _around(marks: dict[str, Any], key: str, usual: str) -> str:
+def _around(marks: dict[str, Any], key: str, default: str) -> str:
     text = marks.get(key)
-    return text if type(text) is str and _AROUND.issuperset(text) else usual
+    return text if type(text) is str and _AROUND.issuperset(text) else default
 
 
 def first_objects(document: Any, count: int = 3) -> list[Any]:
-    """The first few objects of parsed data or of the bytes of a file of lines, to tell a format by."""
+    """The first objects of parsed data or of the bytes of a file of lines, for detection."""
     if type(document) is list:
         return document[:count]
     if type(document) is not bytes:

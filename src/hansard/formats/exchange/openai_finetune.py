@@ -1,12 +1,12 @@
-"""OpenAI fine-tuning files: a conversation a line, in the messages of Chat Completions.  As of openai 3.49.0.
+"""OpenAI fine-tuning files: one conversation per line, as Chat Completions messages.  As of openai 3.49.0.
 
     canonical                         native
-    messages                          `messages`, as `openai_chat` has them; `weight` and `name` are residue
+    messages                          `messages`, as in `openai_chat`; `weight` and `name` are residue
     messages, the last ones preferred `input.messages`, then `preferred_output`; `non_preferred_output` is residue
-    residue of the conversation       `tools`, `parallel_tool_calls`, a grader's own fields
+    residue of the conversation       `tools`, `parallel_tool_calls`, fields of a grader
 
-A file holds many conversations. An array of such objects is read too, and written back as one. What is lost is what
-Chat Completions lose.
+A file holds many conversations. An array of such objects is read too, and written back as an array. Lost, and reported:
+the same as in `openai-chat`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME = "openai-finetune"
 
 def _read_records(records: Any, place: str, names: dict[str, str], out: list[Message]) -> None:
     if type(records) is not list:
-        raise Unreadable("no list of messages", place)
+        raise Unreadable("missing list of messages", place)
     for i, record in enumerate(records):
         read_message(record, place + "[{}]", i, names, out)
 
@@ -72,7 +72,7 @@ def write(conversation: Conversation, target: Target) -> bytes:
 
 
 def fits(document: Any) -> int:
-    """Lines of objects with messages are ours; one object alone is a request."""
+    """Lines of objects with messages are training files; a single object is a request."""
     records = first_objects(document)
     if not records or type(document) is dict:
         return 3 if type(document) is dict and _is_preference(document) else 0
@@ -96,7 +96,7 @@ def _is_message(record: Any) -> bool:
 
 FORMAT = Format(
     name=NAME,
-    title="OpenAI fine-tuning files, a conversation a line",
+    title="OpenAI fine-tuning files, one conversation per line",
     read=read,
     write=write,
     fits=fits,

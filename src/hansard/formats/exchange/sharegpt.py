@@ -1,14 +1,14 @@
-"""ShareGPT: conversations to train on, an array or a line each.  As LLaMA-Factory and axolotl read them.
+"""ShareGPT training files: an array of conversations, or one per line.  As LLaMA-Factory and axolotl read them.
 
     canonical                         native
     user, assistant, system           human, gpt, system; user, assistant, bot ... are other spellings
-    system, the first one             the field `system`, if it stood there
+    first system message              the field `system`, if read from there
     tool-call                         function_call: a string of JSON with name and arguments; several are a list
-    tool-result                       observation: there are no ids, it answers the first call that waits
-    event, raw(sharegpt)              a record that is none of these, word for word
+    tool-result                       observation: there are no ids, it answers the first unanswered call
+    event, raw(sharegpt)              any other record, verbatim
 
-A record is a message: one canonical message of text and calls becomes several records. `tools`, pictures and all other
-fields beside the records are residue. Lost, and reported: ids of calls, reasoning, files, errors, times, models.
+A record is a message; a canonical message of text and calls becomes several records. `tools`, images and all other
+fields beside the records are residue. Lost, and reported: call ids, reasoning, files, errors, times, models.
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ _ROLES = {
     "function_call": "call",
     **dict.fromkeys(("observation", "tool", "function_response"), "result"),
 }
-_USUAL = {"user": "human", "assistant": "gpt", "system": "system", "call": "function_call", "result": "observation"}
+_DEFAULT_FROM = {
+    "user": "human",
+    "assistant": "gpt",
+    "system": "system",
+    "call": "function_call",
+    "result": "observation",
+}
 _KEYS = (("from", "value"), ("role", "content"))
 _LISTS = ("conversations", "items")
 
@@ -44,9 +50,9 @@ _LISTS = ("conversations", "items")
 
 
 def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
-    """A record; `waiting` are the names of calls that have no observation yet."""
+    """Read a record; `waiting` holds the names of calls without an observation."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", path)
+        raise Unreadable("expected a message object", path)
     rest, marks = dict(record), {}
     keys = next((pair for pair in _KEYS if type(record.get(pair[0])) is str), None)
     text = record.get(keys[1]) if keys is not None else None
@@ -55,7 +61,7 @@ def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
         return _raw(record)
     said = rest.pop(keys[0])
     del rest[keys[1]]
-    if said != _USUAL[kind]:
+    if said != _DEFAULT_FROM[kind]:
         marks["from"] = said
     if keys != _KEYS[0]:
         marks["keys"] = list(keys)
@@ -79,7 +85,7 @@ def _raw(record: Any) -> Message:
 
 
 def _read_calls(text: str) -> list[ToolCallPart] | None:
-    """The calls a string of JSON says, None if it says anything else."""
+    """Read the calls in a JSON string; None if it holds anything else."""
     try:
         value = exact_json.decode(text)
     except Unreadable:
@@ -102,20 +108,20 @@ def _text(value: Any) -> str:
 
 
 def _write_message(message: Message) -> list[Any]:
-    """A record for each run of text or of calls, one for each result."""
+    """Write one record per sequence of texts or of calls, and one per result."""
     if message.role == "event":
         return [part.value for part in message.parts if type(part) is RawPart and part.format == NAME]
-    runs: list[tuple[str, list[Any]]] = []
+    groups: list[tuple[str, list[Any]]] = []
     for part in message.parts:
         kind = _KINDS.get(type(part))
-        if kind is not None and runs and runs[-1][0] == kind and kind != "result":
-            runs[-1][1].append(part)
+        if kind is not None and groups and groups[-1][0] == kind and kind != "result":
+            groups[-1][1].append(part)
         elif kind is not None:
-            runs.append((kind, [part]))
+            groups.append((kind, [part]))
     rest, marks = unpack(NAME, message.extra)
-    if len(runs) != 1:
+    if len(groups) != 1:
         rest, marks = {}, {}
-    return [_write_run(kind, parts, message.role, rest, marks) for kind, parts in runs]
+    return [_write_group(kind, parts, message.role, rest, marks) for kind, parts in groups]
 
 
 _KINDS: dict[type, str] = {
@@ -125,28 +131,28 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _write_run(kind: str, parts: list[Any], role: str, rest: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _write_group(kind: str, parts: list[Any], role: str, rest: dict[str, Any], marks: dict[str, Any]) -> Any:
     if kind == "text":
         said = _FROM.get(role, "human")
         text = "\n\n".join(part.text for part in parts if type(part.text) is str)
     elif kind == "call":
         said, text = "function_call", _write_calls(parts)
-        spelt = marks.get("value")
-        if type(spelt) is str and _same_calls(spelt, text):
-            text = spelt
+        written = marks.get("value")
+        if type(written) is str and _same_calls(written, text):
+            text = written
     else:
         said, output = "observation", shown_output(parts[0])
         text = output if type(output) is str else _text(output)
     other, keys = marks.get("from"), marks.get("keys")
-    if type(other) is str and _USUAL.get(_ROLES.get(other, "")) == said:
+    if type(other) is str and _DEFAULT_FROM.get(_ROLES.get(other, "")) == said:
         said = other
     pair = _KEYS[1] if keys == list(_KEYS[1]) else _KEYS[0]
     return {pair[0]: said, pair[1]: text, **rest}
 
 
-def _same_calls(spelt: str, text: str) -> bool:
+def _same_calls(written: str, text: str) -> bool:
     try:
-        return exact_json.same(exact_json.decode(spelt), exact_json.decode(text))
+        return exact_json.same(exact_json.decode(written), exact_json.decode(text))
     except Unreadable:
         return False
 
@@ -155,11 +161,11 @@ def _same_calls(spelt: str, text: str) -> bool:
 
 
 def read(document: Any) -> Conversation:
-    """An array of one record of a conversation, or its line."""
+    """An array of one conversation, or its line."""
     body, marks = read_one(document, "list")
     key = next((key for key in _LISTS if type(body.get(key)) is list), None)
     if key is None:
-        raise Unreadable("no list of messages", "$.conversations")
+        raise Unreadable("missing list of messages", "$.conversations")
     records = body.pop(key)
     if key != _LISTS[0]:
         marks["key"] = key
@@ -191,19 +197,21 @@ def write(conversation: Conversation, target: Target) -> bytes:
 
 
 def fits(document: Any) -> int:
-    """Lists of `from` and `value` are ours alone."""
+    """Lists of `from` and `value` are unique to ShareGPT."""
     records = first_objects(document)
     sure = 3
     for record in records:
-        said = next((record[key] for key in _LISTS if type(record.get(key)) is list), None) if _is(record) else None
-        if said is None or not all(map(_is, said)):
+        said = (
+            next((record[key] for key in _LISTS if type(record.get(key)) is list), None) if _is_object(record) else None
+        )
+        if said is None or not all(map(_is_object, said)):
             return 0
         if not any("from" in one and "value" in one for one in said):
             sure = 1
     return sure if records else 0
 
 
-def _is(value: Any) -> bool:
+def _is_object(value: Any) -> bool:
     return type(value) is dict
 
 

@@ -1,8 +1,8 @@
-"""What a page for people shows of a conversation, and nothing else: pages are made from what `kept` leaves.
+"""What a page shows of a conversation: pages are written from the result of `kept`.
 
-So what a page does not say is known without reading it back: it is what `kept` took away. Shown are the words,
-thoughts, calls, results, files and data of the active path, with role, time, agent, model and tokens. Not shown are
-ids of messages, ciphers and signatures, settings, and other formats' details.
+Pages cannot be read back, so the losses are what `kept` removes. Shown: text, reasoning, calls, results, files and data
+of the active path, with role, time, agent, model and tokens. Not shown: message ids, encrypted reasoning, signatures,
+settings, and residue of other formats.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SHOWN: dict[type, tuple[str, ...]] = {
 
 
 def kept(conversation: Conversation) -> Conversation:
-    """The part of a conversation that is shown."""
+    """The shown part of a conversation."""
     return Conversation(
         messages=[_kept_message(conversation.messages[i]) for i in active_path(conversation)],
         id=_printable(conversation.id),
@@ -81,7 +81,7 @@ def _kept_part(part: Part) -> Any:
 
 
 def _printable(value: Any) -> Any:
-    """The same without what no page can hold: half a surrogate pair, NUL."""
+    """Replace characters that a page cannot hold: lone surrogates, NUL."""
     if type(value) is str:
         if not exact_json.is_unicode(value):
             value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -105,12 +105,12 @@ def spelled(value: Any) -> str:
 
 
 def call_input(part: ToolCallPart) -> str:
-    """What a call was made with."""
+    """The input of a call as text."""
     return spelled(part.input_text if part.input is UNSET else part.input)
 
 
 def about(message: Message) -> list[str]:
-    """Who and when, and how much it cost."""
+    """Model, agent, time and tokens of a message."""
     found = [value for value in (message.agent_id, message.created_at) if type(value) is str and value]
     if message.model is not UNSET and message.model.name:
         found.insert(0, str(message.model.name))
@@ -122,12 +122,12 @@ def about(message: Message) -> list[str]:
 
 
 def outcome(part: ToolResultPart) -> str:
-    """How a call ended, when it did not just end well."""
+    """The status of a result, empty for success."""
     if type(part.status) is str and part.status:
         return part.status
     return "error" if part.is_error is True else ""
 
 
 def heading(role: str) -> str:
-    """The name of a speaker."""
+    """The heading for a role."""
     return role[:1].upper() + role[1:]

@@ -1,13 +1,13 @@
-"""A web page in one file, for people: only written, never read.
+"""A web page in one file: write-only.
 
     message                           an article; role, model, agent, time and tokens in its heading
-    text                              as it is, code between fences set apart
-    reasoning, tool-call, tool-result folded, with a line to see what is inside
+    text                              as it is, fenced code highlighted
+    reasoning, tool-call, tool-result folded, with a preview line
     data, retry, raw
-    picture by value                  shown; every other file by its name or as a link
+    image by value                    shown; other files by name or as a link
 
-Nothing in the page is fetched and nothing runs: its policy allows one style sheet, by its hash, and pictures inside the
-page. Every word of the conversation is escaped. What it shows is what `page.kept` leaves.
+The page fetches and runs nothing: its Content-Security-Policy allows one style sheet, by its hash, and inline images.
+All text of the conversation is escaped. It shows the result of `display.kept`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import PART_TYPES, TextPart
 
 NAME = "html"
-_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _CODE = re.compile(
     r"^(?P<first>(?P<fence>`{3,}|~{3,})[^`\n]*\n)(?P<body>.*?)(?P<last>^(?P=fence)[ \t]*$|\Z)|`[^`\n]+`",
     re.MULTILINE | re.DOTALL,
 )
 _ROLES = frozenset({"user", "assistant", "system", "developer", "tool"})
-_PEEK = 120
+_PREVIEW = 120
 
 
 def escape(text: str) -> str:
-    """Text for a page; a carriage return would else be read as a newline."""
+    """Escape text; a browser would read a raw carriage return as a newline."""
     return _escape(text).replace("\r", "&#13;")
 
 
-def _words(text: str) -> str:
-    """Text, with code between fences and backticks set apart; every letter stays."""
+def _text_html(text: str) -> str:
+    """Text with fenced and inline code marked up; every character stays."""
     out: list[str] = []
     at = 0
     for match in _CODE.finditer(text):
@@ -55,16 +55,16 @@ def _words(text: str) -> str:
 
 
 def _said(text: str, kind: str = "said") -> str:
-    return f'<div class="{kind}">{_words(text)}</div>'
+    return f'<div class="{kind}">{_text_html(text)}</div>'
 
 
 def _folded(title: str, name: Any, call_id: Any, text: str, inside: str, bad: str = "") -> str:
-    """A folded block: what it is, its name, a look at what is inside, the id of the call."""
-    peek = " ".join(text[: _PEEK * 2].split())[:_PEEK]
+    """A folded block: title, name, preview, call id."""
+    preview = " ".join(text[: _PREVIEW * 2].split())[:_PREVIEW]
     parts = [f"<span>{escape(title)}</span>"]
     parts += [f"<b>{escape(name)}</b>"] if type(name) is str and name else []
     parts += [f'<span class="bad">{escape(bad)}</span>'] if bad else []
-    parts.append(f'<span class="peek" aria-hidden="true">{escape(peek)}</span>')
+    parts.append(f'<span class="peek" aria-hidden="true">{escape(preview)}</span>')
     parts += [f'<span class="id">{escape(call_id)}</span>'] if type(call_id) is str and call_id else []
     return f"<details><summary>{''.join(parts)}</summary>{inside}</details>"
 
@@ -97,7 +97,7 @@ def _refusal(part: Any) -> str:
 
 def _compaction(part: Any) -> str:
     text = part.text if type(part.text) is str else ""
-    return _folded("What was said before, in short", None, None, text, _said(text))
+    return _folded("Summary of earlier messages", None, None, text, _said(text))
 
 
 def _call(part: Any) -> str:
@@ -129,11 +129,11 @@ def _file(part: Any) -> str:
 
 
 def _bytes(media: Any, data: str, name: Any) -> str:
-    """A picture to see, other bytes to save."""
+    """Show an image, offer other bytes as a download."""
     spaced, data = data, "".join(data.split())
     if not _BASE64.fullmatch(data):
         return _block(spaced)
-    if media in _PICTURES:
+    if media in _IMAGES:
         return f'<img alt="" src="data:{media};base64,{data}">'
     called = escape(name) if type(name) is str and name else "file"
     return f'<p><a download="{called}" href="data:application/octet-stream;base64,{data}">Save {called}</a></p>'
@@ -179,7 +179,7 @@ def _message(message: Message) -> str:
 
 
 def write(conversation: Conversation, target: Target) -> bytes:
-    """One file."""
+    """Write one HTML file."""
     shown = kept(conversation)
     title = escape(shown.title) if shown.title else "Conversation"
     count = len(shown.messages)

@@ -1,12 +1,12 @@
-"""Markdown for people to read and paste: only written, never read.
+"""Markdown pages to read and paste: write-only.
 
     message                           a heading with the role, a line with model, agent, time and tokens
-    text, refusal, compaction         as they are: they are Markdown already
+    text, refusal, compaction         as they are (they are Markdown already)
     reasoning                         folded
     tool-call, tool-result, data      a line with the name, a fenced block
     file, source                      a link, or its name
 
-What it shows is what `kept` leaves of a conversation; everything else, bytes of files too, is reported as lost.
+It shows the result of `kept`; everything else, bytes of files too, is reported as lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TICKS = re.compile("`+")
 
 
 def _code(text: Any) -> str:
-    """A span of code; more backticks than inside it."""
+    """A code span, with more backticks than the text holds."""
     if type(text) is not str or not text:
         return ""
     ticks = "`" * (_longest(text) + 1)
@@ -71,7 +71,7 @@ def _refusal(part: Any) -> list[str]:
 
 
 def _compaction(part: Any) -> list[str]:
-    return ["*What was said before, in short:*", *_said(part)]
+    return ["*Summary of earlier messages:*", *_said(part)]
 
 
 def _call(part: Any) -> list[str]:
@@ -128,7 +128,7 @@ def _message(message: Message) -> list[str]:
 
 
 def kept(conversation: Conversation) -> Conversation:
-    """What a page shows, without the bytes of files."""
+    """What the page shows: as other pages, without the bytes of files."""
     shown = kept_on_a_page(conversation)
     return replace(shown, messages=[replace(one, parts=_without_bytes(one.parts)) for one in shown.messages])
 
@@ -146,7 +146,7 @@ def _without_bytes(parts: list[Any]) -> list[Any]:
 
 
 def write(conversation: Conversation, target: Target) -> bytes:
-    """One document, for reading."""
+    """Write one Markdown document."""
     shown = kept(conversation)
     line = " · ".join(value for value in (_code(shown.id), shown.created_at) if type(value) is str and value)
     blocks = [f"# {shown.title}" if shown.title else "# Conversation", line]

@@ -49,7 +49,7 @@ def _read_file(block: dict[str, Any], kind: str) -> Part:
 
 
 def _media_of(kind: str, format: Any) -> Any:
-    """`format` is a media type, or the short name of one."""
+    """`format` is a media type or a short name."""
     if type(format) is str and "/" in format:
         return format
     if type(format) is str and format:
@@ -71,13 +71,13 @@ def _write_file(part: FilePart) -> dict[str, Any]:
 
 
 def _write_as_text(part: Any) -> Any:
-    """What was said to the model in words that this format has no kind for."""
+    """Write text to the model for which this format has no type as plain text."""
     words = part.text if type(part) is CompactionPart else part.content
     return {"type": "text", "text": words} if type(words) is str and words else UNSET
 
 
 def read_part(block: Any) -> Part:
-    """A content part; one that is unknown or not as its type promises is kept raw."""
+    """Read a content part; keep an unknown or malformed one as a raw part."""
     kind = block.get("type") if type(block) is dict else None
     if type(kind) is not str or kind not in KINDS:
         return RawPart(format=NAME, value=block)
@@ -90,7 +90,7 @@ def read_part(block: Any) -> Part:
 
 
 def write_part(part: Part) -> Any:
-    """A content part, or UNSET for what has no place in content."""
+    """Write a content part; UNSET for parts that content cannot hold."""
     writer = _WRITERS.get(type(part))
     return writer(part) if writer is not None else UNSET
 
@@ -105,7 +105,7 @@ _WRITERS: dict[type, Any] = {
 
 
 def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:
-    """The parts of `content`. With `more` the record says something beside it, and "" is the usual nothing."""
+    """The parts of `content`; with `more` the record has other parts too, and "" is the default for no content."""
     if type(content) is str:
         return [TextPart(text=content)] if content or not more else []
     if type(content) is list:
@@ -136,13 +136,13 @@ def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
 
 
 def is_text(block: Any) -> bool:
-    """Is it an entry of `reasoning` or `refusal` that says something?"""
+    """Whether it is a non-empty text entry of `reasoning` or `refusal`."""
     text = block.get("text") if type(block) is dict and block.get("type") == "text" else ""
     return type(text) is str and text != ""
 
 
 def write_texts(parts: list[Any], how: Any) -> Any:
-    """The entries of `reasoning` or `refusal`: a string where one text says it all, UNSET where nothing is said."""
+    """Write `reasoning` or `refusal`: a list of entries, a string for a single text, UNSET for none."""
     said = [part for part in parts if type(part) is RawPart or part.text]
     entries = [part.value if type(part) is RawPart else _write_text(part) for part in said]
     if len(said) == 1 and type(said[0]) is not RawPart and len(entries[0]) == 2 and how != "list":
@@ -151,7 +151,7 @@ def write_texts(parts: list[Any], how: Any) -> Any:
 
 
 def plain_text(parts: list[Any]) -> str | None:
-    """The text, when there is one text and nothing else."""
+    """The text of a single plain text part, else None."""
     if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):
         return parts[0].text
     return None

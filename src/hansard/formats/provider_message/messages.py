@@ -3,16 +3,16 @@
     canonical                         native
     system, developer, user           the same roles
     assistant                         reasoning, content, refusal, tool_calls
-    tool                              one record for each result, `call_id` (or `id`) is the call's
+    tool                              one record per result; `call_id` (or `id`) is the id of the call
     text, file                        content: a string, or text, image, audio, file
     reasoning                         `reasoning`; signed: `extra.claude.thinking_blocks`
     refusal                           `refusal`
     tool-call                         tool_calls; `arguments` is a string of JSON
     signatures of Google              `extra.gemini.thought_signatures`
-    raw(provider-message)             any other part, word for word
+    raw(provider-message)             any other part, verbatim
 
-Messages that the format has no role for are left out, parts too, but for retries and summaries, which are written
-as text. Lost, and reported: the order of reasoning, text and calls in a turn, errors of tools, times, agents, usage.
+Messages and parts that the format has no role or type for are left out, except retries and summaries, which are written
+as text. Lost, and reported: the order of reasoning, text and calls in a message, tool errors, times, agents, usage.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ _ROLES = ("system", "developer", "user", "assistant")
 
 
 def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Message]) -> None:
-    """One record becomes one message; results of tools that follow one another become one message together."""
+    """Read one record into one message; consecutive tool results become one message."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", place.format(i))
+        raise Unreadable("expected a message object", place.format(i))
     role = record.get("role")
     if type(role) is not str:
-        raise Unreadable(f"no role {role!r}; it is a string such as user", f"{place.format(i)}.role")
-    if type(record.get("content")) is str and (quick := _read_plain(record, role, calls)) is not None:
-        if type(quick) is Message:
-            out.append(quick)
+        raise Unreadable(f"invalid role {role!r}: expected a string such as 'user'", f"{place.format(i)}.role")
+    if type(record.get("content")) is str and (fast := _read_fast(record, role, calls)) is not None:
+        if type(fast) is Message:
+            out.append(fast)
         else:
-            append_result(out, quick)
+            append_result(out, fast)
         return
     taken = dict(record)
     del taken["role"]
     if role in _ROLES:
-        out.append(_read_said(role, taken, calls))
+        out.append(_read_record(role, taken, calls))
     elif role == "tool":
         append_result(out, read_result(taken, calls))
     else:
@@ -66,8 +66,8 @@ def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Messa
         out.append(Message(role="event", parts=[raw]))
 
 
-def _read_plain(record: dict[str, Any], role: str, calls: Calls) -> Any:
-    """What nearly all records say, text, calls or the output of a call, quickly; None for all others."""
+def _read_fast(record: dict[str, Any], role: str, calls: Calls) -> Any:
+    """Fast path for most records: text, calls or the output of a call; None for all others."""
     content = record["content"]
     if len(record) == 2:
         return Message(role=role, parts=[TextPart(text=content)]) if role in _ROLES else None
@@ -87,17 +87,17 @@ def _read_plain(record: dict[str, Any], role: str, calls: Calls) -> Any:
     return Message(role=role, parts=parts)
 
 
-def _read_said(role: str, record: dict[str, Any], calls: Calls) -> Message:
+def _read_record(role: str, record: dict[str, Any], calls: Calls) -> Message:
     marks: dict[str, Any] = {}
     content, own_id = record.pop("content", UNSET), take_maybe_str(record, "id")
-    thoughts: list[Any] = []
+    reasoning: list[Any] = []
     said: list[Any] = []
     if record:
-        thoughts = read_reasoning(record, marks)
+        reasoning = read_reasoning(record, marks)
         said = _read_refusal(record, marks)
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
             said += [read_call(item, calls) for item in record.pop("tool_calls")]
-    parts = [*thoughts, *read_content(content, record, marks, bool(thoughts or said)), *said]
+    parts = [*reasoning, *read_content(content, record, marks, bool(reasoning or said)), *said]
     if "extra" in record:
         read_signatures(record, parts, marks)
     return Message(role=role, parts=parts, id=own_id, extra=pack(NAME, record, marks))
@@ -128,35 +128,35 @@ def _write_refusal(parts: list[Any], marks: dict[str, Any], out: dict[str, Any])
     return refusal is not UNSET
 
 
-_PLACES = {"reasoning": 0, "thinking_blocks": 0, "refusal": 2, "tool_calls": 3}
-_KINDS = {ReasoningPart: 0, RefusalPart: 2, ToolCallPart: 3, ToolResultPart: 4}
+_RAW_GROUPS = {"reasoning": 0, "thinking_blocks": 0, "refusal": 2, "tool_calls": 3}
+_GROUPS = {ReasoningPart: 0, RefusalPart: 2, ToolCallPart: 3, ToolResultPart: 4}
 
 
-def _write_said(message: Message, known: Calls, out: list[Any]) -> None:
+def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
     rest, marks = unpack(NAME, message.extra)
     groups: tuple[list[Any], ...] = ([], [], [], [], [])
     for part in message.parts:
-        place = _KINDS.get(type(part), 1)
+        place = _GROUPS.get(type(part), 1)
         if type(part) is RawPart and part.extra is not UNSET:
             at = unpack(NAME, part.extra)[1].get("at")
-            place = _PLACES.get(at, 1) if type(at) is str else 1
+            place = _RAW_GROUPS.get(at, 1) if type(at) is str else 1
         groups[place].append(part)
-    thoughts, content, refusals, calls, results = groups
+    reasoning, content, refusals, calls, results = groups
     record: dict[str, Any] = dict(rest)
-    more = write_reasoning(thoughts, marks, record)
+    more = write_reasoning(reasoning, marks, record)
     more = _write_refusal(refusals, marks, record) or more
     if calls:
         record["tool_calls"] = [write_call(part, known) for part in calls]
         more = True
     body = write_content(content, marks, more)
-    write_signatures(thoughts, content if body else [], calls, marks, record)
+    write_signatures(reasoning, content if body else [], calls, marks, record)
     if body or more or rest or not message.parts or body == "":
         out.append({**put({"role": message.role}, content=body, id=message.id), **record})
     out.extend(write_result(part, known) for part in results)
 
 
-def _write_plain(message: Message, known: Calls) -> dict[str, Any] | None:
-    """What nearly all messages say, a text and perhaps calls, quickly; None for all others."""
+def _write_fast(message: Message, known: Calls) -> dict[str, Any] | None:
+    """Fast path for most messages: a text and perhaps calls; None for all others."""
     if message.extra is not UNSET or message.id is not UNSET:
         return None
     text: str | None = None
@@ -175,10 +175,10 @@ def _write_plain(message: Message, known: Calls) -> dict[str, Any] | None:
 
 def _write_message(message: Message, known: Calls, out: list[Any]) -> None:
     if message.role in _ROLES:
-        if (quick := _write_plain(message, known)) is not None:
-            out.append(quick)
+        if (fast := _write_fast(message, known)) is not None:
+            out.append(fast)
         else:
-            _write_said(message, known, out)
+            _write_record(message, known, out)
     elif message.role == "tool":
         out.extend(write_result(part, known) for part in message.parts if type(part) is ToolResultPart)
     else:
@@ -202,9 +202,9 @@ def read(document: Any) -> Conversation:
         elif "role" in document:
             records, marks = [document], {"shape": "one"}
         else:
-            raise Unreadable("neither a message nor an object with a list of messages")
+            raise Unreadable("expected a message or an object with a list of messages")
     if type(records) is not list:
-        raise Unreadable("an object or a list expected")
+        raise Unreadable("expected an object or a list")
     calls = Calls(records)
     messages: list[Message] = []
     place = {"object": "$.messages[{}]", "one": "$"}.get(marks.get("shape", ""), "$[{}]")
@@ -228,11 +228,11 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 # -- detection -----------------------------------------------------------------------------------------------------
 
-_NOT_HERE = ("parts", "kind", "uuid", "tool_call_id", "function_call", "reasoning_content", "reasoning_details")
+_FOREIGN_KEYS = ("parts", "kind", "uuid", "tool_call_id", "function_call", "reasoning_content", "reasoning_details")
 
 
 def fits(document: Any) -> int:
-    """`call_id`, flat tool calls and `extra` are ours alone; plain roles and contents could be others' too."""
+    """`call_id`, flat tool calls and `extra` are unique to this format; plain roles and content fit others too."""
     records = document
     if type(document) is dict:
         records = document.get("messages") if "messages" in document else [document]
@@ -249,7 +249,7 @@ def fits(document: Any) -> int:
 def _record_fits(record: Any) -> int:
     if type(record) is not dict or record.get("role") not in (*_ROLES, "tool") or "content" not in record:
         return 0
-    if any(key in record for key in _NOT_HERE) or type(record["content"]) not in (str, list):
+    if any(key in record for key in _FOREIGN_KEYS) or type(record["content"]) not in (str, list):
         return 0
     best = 2 if type(record.get("reasoning")) in (str, list) else 1
     for block in record["content"] if type(record["content"]) is list else ():

@@ -1,8 +1,8 @@
-"""Reasoning in provider messages, and the opaque proofs of it that `extra` carries for Claude and Gemini.
+"""Reasoning in provider messages, and its signatures, which `extra` carries for Claude and Gemini.
 
-`extra.claude.thinking_blocks` are the blocks of Anthropic; `reasoning` says their words once more.
-`extra.gemini.thought_signatures` are the signatures of the tool calls, in order. When something else than a call
-is signed they are those of all parts (reasoning, content, calls), with null for a part that has none.
+`extra.claude.thinking_blocks` holds Anthropic's blocks; `reasoning` repeats their text.
+`extra.gemini.thought_signatures` holds the signatures of the tool calls, in order. If another part is signed, it holds
+one entry for each part (reasoning, content, calls), null for unsigned ones.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hansard.model.parts import Binding, FilePart, RawPart, ReasoningPart, TextP
 
 _ANTHROPIC = Binding(provider="anthropic")
 _GOOGLE = Binding(provider="google")
-_GLUES = ("\n", "\n\n")
+_SEPARATORS = ("\n", "\n\n")
 _SIGNED = (ReasoningPart, TextPart, FilePart, ToolCallPart)
 
 
-# -- what a key inside `extra` says --------------------------------------------------------------------------------
+# -- keys inside `extra` -------------------------------------------------------------------------------------------
 
 
 def _find(record: dict[str, Any], provider: str, key: str) -> list[Any]:
@@ -34,7 +34,7 @@ def _find(record: dict[str, Any], provider: str, key: str) -> list[Any]:
 
 
 def _take(record: dict[str, Any], provider: str, key: str) -> None:
-    """Take the key out; what is empty then goes with it."""
+    """Remove the key, and its objects if they are then empty."""
     extra = dict(record["extra"])
     held = dict(extra[provider])
     del held[key]
@@ -87,40 +87,40 @@ def _made_by(part: Any, provider: str) -> bool:
     return opaque(part) and part.binding is not UNSET and part.binding.provider == provider
 
 
-def _signed(part: Any) -> bool:
-    """Does Google's signature stand on the part?"""
+def _signed_by_google(part: Any) -> bool:
+    """Whether the part has a signature of Google."""
     return getattr(part, "signature", UNSET) is not UNSET and _made_by(part, "google")
 
 
 def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-    """Take `reasoning` and the thinking blocks out of a record."""
+    """Read and remove `reasoning` and the thinking blocks of a record."""
     parts: list[Any] = [_read_block(item) for item in _find(record, "claude", "thinking_blocks")]
-    words = record.get("reasoning")
+    text = record.get("reasoning")
     if parts:
         _take(record, "claude", "thinking_blocks")
         if not any(_made_by(part, "anthropic") for part in parts):
             marks["blocks"] = True
         texts = _texts(parts)
-        glue = next((glue for glue in _GLUES if glue.join(texts) == words), None)
-        if words == "".join(texts) and words:
+        separator = next((separator for separator in _SEPARATORS if separator.join(texts) == text), None)
+        if text == "".join(texts) and text:
             del record["reasoning"]
-        elif glue is not None and words:
-            marks["reasoning"] = glue
+        elif separator is not None and text:
+            marks["reasoning"] = separator
             del record["reasoning"]
         elif texts and "reasoning" not in record:
             marks["reasoning"] = "missing"
         return parts
-    if type(words) is str and words:
+    if type(text) is str and text:
         return [ReasoningPart(text=record.pop("reasoning"))]
-    if type(words) is list and words:
-        parts = [_read_thought(block) for block in record.pop("reasoning")]
+    if type(text) is list and text:
+        parts = [_read_entry(block) for block in record.pop("reasoning")]
         if len(parts) == 1 and parts[0].extra is UNSET:
             marks["reasoning"] = "list"
         return parts
     return []
 
 
-def _read_thought(block: Any) -> ReasoningPart | RawPart:
+def _read_entry(block: Any) -> ReasoningPart | RawPart:
     if is_text(block):
         rest = dict(block)
         del rest["type"]
@@ -139,11 +139,11 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
         _put_back(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])
         texts = _texts(parts)
         if texts and how != "missing":
-            out.setdefault("reasoning", (how if how in _GLUES else "").join(texts))
+            out.setdefault("reasoning", (how if how in _SEPARATORS else "").join(texts))
         return True
-    thoughts = write_texts(parts, how)
-    put(out, reasoning=thoughts)
-    return thoughts is not UNSET
+    reasoning = write_texts(parts, how)
+    put(out, reasoning=reasoning)
+    return reasoning is not UNSET
 
 
 def _as_blocks(parts: list[Any], marks: dict[str, Any]) -> bool:
@@ -154,7 +154,7 @@ def _as_blocks(parts: list[Any], marks: dict[str, Any]) -> bool:
 
 
 def read_signatures(record: dict[str, Any], parts: list[Any], marks: dict[str, Any]) -> None:
-    """Give the parts, just read, their thought signatures; a list that cannot be placed stays where it is."""
+    """Assign thought signatures to the parts just read; a list that cannot be assigned stays in `extra`."""
     given = _find(record, "gemini", "thought_signatures")
     if not given or not all(item is None or type(item) is str for item in given):
         return
@@ -182,8 +182,8 @@ def read_signatures(record: dict[str, Any], parts: list[Any], marks: dict[str, A
 
 
 def _signatures(slots: list[Any], marks: dict[str, Any]) -> list[str | None]:
-    """The list that says which of the parts are signed."""
-    signed = [part for part in slots if _signed(part)]
+    """The list of signatures for the parts."""
+    signed = [part for part in slots if _signed_by_google(part)]
     if not signed:
         return []
     if marks.get("signatures") == "last" and len(signed) == 1 and signed[0] is slots[-1]:
@@ -192,18 +192,18 @@ def _signatures(slots: list[Any], marks: dict[str, Any]) -> list[str | None]:
         slots = [part for part in slots if type(part) is ToolCallPart]
         while slots[-1] is not signed[-1]:
             slots.pop()
-    return [part.signature if _signed(part) else None for part in slots]
+    return [part.signature if _signed_by_google(part) else None for part in slots]
 
 
 def write_signatures(
-    thoughts: list[Any], content: list[Any], calls: list[Any], marks: dict[str, Any], out: dict[str, Any]
+    reasoning: list[Any], content: list[Any], calls: list[Any], marks: dict[str, Any], out: dict[str, Any]
 ) -> None:
-    """The thought signatures of all parts that were written."""
-    parts = [*thoughts, *content, *calls]
-    if not any(_signed(part) for part in parts):
+    """Write the thought signatures of all written parts."""
+    parts = [*reasoning, *content, *calls]
+    if not any(_signed_by_google(part) for part in parts):
         return
-    blocks = _as_blocks(thoughts, marks)
-    slots = [part for part in thoughts if type(part) is not RawPart and (blocks or part.text)]
+    blocks = _as_blocks(reasoning, marks)
+    slots = [part for part in reasoning if type(part) is not RawPart and (blocks or part.text)]
     slots = [part for part in slots if not _made_by(part, "anthropic")]
     slots += [part for part in content if type(part) is not RawPart and write_part(part) is not UNSET]
     slots += [part for part in calls if type(part) is not RawPart]

@@ -1,4 +1,4 @@
-"""Tool calls and results in provider messages: flat calls with a string of arguments, a record for each result."""
+"""Tool calls and results in provider messages: flat calls with a string of arguments, one record per result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
 
 
 class Calls:
-    """What the records say of tool calls: names by id, and the ids that results answer."""
+    """Tool names by call id, and the call ids that results answer."""
 
     def __init__(self, records: list[Any]) -> None:
         self.names: dict[Any, str] = {}
@@ -36,7 +36,7 @@ def read_call(item: Any, calls: Calls) -> ToolCallPart | RawPart:
     if type(item) is not dict or not ("name" in item or "arguments" in item):
         return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
     if len(item) == 3 and type(call_id := item.get("id")) is type(name := item.get("name")) is str:
-        if type(given := item.get("arguments")) is str:  # nearly all are so
+        if type(given := item.get("arguments")) is str:  # fast path
             calls.names[call_id] = name
             data, text = read_arguments(given)
             return ToolCallPart(tool_call_id=call_id, tool_name=name, input=data, input_text=text)
@@ -64,7 +64,7 @@ def write_call(part: Any, calls: Calls) -> Any:
     if type(part) is RawPart:
         return part.value
     calls.learn(part.tool_call_id, part.tool_name)
-    if part.extra is UNSET and type(part.tool_name) is type(part.tool_call_id) is str:  # nearly all are so
+    if part.extra is UNSET and type(part.tool_name) is type(part.tool_call_id) is str:  # fast path
         return {"name": part.tool_name, "arguments": write_arguments(part), "id": part.tool_call_id}
     rest, marks = unpack(NAME, part.extra)
     how, key = marks.get("arguments"), marks.get("id")
@@ -109,7 +109,7 @@ def read_result(record: dict[str, Any], calls: Calls) -> ToolResultPart:
 
 def write_result(part: ToolResultPart, calls: Calls) -> dict[str, Any]:
     if part.extra is part.content is part.id is UNSET and type(part.output) is type(part.tool_call_id) is str:
-        if calls.names.get(part.tool_call_id, UNSET) == part.tool_name:  # nearly all are so
+        if calls.names.get(part.tool_call_id, UNSET) == part.tool_name:  # fast path
             return {"role": "tool", "content": part.output, "call_id": part.tool_call_id}
     rest, marks = unpack(NAME, part.extra)
     out: dict[str, Any] = {"role": "tool"}

@@ -2,17 +2,16 @@
 
     canonical                         native
     conversation                      thread_id, title, metadata, created_at, updated_at; agents are the registry
-    user message without a run        a user turn; what a run begins with by the user is one too
+    user message without a run        a user turn; so are the user messages that a run begins with
     run                               an agent turn: agent_id, started_at, completed_at, total_usage
-    other messages without a run      an agent turn of the agent `assistant`, which then stands in the registry
+    other messages without a run      an agent turn of the agent `assistant`, which is added to the registry
     assistant; tool, user             a response; a request
     event with data                   a system message: event_type and event_data
-    parts                             as in `pydantic_parts`; status of a result: success, error, validation_error
-    raw(thread-protocol)              any other part; inside an event any other message or turn, word for word
+    parts                             as in `pydantic_ai`; status of a result: success, error, validation_error
+    raw(thread-protocol)              any other part; in an event message any other message or turn, verbatim
 
-Runs have no ids in a thread: they are named by their place, `turn-2`. System prompts are configuration and are not
-stored; a `system-prompt` that a document has all the same is passed through. A document may also be a fragment:
-an object with `turns` alone.
+Runs have no ids in a thread: their position names them, `turn-2`. System prompts are configuration and are not stored;
+a `system-prompt` in a document is kept. A document may also be a fragment: an object with only `turns`.
 Lost, and reported: system messages, ids of messages and runs, states, todos, files by address in answers.
 """
 
@@ -36,7 +35,7 @@ from hansard.model.turns import Turn, from_turns, turns
 
 NAME = "thread-protocol"
 VERSION = "2.0.0"
-SOMEBODY = "assistant"
+DEFAULT_AGENT = "assistant"
 _ANSWERING = ("assistant", "tool", "event")
 DIALECT = Dialect(
     NAME,
@@ -81,9 +80,9 @@ def _write_agent(agent: Agent) -> dict[str, Any]:
     return {**put(out, config_ref=agent.config_ref), **rest}
 
 
-def _somebody(created_at: Any) -> dict[str, Any]:
-    """The registry's entry of the agent whose turns belong to no run."""
-    return put({"agent_id": SOMEBODY, "agent_name": SOMEBODY}, created_at=created_at)
+def _default_agent(created_at: Any) -> dict[str, Any]:
+    """The registry entry of the agent whose turns belong to no run."""
+    return put({"agent_id": DEFAULT_AGENT, "agent_name": DEFAULT_AGENT}, created_at=created_at)
 
 
 # -- usage ---------------------------------------------------------------------------------------------------------
@@ -115,9 +114,9 @@ def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
 
 
 def _read_record(record: Any, around: Around, path: str) -> list[Message]:
-    """One message of an agent turn; a request becomes a message for each role in it."""
+    """Read one message of an agent turn; a request becomes a message for each role in it."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", path)
+        raise Unreadable("expected a message object", path)
     kind, rest = record.get("message_type"), dict(record)
     marks: dict[str, Any] = {}
     rest.pop("message_type", None)
@@ -126,7 +125,7 @@ def _read_record(record: Any, around: Around, path: str) -> list[Message]:
     if kind not in ("request", "response"):
         return [_raw_event(record, {"record": True})]
     if type(rest.get("parts")) is not list:
-        raise Unreadable("no list of parts", f"{path}.parts")
+        raise Unreadable("missing list of parts", f"{path}.parts")
     if "agent_id" not in rest:
         lacks(marks, "agent_id")
     who: dict[str, Any] = {"agent_id": take_maybe_str(rest, "agent_id")}
@@ -180,7 +179,7 @@ def _raw_event(value: Any, marks: dict[str, Any]) -> Message:
 
 
 def _write_records(start: int, messages: list[Message], agent_id: Any, around: Around) -> list[Any]:
-    """The messages of an agent turn."""
+    """Write the messages of an agent turn."""
     out: list[Any] = []
     for i, message in enumerate(messages, start):
         rest, marks = unpack(NAME, message.extra)
@@ -246,13 +245,13 @@ def _read_user_turn(turn: dict[str, Any], around: Around) -> Turn:
     return Turn(kind="user", messages=found)
 
 
-def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, somebody: bool) -> Turn:
-    """An agent's go, which is a run; without one when it says no more than that somebody answered."""
+def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, has_default_agent: bool) -> Turn:
+    """Read an agent turn: a run, or no run if it has no fields besides those of the default agent."""
     path = f"$.turns[{k}]"
     messages: list[Message] = []
     for i, record in enumerate(turn["messages"]):
         messages += _read_record(record, around, f"{path}.messages[{i}]")
-    plain = somebody and turn.get("agent_id") == SOMEBODY and len(turn) == 3
+    plain = has_default_agent and turn.get("agent_id") == DEFAULT_AGENT and len(turn) == 3
     if plain and all(_is_plain(message) for message in messages):
         return Turn(kind="agent", messages=[replace(message, agent_id=UNSET) for message in messages])
     rest = dict(turn)
@@ -276,7 +275,7 @@ def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, somebody: boo
 def _is_plain(message: Message) -> bool:
     if message.role not in _ANSWERING:
         return False
-    return message.agent_id is UNSET if message.role == "event" else message.agent_id == SOMEBODY
+    return message.agent_id is UNSET if message.role == "event" else message.agent_id == DEFAULT_AGENT
 
 
 def _marked(message: Message, mark: str, value: Any) -> Message:
@@ -284,22 +283,22 @@ def _marked(message: Message, mark: str, value: Any) -> Message:
     return replace(message, extra=pack(NAME, rest, {**marks, mark: value}))
 
 
-def _read_turns(records: list[Any], somebody: bool) -> list[Turn]:
+def _read_turns(records: list[Any], has_default_agent: bool) -> list[Turn]:
     around = Around(DIALECT)
     found: list[Turn] = []
     for k, turn in enumerate(records):
         if type(turn) is not dict:
-            raise Unreadable("a turn expected", f"$.turns[{k}]")
+            raise Unreadable("expected a turn object", f"$.turns[{k}]")
         kind = turn.get("turn_type")
         if kind == "user" and type(turn.get("parts")) is list:
             found.append(_read_user_turn(turn, around))
         elif kind == "agent" and type(turn.get("messages")) is list and turn["messages"]:
             apart = not found or found[-1].kind == "user" or found[-1].run is not None
-            found.append(_read_agent_turn(turn, k, around, somebody and apart))
+            found.append(_read_agent_turn(turn, k, around, has_default_agent and apart))
         elif type(kind) is str:
             found.append(Turn(kind="user", messages=[_raw_event(turn, {"turn": "raw"})]))
         else:
-            raise Unreadable("no turn_type; it is user or agent", f"$.turns[{k}].turn_type")
+            raise Unreadable("missing turn_type: expected user or agent", f"$.turns[{k}].turn_type")
     return found
 
 
@@ -314,15 +313,15 @@ def _place(message: Message) -> str | None:
 
 
 def _write_turns(conversation: Conversation, around: Around) -> tuple[list[Any], bool]:
-    """The turns, and whether one of them is of nobody in particular."""
+    """The turns, and whether one of them belongs to the default agent."""
     out: list[Any] = []
-    somebody = False
+    has_default_agent = False
     for turn in turns(conversation, _place):
         written = _write_user_turn(turn, around) if turn.kind == "user" else _write_agent_turn(turn, around)
         if written is not UNSET:
             out.append(written)
-            somebody = somebody or (turn.kind == "agent" and turn.run is None)
-    return out, somebody
+            has_default_agent = has_default_agent or (turn.kind == "agent" and turn.run is None)
+    return out, has_default_agent
 
 
 def _write_user_turn(turn: Turn, around: Around) -> Any:
@@ -341,12 +340,12 @@ def _write_user_turn(turn: Turn, around: Around) -> Any:
 def _write_agent_turn(turn: Turn, around: Around) -> Any:
     run = turn.run
     if run is None:
-        records = _write_records(turn.start, turn.messages, SOMEBODY, around)
-        return {"turn_type": "agent", "agent_id": SOMEBODY, "messages": records} if records else UNSET
+        records = _write_records(turn.start, turn.messages, DEFAULT_AGENT, around)
+        return {"turn_type": "agent", "agent_id": DEFAULT_AGENT, "messages": records} if records else UNSET
     rest, marks = unpack(NAME, run.extra)
     agent_id: Any = run.agent_id
     if agent_id is UNSET and not is_absent(marks, "agent_id"):
-        agent_id = next((message.agent_id for message in turn.messages if message.agent_id is not UNSET), SOMEBODY)
+        agent_id = next((message.agent_id for message in turn.messages if message.agent_id is not UNSET), DEFAULT_AGENT)
     records = _write_records(turn.start, turn.messages, agent_id, around)
     if not records:
         return UNSET
@@ -361,24 +360,24 @@ def _write_agent_turn(turn: Turn, around: Around) -> Any:
 def read(document: Any) -> Conversation:
     """A thread, or a fragment of one with nothing but its turns."""
     if type(document) is not dict:
-        raise Unreadable("an object with turns expected")
+        raise Unreadable("expected an object with turns")
     body = dict(document)
     marks: dict[str, Any] = {}
     records = body.pop("turns", None)
     if type(records) is not list:
-        raise Unreadable("no list of turns", "$.turns")
+        raise Unreadable("missing list of turns", "$.turns")
     settle({"version": VERSION, "agents": {}}, body, marks)
     created_at = take_maybe_str(body, "created_at")
     registry = body.get("agents")
     agents: Any = UNSET
-    somebody = False
+    has_default_agent = False
     if type(registry) is dict and all(type(entry) is dict for entry in registry.values()):
         del body["agents"]
-        somebody = registry.get(SOMEBODY) == _somebody(created_at)
+        has_default_agent = registry.get(DEFAULT_AGENT) == _default_agent(created_at)
         agents = {key: _read_agent(key, entry) for key, entry in registry.items()}
-    found = _read_turns(records, somebody)
-    if somebody and any(turn.kind == "agent" and turn.run is None for turn in found):
-        del agents[SOMEBODY]
+    found = _read_turns(records, has_default_agent)
+    if has_default_agent and any(turn.kind == "agent" and turn.run is None for turn in found):
+        del agents[DEFAULT_AGENT]
     messages, runs = from_turns(found)
     return Conversation(
         messages=messages,
@@ -397,13 +396,13 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
     """A thread; runs become agent turns."""
     rest, marks = unpack(NAME, conversation.extra)
     around = Around(DIALECT, conversation.messages)
-    records, somebody = _write_turns(conversation, around)
+    records, has_default_agent = _write_turns(conversation, around)
     out: dict[str, Any] = {} if is_absent(marks, "version") else {"version": VERSION}
     put(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)
     put(out, title=conversation.title, metadata=conversation.metadata)
     agents = {key: _write_agent(agent) for key, agent in (conversation.agents or {}).items()}
-    if somebody:
-        agents.setdefault(SOMEBODY, _somebody(conversation.created_at))
+    if has_default_agent:
+        agents.setdefault(DEFAULT_AGENT, _default_agent(conversation.created_at))
     if agents or not is_absent(marks, "agents"):
         out["agents"] = agents
     out["turns"] = records
@@ -411,7 +410,7 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
 
 
 def fits(document: Any) -> int:
-    """Nobody else has turns with a turn_type."""
+    """Turns with a turn_type are unique to this format."""
     records = document.get("turns") if type(document) is dict else None
     if type(records) is not list or not all(type(turn) is dict and "turn_type" in turn for turn in records):
         return 0
@@ -426,7 +425,7 @@ FORMAT = Format(
     fits=fits,
     binds=True,
     why={
-        "runId": "runs in a thread are named by their place",
-        "runs": "runs in a thread are named by their place",
+        "runId": "the position of a run in the thread is its name",
+        "runs": "the position of a run in the thread is its name",
     },
 )

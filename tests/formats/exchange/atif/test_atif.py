@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from hansard import formats
-from hansard.formats.exchange.atif.difference import applied, difference
+from hansard.formats.exchange.atif.difference import apply, diff
 from hansard.model import (
     Conversation,
     DataPart,
@@ -168,10 +168,10 @@ def test_bytes_stay_out_of_fields_that_are_file_names() -> None:
 
 @given(before=json_values, after=json_values)
 def test_a_difference_makes_one_value_of_another(before: Any, after: Any) -> None:
-    record = difference(before, after)
+    record = diff(before, after)
     assert (record is None) == exact_json.same(before, after)
     if record is not None:
-        assert exact_json.same(applied(before, exact_json.decode(exact_json.encode(record))), after)
+        assert exact_json.same(apply(before, exact_json.decode(exact_json.encode(record))), after)
 
 
 def test_a_small_change_is_a_small_record() -> None:

@@ -1,4 +1,4 @@
-"""Words, pictures and sounds in ATIF: a string, or a list of text, image and audio; media are files by address."""
+"""Content in ATIF: a string, or a list of text, image and audio; media are files by URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hansard.model.parts import CompactionPart, FilePart, RawPart, RefusalPart, 
 
 NAME = "atif"
 IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-SOUNDS = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))
+AUDIO = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))
 
 
 def _read_part(item: Any) -> Any:
@@ -34,7 +34,7 @@ def _read_part(item: Any) -> Any:
 
 
 def _write_part(part: Any) -> Any:
-    """A part of a list, None for what ATIF has no kind for."""
+    """Write a content part; None if ATIF has no type for it."""
     kind = type(part)
     if kind is RawPart:
         return part.value if part.format == NAME and "at" not in unpack(NAME, part.extra)[1] else None
@@ -42,7 +42,7 @@ def _write_part(part: Any) -> Any:
         return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
     if kind is FilePart and type(part.url) is str and not part.url.startswith("data:"):
         media = part.media_type
-        if media in IMAGES or media in SOUNDS or _own(part):
+        if media in IMAGES or media in AUDIO or _was_read_here(part):
             rest, marks = unpack(NAME, part.extra)
             more = marks.get("source")
             source = {"media_type": media, "path": part.url, **(more if type(more) is dict else {})}
@@ -50,12 +50,12 @@ def _write_part(part: Any) -> Any:
     return None
 
 
-def _own(part: FilePart) -> bool:
+def _was_read_here(part: FilePart) -> bool:
     return part.extra is not UNSET and NAME in part.extra and str(part.media_type).startswith(("image/", "audio/"))
 
 
 def read_content(content: Any, marks: dict[str, Any]) -> list[Any]:
-    """The parts of a string or a list; no part for an empty string."""
+    """Read a string or a list of parts; an empty string has no parts."""
     if type(content) is str:
         return [TextPart(text=content)] if content else []
     parts = [_read_part(item) for item in content]
@@ -65,7 +65,7 @@ def read_content(content: Any, marks: dict[str, Any]) -> list[Any]:
 
 
 def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
-    """A string where there is one text, or none; else a list."""
+    """Write a string for one text or none, else a list."""
     items = [item for item in map(_write_part, parts) if item is not None]
     if marks.get("message") == "list":
         return items
@@ -77,13 +77,13 @@ def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
 
 
 def result_content(part: ToolResultPart) -> Any:
-    """What a result says: its text, its parts, or its data as JSON."""
+    """Write the content of a result: its text, its parts, or its data as JSON."""
     if part.content is not UNSET:
         return [item for item in map(_write_part, part.content) if item is not None]
     output = shown_output(part) if part.output is not UNSET else UNSET
     return output if output is UNSET or type(output) is str else exact_json.encode(output).decode()
 
 
-def holds_sound(parts: list[Any]) -> bool:
-    """Is there a sound, which only the newest version knows?"""
+def has_audio(parts: list[Any]) -> bool:
+    """Whether there is audio, which only ATIF 1.8 knows."""
     return any(type(part) is FilePart and str(part.media_type).startswith("audio/") for part in parts)

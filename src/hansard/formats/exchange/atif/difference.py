@@ -1,6 +1,7 @@
-"""What turns one JSON value into another, as JSON: small when little differs.
+"""The difference between two JSON values, as JSON: small if they differ little.
 
-ATIF has a place for anybody's own fields. There goes what its own fields do not say of a canonical value.
+ATIF has a place for extensions, `extra`. The writer stores there what its own fields cannot say of a canonical value.
+The keys `in`, `set`, `unset` and `is` are stored in files: do not rename them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from hansard.formats.residue import Unfit
 from hansard.model import exact_json
 
 
-def difference(before: Any, after: Any) -> dict[str, Any] | None:
-    """What `applied` makes `after` from `before` with; None when they are the same.
+def diff(before: Any, after: Any) -> dict[str, Any] | None:
+    """The record from which `apply` makes `after` of `before`; None if they are the same.
 
-    >>> difference({"a": 1, "b": [1, 2]}, {"b": [1, 3], "c": None})
+    >>> diff({"a": 1, "b": [1, 2]}, {"b": [1, 3], "c": None})
     {'in': {'b': {'in': {'1': {'is': 3}}}}, 'set': {'c': None}, 'unset': ['a']}
     """
     if exact_json.same(before, after):
@@ -22,13 +23,13 @@ def difference(before: Any, after: Any) -> dict[str, Any] | None:
     inner: dict[str, Any] = {}
     if type(before) is list and type(after) is list and len(before) == len(after):
         for i, (old, new) in enumerate(zip(before, after, strict=True)):
-            if (found := difference(old, new)) is not None:
+            if (found := diff(old, new)) is not None:
                 inner[str(i)] = found
         return {"in": inner}
     if type(before) is not dict or type(after) is not dict:
         return {"is": after}
     for key in before.keys() & after.keys():
-        if (found := difference(before[key], after[key])) is not None:
+        if (found := diff(before[key], after[key])) is not None:
             inner[key] = found
     out: dict[str, Any] = {"in": dict(sorted(inner.items()))} if inner else {}
     if added := {key: value for key, value in after.items() if key not in before}:
@@ -38,8 +39,8 @@ def difference(before: Any, after: Any) -> dict[str, Any] | None:
     return out
 
 
-def applied(before: Any, record: Any) -> Any:
-    """`after` again; a record that does not belong to this value is Unfit."""
+def apply(before: Any, record: Any) -> Any:
+    """Apply a record of `diff`; raise Unfit if it does not match this value."""
     if type(record) is not dict:
         raise Unfit("record")
     if "is" in record:
@@ -51,8 +52,8 @@ def applied(before: Any, record: Any) -> Any:
         places = {str(i) for i in range(len(before))}
         if not places.issuperset(inner):
             raise Unfit("record")
-        return [applied(item, inner[str(i)]) if str(i) in inner else item for i, item in enumerate(before)]
+        return [apply(item, inner[str(i)]) if str(i) in inner else item for i, item in enumerate(before)]
     if type(before) is not dict or not before.keys() >= inner.keys():
         raise Unfit("record")
-    out = {key: applied(item, inner[key]) if key in inner else item for key, item in before.items() if key not in gone}
+    out = {key: apply(item, inner[key]) if key in inner else item for key, item in before.items() if key not in gone}
     return {**out, **added}

@@ -3,19 +3,19 @@
     canonical                         native
     user, assistant, system           a step of source user, agent, system (others: system)
     reasoning                         `reasoning_content`
-    text, image and sound by address  `message`: a string or a list
+    text, image and audio by URL      `message`: a string or a list
     tool-call                         `tool_calls`
-    tool-result                       `observation.results` of the step that called
+    tool-result                       `observation.results` of the step with the call
     usage, model, createdAt           `metrics`, `model_name`, `timestamp`
-    agents, the first to speak        `agent`
+    agents, the first that answers    `agent`
     conversation id                   `session_id`
-    everything else                   `extra.hansard` of the step or the trajectory, as a difference
+    everything else                   `extra.hansard` of the step or the trajectory, as a diff
 
-A step is one message, or an agent's message with the results of its calls. What the fields of ATIF do not say of the
-messages goes into `extra.hansard` of the step, as the difference to what those fields say. A step that another program
-changed after that is believed, and the difference kept as a detail of theirs. So nothing is lost on the way to ATIF and
-back: signatures, branches, ids and all. What Harbor's schema forbids never gets into its own fields. Trajectories of
-sub-agents stay with the conversation.
+A step is one message, or an assistant message with the results of its calls. What the fields of ATIF cannot say of the
+messages goes into `extra.hansard` of the step, as the difference to what those fields say (`difference`). If another
+program has changed the step since, the reader takes the step as it is and keeps the difference as residue. So ATIF
+loses nothing: signatures, branches, ids and all come back. ATIF's own fields hold only what Harbor's schema allows.
+Trajectories of sub-agents stay with the conversation.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.exchange.atif.content import NAME, holds_sound, read_content, result_content, write_content
-from hansard.formats.exchange.atif.difference import applied, difference
+from hansard.formats.exchange.atif.content import NAME, has_audio, read_content, result_content, write_content
+from hansard.formats.exchange.atif.difference import apply, diff
 from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Agent, Conversation, Message, ModelRef, Usage
@@ -38,7 +38,7 @@ from hansard.model.times import is_time
 from hansard.model.tree import active_path
 
 _UNKNOWN = "unknown"
-_OURS = native.NATIVE
+_DIFFERENCE_KEY = native.NATIVE
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
 _SOURCES = {"user": "user", "assistant": "agent"}
 _COUNTS = (
@@ -120,7 +120,7 @@ def _write_metrics(usage: Usage | UnsetType) -> Any:
 
 
 def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
-    """What the fields of ATIF say."""
+    """Read the fields of ATIF in a step."""
     rest = dict(step)
     marks: dict[str, Any] = {}
     if type(rest.get("step_id")) is int and rest["step_id"] == number:
@@ -156,7 +156,7 @@ def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
 
 
 def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
-    """The step of a message and, if it has any, the messages with its results."""
+    """Write the fields of ATIF for a message and, if present, the tool messages after it."""
     if group and (raw := _raw_step(group[0])) is not None:
         return raw
     results = [message for message in group if message.role == "tool"]
@@ -171,9 +171,9 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
         if said.model is not UNSET:
             put(step, model_name=said.model.name)
         step["message"] = write_content(said.parts, marks)
-        thoughts = [part.text for part in said.parts if type(part) is ReasoningPart and part.text]
-        if thoughts:
-            step["reasoning_content"] = "\n\n".join(thoughts)
+        reasoning = [part.text for part in said.parts if type(part) is ReasoningPart and part.text]
+        if reasoning:
+            step["reasoning_content"] = "\n\n".join(reasoning)
         calls: list[Any] = []
         for part in said.parts:
             if type(part) is ToolCallPart:
@@ -196,7 +196,7 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
 
 
 def _raw_step(message: Message) -> dict[str, Any] | None:
-    """A step of a kind we do not know, as it was read."""
+    """A step of an unknown kind, as it was read."""
     part = message.parts[0] if message.role == "event" and len(message.parts) == 1 else None
     if type(part) is RawPart and part.format == NAME and "step" in unpack(NAME, part.extra)[1]:
         return part.value if type(part.value) is dict else None
@@ -204,28 +204,28 @@ def _raw_step(message: Message) -> dict[str, Any] | None:
 
 
 def _write_step(group: list[Message], number: int) -> dict[str, Any]:
-    """The step with, in `extra`, what its other fields do not say of the messages."""
+    """Write a step; `extra` holds what its other fields cannot say of the messages."""
     step = _write_step_fields(group, number)
     if group and _raw_step(group[0]) is not None:
         return step
     said = _read_step_fields(exact_json.copied(step), number)
     counts = [len(message.parts) for message in group if message.role == "tool"]
-    dealt = _dealt(said, counts) if len(counts) > 1 else None  # so that the difference is small
-    record = difference(_plains(said if dealt is None else dealt), _plains(group))
-    if dealt is not None:
+    split = _split_results(said, counts) if len(counts) > 1 else None  # keeps the difference small
+    record = diff(_as_json(said if split is None else split), _as_json(group))
+    if split is not None:
         record = {"results": counts, **(record or {})}
     if record is None:
         return step
     given = step.get("extra")
-    return {**step, "extra": {**(given if type(given) is dict else {}), _OURS: record}}
+    return {**step, "extra": {**(given if type(given) is dict else {}), _DIFFERENCE_KEY: record}}
 
 
-def _plains(messages: list[Message]) -> list[Any]:
-    """The messages as JSON, without the mark for the step they stand in: reading the steps finds it again."""
-    return [native.plain(_unmarked(message)) for message in messages]
+def _as_json(messages: list[Message]) -> list[Any]:
+    """The messages as JSON, without the spelling hint for their step, which the reader restores."""
+    return [native.plain(_without_step_hint(message)) for message in messages]
 
 
-def _unmarked(message: Message) -> Message:
+def _without_step_hint(message: Message) -> Message:
     rest, marks = unpack(NAME, message.extra)
     if message.extra is UNSET or "step" not in marks:
         return message
@@ -235,8 +235,8 @@ def _unmarked(message: Message) -> Message:
     return replace(message, extra={**others, **(own if own is not UNSET else {})} or UNSET)
 
 
-def _dealt(messages: list[Message], counts: Any) -> list[Message] | None:
-    """The message with all results as several, of so many results each."""
+def _split_results(messages: list[Message], counts: Any) -> list[Message] | None:
+    """Split the message with all results into several, with `counts` results each."""
     last = messages[-1] if messages else None
     if last is None or last.role != "tool" or type(counts) is not list or not all(type(n) is int for n in counts):
         return None
@@ -250,16 +250,16 @@ def _dealt(messages: list[Message], counts: Any) -> list[Message] | None:
 
 
 def _read_step(step: Any, number: int, path: str) -> list[Message]:
-    """The messages of a step: with our record where it is there and still agrees, else as its fields say."""
+    """Read a step: with the recorded difference if there is one that still matches, else from its fields."""
     if type(step) is not dict:
-        raise Unreadable("a step expected", path)
+        raise Unreadable("expected a step object", path)
     extra = step.get("extra")
     if (
         type(extra) is dict
-        and _OURS in extra
-        and (ours := _read_step_with_difference(step, number, extra[_OURS], path)) is not None
+        and _DIFFERENCE_KEY in extra
+        and (restored := _read_step_with_difference(step, number, extra[_DIFFERENCE_KEY], path)) is not None
     ):
-        return ours
+        return restored
     try:
         group = _read_step_fields(exact_json.copied(step), number)
         if exact_json.same(_write_step_fields(group, number), step):
@@ -271,14 +271,14 @@ def _read_step(step: Any, number: int, path: str) -> list[Message]:
 
 def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, path: str) -> list[Message] | None:
     bare = exact_json.copied({key: value for key, value in step.items() if key != "extra"})
-    if left := {key: value for key, value in step["extra"].items() if key != _OURS}:
+    if left := {key: value for key, value in step["extra"].items() if key != _DIFFERENCE_KEY}:
         bare["extra"] = left
     try:
         group = _read_step_fields(bare, number)
         if type(record) is dict and "results" in record:
             record = dict(record)
-            group = _dealt(group, record.pop("results")) or group
-        values = applied(_plains(group), record)
+            group = _split_results(group, record.pop("results")) or group
+        values = apply(_as_json(group), record)
         messages = [native.build(Message, value, path) for value in values] if type(values) is list else None
     except (Unfit, Unreadable):
         return None
@@ -286,7 +286,7 @@ def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, p
 
 
 def _joins(group: list[Message], message: Message) -> bool:
-    """Do these results belong to the step of the group?"""
+    """Whether these results belong to the step of the group."""
     marks = unpack(NAME, message.extra)[1]
     if message.role != "tool" or not group or marks.get("step") == "own":
         return False
@@ -305,7 +305,7 @@ def _joins(group: list[Message], message: Message) -> bool:
 
 
 def _read_agent(rest: dict[str, Any]) -> Any:
-    """The registry with the one agent, UNSET where it only says that nobody knows."""
+    """The registry with the one agent; UNSET if name and version are unknown."""
     given = rest.get("agent")
     if type(given) is not dict or type(given.get("name")) is not str:
         return UNSET
@@ -333,7 +333,7 @@ def _write_agent(conversation: Conversation) -> dict[str, Any]:
 
 
 def _totals(messages: list[Message], steps: int) -> dict[str, Any] | None:
-    """The sums over all steps, None when nobody counted."""
+    """The sums over all steps; None if no step has counts."""
     usages = [message.usage for message in messages if message.usage is not UNSET]
     out: dict[str, Any] = {}
     for key, name in (
@@ -348,24 +348,24 @@ def _totals(messages: list[Message], steps: int) -> dict[str, Any] | None:
 
 
 def _version(messages: list[Message]) -> str:
-    return "ATIF-v1.8" if any(holds_sound(message.parts) for message in messages) else "ATIF-v1.7"
+    return "ATIF-v1.8" if any(has_audio(message.parts) for message in messages) else "ATIF-v1.7"
 
 
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
 def read(document: Any) -> Conversation:
-    """A trajectory; with our record where it is there and still agrees."""
+    """A trajectory; with the recorded difference if there is one that still matches."""
     if type(document) is not dict or type(document.get("steps")) is not list:
-        raise Unreadable("no list of steps", "$.steps")
+        raise Unreadable("missing list of steps", "$.steps")
     messages = _read_steps(document["steps"])
     extra = document.get("extra")
     if (
         type(extra) is dict
-        and _OURS in extra
-        and (ours := _read_with_difference(document, messages, extra[_OURS])) is not None
+        and _DIFFERENCE_KEY in extra
+        and (restored := _read_with_difference(document, messages, extra[_DIFFERENCE_KEY])) is not None
     ):
-        return ours
+        return restored
     return _read_fields(document, messages)
 
 
@@ -408,11 +408,11 @@ def _read_fields(document: dict[str, Any], messages: list[Message]) -> Conversat
 
 def _read_with_difference(document: dict[str, Any], messages: list[Message], record: Any) -> Conversation | None:
     bare = {key: value for key, value in document.items() if key != "extra"}
-    if left := {key: value for key, value in document["extra"].items() if key != _OURS}:
+    if left := {key: value for key, value in document["extra"].items() if key != _DIFFERENCE_KEY}:
         bare["extra"] = left
     try:
         aside = record.get("aside", []) if type(record) is dict else []
-        shell = native.build(Conversation, applied(_shell(_read_fields(bare, messages)), record), "$")
+        shell = native.build(Conversation, apply(_shell(_read_fields(bare, messages)), record), "$")
         every = list(messages)
         for place, value in aside:
             every.insert(place, native.build(Message, value, "$.extra"))
@@ -458,7 +458,7 @@ def _with_difference(
     out: dict[str, Any], conversation: Conversation, path: list[int], messages: list[Message]
 ) -> dict[str, Any]:
     plain = _read_fields(exact_json.copied({**out, "steps": []}) | {"steps": out["steps"]}, messages)
-    record = difference(_shell(plain), _shell(conversation)) or {}
+    record = diff(_shell(plain), _shell(conversation)) or {}
     on_path = set(path)
     aside = [[i, native.plain(message)] for i, message in enumerate(conversation.messages) if i not in on_path]
     if aside:
@@ -466,14 +466,14 @@ def _with_difference(
     if not record:
         return out
     given = out.get("extra")
-    return {**out, "extra": {**(given if type(given) is dict else {}), _OURS: record}}
+    return {**out, "extra": {**(given if type(given) is dict else {}), _DIFFERENCE_KEY: record}}
 
 
 # -- detection -----------------------------------------------------------------------------------------------------
 
 
 def fits(document: Any) -> int:
-    """The version says it."""
+    """`schema_version` names the format."""
     if type(document) is not dict or type(document.get("steps")) is not list:
         return 0
     version = document.get("schema_version")

@@ -1,7 +1,7 @@
-"""The `content` of one message of a ChatGPT export; `chatgpt_export` has the map.
+"""The `content` of one message of a ChatGPT export; the table of the format is in `messages`.
 
-A message of ChatGPT has one kind of content. What the writer would not spell as it was read is kept raw, so that
-every content comes back as it was.
+A message of ChatGPT has one type of content. Content that the writer would change is kept raw, so every content is
+written back as it was read.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from hansard.model.parts import (
 )
 
 NAME = "chatgpt-export"
-ALL = "all"
-_SAID = (TextPart, RefusalPart, CompactionPart)
+EVERYONE = "all"
+_TEXT_PARTS = (TextPart, RefusalPart, CompactionPart)
 
 
-# -- text and pictures ---------------------------------------------------------------------------------------------
+# -- text and images -----------------------------------------------------------------------------------------------
 
 
-def _read_piece(piece: Any) -> Any:
-    if type(piece) is str:
-        return TextPart(text=piece)
-    if type(piece) is dict and type(piece.get("asset_pointer")) is str:
-        rest = dict(piece)
+def _read_entry(entry: Any) -> Any:
+    if type(entry) is str:
+        return TextPart(text=entry)
+    if type(entry) is dict and type(entry.get("asset_pointer")) is str:
+        rest = dict(entry)
         return FilePart(url=rest.pop("asset_pointer"), extra=pack(NAME, rest))
-    if type(piece) is dict and type(piece.get("text")) is str and type(piece.get("content_type")) is str:
-        rest = dict(piece)  # what was spoken, as it was understood
+    if type(entry) is dict and type(entry.get("text")) is str and type(entry.get("content_type")) is str:
+        rest = dict(entry)  # transcribed speech
         return TextPart(text=rest.pop("text"), extra=pack(NAME, rest))
-    return RawPart(format=NAME, value=piece)
+    return RawPart(format=NAME, value=entry)
 
 
-def _write_piece(part: Any) -> Any:
-    """A piece of `parts`, None for what there is no piece for."""
+def _write_entry(part: Any) -> Any:
+    """Write an entry of `parts`; None if the format has no entry for the part."""
     if type(part) is FilePart:
         if type(part.url) is not str or part.url.startswith("data:"):
             return None
@@ -58,28 +58,28 @@ def _write_piece(part: Any) -> Any:
     rest = unpack(NAME, part.extra)[0] if type(part) is TextPart else {}
     if "content_type" in rest:
         return {"text": part.text, **rest}
-    return part.text if isinstance(part, _SAID) and type(part.text) is str else None
+    return part.text if isinstance(part, _TEXT_PARTS) and type(part.text) is str else None
 
 
-def _pieces(parts: list[Any]) -> list[Any]:
-    return [piece for piece in map(_write_piece, parts) if piece is not None]
+def _entries(parts: list[Any]) -> list[Any]:
+    return [entry for entry in map(_write_entry, parts) if entry is not None]
 
 
-def _content(pieces: list[Any]) -> dict[str, Any]:
-    kind = "text" if all(type(piece) is str for piece in pieces) else "multimodal_text"
-    return {"content_type": kind, "parts": pieces}
+def _content(entries: list[Any]) -> dict[str, Any]:
+    kind = "text" if all(type(entry) is str for entry in entries) else "multimodal_text"
+    return {"content_type": kind, "parts": entries}
 
 
-# -- one reader for each kind of content ---------------------------------------------------------------------------
+# -- one reader for each type of content ---------------------------------------------------------------------------
 
 
 def _read_parts(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
     if content.get("content_type") not in ("text", "multimodal_text") or type(content.get("parts")) is not list:
         raise Unfit("parts")
-    return [_read_piece(piece) for piece in content["parts"]]
+    return [_read_entry(entry) for entry in content["parts"]]
 
 
-def _read_thoughts(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _read_reasoning(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
     kind = content["content_type"]
     if type(content.get("thoughts")) is list and kind == "thoughts":
         parts: list[Any] = []
@@ -88,13 +88,13 @@ def _read_thoughts(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
             parts.append(ReasoningPart(text=take_str(rest, "content"), extra=pack(NAME, rest)))
         return parts
     marks["thoughts"] = kind
-    if type(content.get("parts")) is list and all(type(piece) is str for piece in content["parts"]):
+    if type(content.get("parts")) is list and all(type(entry) is str for entry in content["parts"]):
         marks["as"] = "parts"
-        return [ReasoningPart(text=piece) for piece in content["parts"]]
+        return [ReasoningPart(text=entry) for entry in content["parts"]]
     return [ReasoningPart(text=take_str(dict(content), "content"))]
 
 
-def _write_thoughts(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_reasoning(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any]:
     kind = marks.get("thoughts")
     if type(kind) is str and marks.get("as") == "parts":
         return {"content_type": kind, "parts": [part.text for part in parts]}
@@ -104,21 +104,21 @@ def _write_thoughts(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any]:
     return {"content_type": "thoughts", "thoughts": thoughts}
 
 
-def _words(content: dict[str, Any], marks: dict[str, Any]) -> str:
-    """The one text of a call or of its result, whatever the content calls it."""
+def _single_text(content: dict[str, Any], marks: dict[str, Any]) -> str:
+    """The one text of a call or of its result, in either field."""
     if type(content.get("text")) is str:
         return str(content["text"])
-    pieces = content.get("parts")
-    if type(pieces) is not list or len(pieces) != 1 or type(pieces[0]) is not str:
+    entries = content.get("parts")
+    if type(entries) is not list or len(entries) != 1 or type(entries[0]) is not str:
         raise Unfit("text")
     marks["as"] = "parts"
-    return pieces[0]
+    return entries[0]
 
 
 def _call_reader(tool: str) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
     def read_call(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-        given, spelt = read_arguments(_words(content, marks))
-        return [ToolCallPart(tool_name=tool, input=given, input_text=spelt)]
+        given, raw_text = read_arguments(_single_text(content, marks))
+        return [ToolCallPart(tool_name=tool, input=given, input_text=raw_text)]
 
     return read_call
 
@@ -134,7 +134,7 @@ def _result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list
     def read_result(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
         name = tool if type(tool) is str else UNSET
         try:
-            return [ToolResultPart(tool_name=name, output=_words(content, marks))]
+            return [ToolResultPart(tool_name=name, output=_single_text(content, marks))]
         except Unfit:
             return [ToolResultPart(tool_name=name, content=_read_parts(content, marks))]
 
@@ -143,7 +143,7 @@ def _result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list
 
 def _write_result(part: ToolResultPart, marks: dict[str, Any]) -> dict[str, Any]:
     if part.content is not UNSET:
-        return _content(_pieces(part.content))
+        return _content(_entries(part.content))
     output = shown_output(part)
     text = output if type(output) is str else exact_json.encode(output).decode()
     if marks.get("as") == "parts":
@@ -151,13 +151,13 @@ def _write_result(part: ToolResultPart, marks: dict[str, Any]) -> dict[str, Any]
     return {"content_type": "execution_output", "text": text}
 
 
-# -- words under a name of their own ----------------------------------------------------------------------------------
+# -- text in other fields -----------------------------------------------------------------------------------------
 
 _NAMES = ("text", "result", "output_str", "content", "model_set_context", "user_profile", "user_instructions")
 
 
-def _named(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
-    """The words of any other kind of content, with a mark of the kind and their names."""
+def _named_texts(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
+    """The texts of any other content type; the spelling hint `named` holds the type and the names of the fields."""
     names = [name for name in _NAMES if type(content.get(name)) is str and content[name]]
     if not names or "parts" in content:
         raise Unfit("parts")
@@ -166,49 +166,49 @@ def _named(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
 
 
 def _read_named(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-    return [TextPart(text=words) for words in _named(content, marks)]
+    return [TextPart(text=texts) for texts in _named_texts(content, marks)]
 
 
 def _named_result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
     def read_result(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-        words = _named(content, marks)
+        texts = _named_texts(content, marks)
         del marks["named"][2:]
-        return [ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=words[0])]
+        return [ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=texts[0])]
 
     return read_result
 
 
 def _write_named(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any] | None:
-    """The same again; None when the parts are others by now."""
+    """Write the same content type again; None if the parts no longer match."""
     named = marks.get("named")
     if type(named) is not list or len(named) != len(parts) + 1 or not all(type(name) is str for name in named):
         return None
-    words = [part.output if type(part) is ToolResultPart else getattr(part, "text", None) for part in parts]
-    if not all(type(one) is str for one in words):
+    texts = [part.output if type(part) is ToolResultPart else getattr(part, "text", None) for part in parts]
+    if not all(type(one) is str for one in texts):
         return None
-    return {"content_type": named[0], **dict(zip(named[1:], words, strict=True))}
+    return {"content_type": named[0], **dict(zip(named[1:], texts, strict=True))}
 
 
 # -- a content -----------------------------------------------------------------------------------------------------
 
 
 def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> list[Any]:
-    """The parts of a content; a call if it is addressed to a `tool`, a result if a tool says it."""
+    """The parts of a content: a call if it is addressed to a `tool`, a result if its author is a tool."""
     kind = content.get("content_type") if type(content) is dict else None
     readers: list[Callable[[dict[str, Any], dict[str, Any]], list[Any]]] = [_read_parts, _read_named]
     if role == "tool":
         readers = [_result_reader(tool), _named_result_reader(tool)]
-    elif role == "assistant" and type(tool) is str and tool != ALL:
+    elif role == "assistant" and type(tool) is str and tool != EVERYONE:
         readers = [_call_reader(tool)]
     elif kind in ("thoughts", "reasoning_recap") and role == "assistant":
-        readers = [_read_thoughts]
+        readers = [_read_reasoning]
     for reader in readers if type(kind) is str else ():
         try:
             said: dict[str, Any] = {}
             parts = reader(content, said)
-            usual = write_content(parts, said)
-            rest = {key: value for key, value in content.items() if key not in usual or usual[key] != value}
-            if not exact_json.same({**usual, **rest}, content):
+            written = write_content(parts, said)
+            rest = {key: value for key, value in content.items() if key not in written or written[key] != value}
+            if not exact_json.same({**written, **rest}, content):
                 raise Unfit("content")
             marks |= said
             if rest:
@@ -220,26 +220,26 @@ def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> l
 
 
 def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
-    """The content that one group of parts becomes."""
+    """Write the content of one group of parts."""
     first = parts[0] if parts else None
     if type(first) is RawPart and unpack(NAME, first.extra)[1].get("at") == "content":
         return first.value
     if (named := _write_named(parts, marks)) is not None:
         out = named
     elif type(first) is ReasoningPart:
-        out = _write_thoughts(parts, marks)
+        out = _write_reasoning(parts, marks)
     elif type(first) is ToolCallPart:
         out = _write_call(first, marks)
     elif type(first) is ToolResultPart:
         out = _write_result(first, marks)
     else:
-        out = _content(_pieces(parts))
+        out = _content(_entries(parts))
     rest = marks.get("content")
     return {**out, **rest} if type(rest) is dict else out
 
 
 def groups(parts: list[Any]) -> list[list[Any]]:
-    """The parts as ChatGPT has them: thoughts, words and pictures, each call, each result in a message of its own."""
+    """Group parts into messages: reasoning, text with images, each call and each result in one of its own."""
     found: list[list[Any]] = []
     last = None
     for part in parts:
@@ -249,7 +249,7 @@ def groups(parts: list[Any]) -> list[list[Any]]:
                 continue
         elif type(part) in (ReasoningPart, ToolCallPart, ToolResultPart):
             kind = type(part).__name__
-        elif isinstance(part, (*_SAID, FilePart)) and _write_piece(part) is not None:
+        elif isinstance(part, (*_TEXT_PARTS, FilePart)) and _write_entry(part) is not None:
             kind = "said"
         else:
             continue

@@ -1,18 +1,18 @@
 """ChatGPT's data export: `conversations.json`, a list of conversations, each a tree.  As of 2026.
 
     canonical                         native
-    messages, parents                 `mapping`: nodes with parent and children; a node without a message is residue
-    head                              `current_node`; unset where it is the last message anyway
+    messages, parents                 `mapping`: nodes with parent and children; nodes without a message are residue
+    head                              `current_node`; unset if it is the last message
     system, user, assistant, tool     `author.role`; others are events
-    text, file                        content text, multimodal_text (`asset_pointer`), words that other kinds hold
+    text, file                        content text, multimodal_text (`asset_pointer`), text in other content types
     reasoning                         content thoughts, reasoning_recap
-    tool-call                         an assistant's content with a `recipient` other than all
-    tool-result                       what `author` tool says; its name is the tool's
-    raw(chatgpt-export)               any other content, word for word
+    tool-call                         assistant content with a `recipient` other than all
+    tool-result                       content of the author `tool`; its name is the tool name
+    raw(chatgpt-export)               any other content, verbatim
     model, createdAt                  `metadata.model_slug`, `create_time`
 
-One object alone is read too, and one that a browser extension captured. A canonical message of several kinds becomes
-a chain of nodes. Lost, and reported: ids of calls, signatures, errors, files by value, runs, usage.
+A single object is read too, also as captured by a browser extension. A canonical message with several kinds of parts
+becomes a chain of nodes. Lost, and reported: call ids, signatures, errors, files by value, runs, usage.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.exchange.chatgpt_export.content import ALL, NAME, groups, read_content, write_content
+from hansard.formats.exchange.chatgpt_export.content import EVERYONE, NAME, groups, read_content, write_content
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef
@@ -34,13 +34,13 @@ from hansard.model.tree import active_path, parents
 
 _ROLES = ("system", "user", "assistant", "tool")
 _CAPTURED = "raw_provider_payload"
-_USUAL: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "update_time": None,
     "status": "finished_successfully",
     "end_turn": None,
     "weight": 1.0,
     "metadata": {},
-    "recipient": ALL,
+    "recipient": EVERYONE,
 }
 
 
@@ -56,7 +56,7 @@ def _take_time(body: dict[str, Any], key: str) -> Any:
 
 
 def _read_message(node_id: str, body: dict[str, Any]) -> Message:
-    """The message of a node; one that would not be written as it was read is kept whole."""
+    """Read the message of a node; one that the writer would change is kept raw."""
     message = _read_fields(node_id, exact_json.copied(body))
     if message is not None and exact_json.same(_write_fields(message, message.parts, node_id), body):
         return message
@@ -82,7 +82,7 @@ def _read_fields(node_id: str, rest: dict[str, Any]) -> Message | None:
     if type(about) is dict and type(about.get("model_slug")) is str:
         model = ModelRef(name=about.pop("model_slug"))
     time = _take_time(rest, "create_time")
-    if exact_json.same({**_USUAL, "recipient": _recipient(parts)}, rest):
+    if exact_json.same({**_DEFAULTS, "recipient": _recipient(parts)}, rest):
         rest = {}
     elif not rest:
         marks["fields"] = "none"
@@ -103,11 +103,11 @@ def _author(role: str, parts: list[Any]) -> dict[str, Any]:
 
 def _recipient(parts: list[Any]) -> str:
     tool = parts[0].tool_name if parts and type(parts[0]) is ToolCallPart else UNSET
-    return tool if type(tool) is str and tool else ALL
+    return tool if type(tool) is str and tool else EVERYONE
 
 
 def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str, Any]:
-    """The message of a node for one group of the parts."""
+    """Write the message of a node for one group of parts."""
     rest, marks = unpack(NAME, message.extra)
     author = marks.get("author")
     if type(author) is not dict:
@@ -119,7 +119,7 @@ def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str,
         out["create_time"] = seconds
     out["content"] = write_content(parts, marks)
     if not rest and marks.get("fields") != "none":
-        rest = {**_USUAL, "recipient": _recipient(parts)}
+        rest = {**_DEFAULTS, "recipient": _recipient(parts)}
     if message.model is not UNSET and message.model.name is not UNSET:
         about = rest.get("metadata", {})
         rest["metadata"] = {"model_slug": message.model.name, **(about if type(about) is dict else {})}
@@ -127,7 +127,7 @@ def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str,
 
 
 def _write_message(message: Message, node_id: str) -> list[dict[str, Any]]:
-    """A message for each group of parts: a chain."""
+    """Write one message per group of parts: a chain of nodes."""
     first = message.parts[0] if message.parts else None
     if type(first) is RawPart and type(first.value) is dict and unpack(NAME, first.extra)[1].get("at") == "node":
         return [first.value]
@@ -146,7 +146,7 @@ def _parent(node: dict[str, Any]) -> str | None:
 
 
 def _order(mapping: dict[str, Any]) -> list[str]:
-    """Every node once, parents before children, children in the order the parent names them."""
+    """Every node once, parents before children, children in the order of the parent."""
     order: dict[str, None] = {}
     roots = [key for key, node in mapping.items() if _parent(node) not in mapping]
     for start in (*roots, *mapping):
@@ -165,11 +165,11 @@ def _order(mapping: dict[str, Any]) -> list[str]:
 def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]:
     messages: list[Message] = []
     empty: dict[str, Any] = {}
-    bare: list[str] = []  # nodes that do not say whether they have children
+    bare: list[str] = []  # nodes without `children`
     above: dict[str, str | None] = {}  # the nearest message at or above a node
     order = _order(mapping)
-    written = sorted(order, key=lambda key: type(mapping[key].get("message")) is dict)  # those without words go first
-    usual = _children(written, {key: mapping[key].get("parent") for key in order})
+    written = sorted(order, key=lambda key: type(mapping[key].get("message")) is dict)  # nodes without a message first
+    expected = _children(written, {key: mapping[key].get("parent") for key in order})
     for key in order:
         rest = dict(mapping[key])
         parent, said = rest.pop("parent", UNSET), rest.get("message")
@@ -177,7 +177,7 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         own: dict[str, Any] = {}
         if "children" not in rest:
             bare.append(key)
-        elif rest["children"] == usual.get(key, []):
+        elif rest["children"] == expected.get(key, []):
             del rest["children"]
         if type(said) is not dict:
             empty[key] = rest if parent is UNSET else {**rest, "parent": parent}
@@ -227,28 +227,28 @@ def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dic
             mapping[key] = dict(node) if type(node) is dict else {}
     links = parents(conversation.messages)
     for i, message in enumerate(conversation.messages):
-        node_id = message.id if type(message.id) is str and message.id not in mapping else _free(mapping, i)
+        node_id = message.id if type(message.id) is str and message.id not in mapping else _free_id(mapping, i)
         parent = ends[link] if (link := links[i]) is not None else None
         own = unpack(NAME, message.extra)[1].get("node")
         for k, body in enumerate(_write_message(message, node_id)):
             key = f"{node_id}.{k}" if k else node_id
             node = {"id": key, "message": body, "parent": parent}
             if k == 0 and type(own) is dict:
-                _respell(node, own)
+                _restore_spelling(node, own)
             mapping[key] = node
             parent = key
         ends.append(str(parent))
-    usual = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
+    expected = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
     told = marks.get("bare")
     bare = {key for key in told if type(key) is str} if type(told) is list else set()
     for key, node in mapping.items():
         if key not in bare:
-            node.setdefault("children", usual.get(key, []))
+            node.setdefault("children", expected.get(key, []))
     return mapping, ends
 
 
-def _respell(node: dict[str, Any], own: dict[str, Any]) -> None:
-    """What the node itself said otherwise."""
+def _restore_spelling(node: dict[str, Any], own: dict[str, Any]) -> None:
+    """Restore the fields that the node spelled otherwise."""
     if "id" in own:
         node["id"] = own["id"][0] if type(own["id"]) is list and own["id"] else own["id"]
         if own["id"] is None:
@@ -261,7 +261,7 @@ def _respell(node: dict[str, Any], own: dict[str, Any]) -> None:
         node |= own["rest"]
 
 
-def _free(mapping: dict[str, Any], i: int) -> str:
+def _free_id(mapping: dict[str, Any], i: int) -> str:
     key = f"node-{i + 1}"
     while key in mapping:
         key += "x"
@@ -282,7 +282,7 @@ def join(documents: list[Any]) -> list[Any]:
 
 
 def _is_capture(document: Any) -> bool:
-    """Is it what a browser extension took down, with the conversation inside?"""
+    """Whether it is a capture of a browser extension, with the conversation inside."""
     return type(document) is dict and "mapping" not in document and type(document.get(_CAPTURED)) is dict
 
 
@@ -298,10 +298,10 @@ def read(document: Any) -> Conversation:
         document = document[_CAPTURED]
     mapping = document.get("mapping") if type(document) is dict else None
     if type(mapping) is not dict:
-        raise Unreadable("no mapping of nodes", "$.mapping")
+        raise Unreadable("missing mapping of nodes", "$.mapping")
     for key, node in mapping.items():
         if type(node) is not dict:
-            raise Unreadable("a node expected", f"$.mapping.{key}")
+            raise Unreadable("expected a node object", f"$.mapping.{key}")
     rest = dict(document)
     messages = _read_nodes(rest.pop("mapping"), marks)
     own_id = take_maybe_str(rest, "id")
@@ -314,7 +314,7 @@ def read(document: Any) -> Conversation:
     conversation = Conversation(messages=messages, id=own_id, title=title, created_at=made, updated_at=changed)
     current = rest.get("current_node", UNSET)
     head: Any = UNSET
-    if current is not UNSET and current == _usual_head(conversation):
+    if current is not UNSET and current == _default_head(conversation):
         del rest["current_node"]
     elif type(current) is str and any(message.id == current for message in messages):
         head = rest.pop("current_node")
@@ -323,7 +323,7 @@ def read(document: Any) -> Conversation:
     return replace(conversation, head=head, extra=pack(NAME, rest, marks))
 
 
-def _usual_head(conversation: Conversation) -> Any:
+def _default_head(conversation: Conversation) -> Any:
     path = active_path(conversation)
     return conversation.messages[path[-1]].id if path else UNSET
 
@@ -349,7 +349,7 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 def fits(document: Any) -> int:
-    """A mapping of nodes is nobody else's."""
+    """A mapping of nodes is unique to this export."""
     records = document[:3] if type(document) is list else [document]
     for record in records:
         if _is_capture(record):

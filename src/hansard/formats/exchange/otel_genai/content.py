@@ -1,4 +1,4 @@
-"""The messages in attributes of OpenTelemetry's conventions for generative AI; `otel_genai` has the map."""
+"""Messages and parts inside attributes of OpenTelemetry spans; the table of the format is in `messages`."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ _READERS = {
 }
 
 
-# Before the conventions had settled, and in Pydantic AI's spans still: other names for types and keys.
-_WORDINGS: dict[str, tuple[str, dict[str, str]]] = {
+# Older names of types and keys, which Pydantic AI still uses.
+_OLDER_SPELLINGS: dict[str, tuple[str, dict[str, str]]] = {
     "thinking": ("reasoning", {}),
     "tool_call_response": ("tool_call_response", {"result": "response"}),
     "binary": ("blob", {"media_type": "mime_type"}),
@@ -111,36 +111,36 @@ _WORDINGS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def _respelled(item: dict[str, Any], kind: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The part in the conventions' own words, and the marks that lead back; None when it is in them already."""
-    usual, names = _WORDINGS[kind]
+def _current_spelling(item: dict[str, Any], kind: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The part in the current spelling, and the hints that restore the older one; None if it is current already."""
+    current, names = _OLDER_SPELLINGS[kind]
     if not names.keys() <= item.keys() or any(name in item for name in names.values()):
         return None
-    made = {**{names.get(key, key): value for key, value in item.items()}, "type": usual}
+    made = {**{names.get(key, key): value for key, value in item.items()}, "type": current}
     added: dict[str, Any] = {}
     sort = kind.removesuffix("-url")
-    if usual == "uri" and sort != "document" and "mime_type" not in made:
+    if current == "uri" and sort != "document" and "mime_type" not in made:
         added["mime_type"] = f"{sort}/*"
-    if usual in _FILES and "modality" not in made:
+    if current in _FILES and "modality" not in made:
         added["modality"] = _modality(added.get("mime_type", made.get("mime_type", UNSET)))
     return {**made, **added}, {"wording": kind, "added": list(added)}
 
 
-def _as_it_was(out: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _older_spelling(out: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     kind, added = marks.get("wording"), marks.get("added")
-    if type(kind) is not str or kind not in _WORDINGS or type(added) is not list:
+    if type(kind) is not str or kind not in _OLDER_SPELLINGS or type(added) is not list:
         return out
-    usual, names = _WORDINGS[kind]
-    if out["type"] != usual:
+    current, names = _OLDER_SPELLINGS[kind]
+    if out["type"] != current:
         return out
     back = {name: key for key, name in names.items()}
     return {**{back.get(key, key): value for key, value in out.items() if key not in added}, "type": kind}
 
 
 def read_part(item: Any) -> Any:
-    """A part; one that would not be written as it was read is kept raw."""
+    """Read a part; one that the writer would change is kept raw."""
     kind = item.get("type") if type(item) is dict else None
-    if type(kind) is str and kind in _WORDINGS and (found := _respelled(item, kind)) is not None:
+    if type(kind) is str and kind in _OLDER_SPELLINGS and (found := _current_spelling(item, kind)) is not None:
         part = read_part(found[0])
         if type(part) is not RawPart:
             part = replace(part, extra=pack(NAME, unpack(NAME, part.extra)[0], found[1]))
@@ -159,7 +159,7 @@ def read_part(item: Any) -> Any:
 
 
 def write_part(part: Any) -> Any:
-    """The part as the conventions have it, None if they have no such kind."""
+    """Write a part; None if the conventions have no type for it."""
     kind = type(part)
     if kind is RawPart:
         return part.value if part.format == NAME else None
@@ -176,14 +176,14 @@ def write_part(part: Any) -> Any:
     if out is None or part.extra is UNSET:
         return out
     rest, marks = unpack(NAME, part.extra)
-    return _as_it_was({**out, **rest}, marks)
+    return _older_spelling({**out, **rest}, marks)
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
 def read_message(item: dict[str, Any]) -> Message:
-    """A message of a list."""
+    """Read a message of a list."""
     rest = dict(item)
     role, parts = rest.pop("role", None), rest.pop("parts", None)
     if type(role) is not str or role not in ROLES or role == "event" or type(parts) is not list:
@@ -195,7 +195,7 @@ def read_message(item: dict[str, Any]) -> Message:
 
 
 def write_message(message: Message, finish: bool) -> dict[str, Any]:
-    """A message for a list: outputs say how they finished, inputs do not."""
+    """Write a message of a list; only outputs have a finish reason."""
     rest, marks = unpack(NAME, message.extra)
     end = {"finish_reason": message.finish_reason} if finish and message.finish_reason is not UNSET else {}
     first = message.parts[0] if len(message.parts) == 1 else None

@@ -1,6 +1,7 @@
-"""How a value stands in an attribute: as it is, as a string of JSON, or as OTLP's AnyValue.
+"""Encodings of a value in an attribute: as it is, as a JSON string, or as OTLP's AnyValue.
 
-A style is a list of steps; the first that gives the attribute back as it was is remembered.
+A style is a list of encoding steps; the reader stores the first one that gives the same attribute again. Names of steps
+are stored in residue: do not rename them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hansard.model.epoch import epoch_seconds, epoch_time
 
 
 def from_any(value: Any) -> Any:
-    """What an AnyValue of OTLP says."""
+    """Decode an AnyValue of OTLP."""
     if type(value) is not dict or len(value) != 1:
         raise Unfit("value")
     ((kind, inner),) = value.items()
@@ -43,7 +44,7 @@ def _is_pair(item: Any) -> bool:
 
 
 def to_any(value: Any) -> Any:
-    """The AnyValue that says it; numbers as strings, as 64 bits are written in JSON."""
+    """Encode an AnyValue; integers as strings, the JSON form of 64-bit integers."""
     if type(value) is bool:
         return {"boolValue": value}
     if type(value) is int:
@@ -89,7 +90,7 @@ def _nanoseconds(value: Any) -> str:
 
 
 def time_of(value: Any) -> str | None:
-    """The time that nanoseconds since 1970, or a string, say."""
+    """The time of nanoseconds since 1970, or of a string."""
     value = value if (number := whole_number(value)) is None else number
     if type(value) is int and value > 0:
         text = epoch_time(value // 10**9)
@@ -130,8 +131,8 @@ _STYLES: tuple[list[str], ...] = (
 
 
 def encoded(value: Any, style: Any) -> Any:
-    """The attribute of a value; a style that is none, or does not suit the value, is Unfit."""
-    if type(style) is dict and type(style.get("text")) is str:  # a spelling of its own, kept while it says the same
+    """Encode a value; raise Unfit for an invalid style or one that does not fit the value."""
+    if type(style) is dict and type(style.get("text")) is str:  # a text of its own, kept while it decodes to the value
         try:
             if exact_json.same(exact_json.decode(style["text"]), value):
                 return encoded(style["text"], style.get("then", []))
@@ -149,7 +150,7 @@ def encoded(value: Any, style: Any) -> Any:
 
 
 def style_of(value: Any, attribute: Any) -> Any:
-    """The style that gives the attribute, None if there is none."""
+    """The style that gives the attribute; None if no style does."""
     for style in _STYLES:
         try:
             if exact_json.same(encoded(value, style), attribute):
@@ -171,7 +172,7 @@ def _decoded(text: str) -> Any:
 
 
 def messages_in(attribute: Any) -> list[Any] | None:
-    """The list that an attribute says in any style, None if it says no list of objects."""
+    """The list of objects in an attribute of any style; None if it holds anything else."""
     value = attribute
     try:
         if type(value) is dict:

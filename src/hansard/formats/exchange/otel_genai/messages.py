@@ -1,21 +1,21 @@
 """OpenTelemetry's conventions for generative AI: spans and events with `gen_ai.*` attributes.  As of semconv 1.41.
 
     canonical                         native
-    system, the first one             gen_ai.system_instructions
+    first system message              gen_ai.system_instructions
     messages                          gen_ai.input.messages, then gen_ai.output.messages
     text, reasoning, tool-call        parts text, reasoning, tool_call
     tool-result                       part tool_call_response
-    file by value, address, id        parts blob, uri, file
+    file by value, URL, id            parts blob, uri, file
     raw(otel-genai)                   any other part
-    model, usage, finishReason        gen_ai.response.*, gen_ai.usage.* of the span that gave the message
+    model, usage, finishReason        gen_ai.response.*, gen_ai.usage.* of the span of the message
     createdAt                         the end of that span
     conversation id                   gen_ai.conversation.id
 
-Read are OTLP's JSON (traces, logs) and spans or events as plain objects, alone or in a list, and a bare list of
-messages, as the attribute of a span holds it. The span that saw most of the conversation gives the messages; other
-spans repeat its beginning. The document around them is kept, each attribute that the messages say again as a place to
-fill. Other formats' conversations become one span; its ids come from what is said. Lost, and reported: ids of messages,
-errors of tools, signatures, branches, model and usage but the last answer's.
+The reader accepts OTLP JSON (traces, logs), spans or events as plain objects, alone or in a list, and a bare list of
+messages, as the attribute of a span holds it. The messages come from the span with the most of them; other spans repeat
+its beginning. The document around them is kept as residue, with a placeholder for each attribute that the messages
+repeat. Conversations of other formats become one span; its ids are hashes of its content. Lost, and reported: message
+ids, tool errors, signatures, branches, model and usage of all but the last answer.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _USAGE = {
     "reasoning_tokens": "gen_ai.usage.reasoning.output_tokens",
 }
 _ENDS = ("endTimeUnixNano", "timeUnixNano", "end_time", "timestamp")
-_DEEP = 12
-_TOP = frozenset({"resourceSpans", "resourceLogs", "attributes", "spans", "logRecords"})
+_MAX_DEPTH = 12
+_TOP_LEVEL_KEYS = frozenset({"resourceSpans", "resourceLogs", "attributes", "spans", "logRecords"})
 
 
-# -- where things stand --------------------------------------------------------------------------------------------
+# -- records of a document -----------------------------------------------------------------------------------------
 
 
 class _Record(Struct):
-    """A span or event: its place in the document and the places of its attributes."""
+    """A span or event: its path in the document and the paths of its attributes."""
 
     path: list[Any]
     node: dict[str, Any]
@@ -72,8 +72,8 @@ class _Record(Struct):
 
 
 def _records(node: Any, path: list[Any]) -> Iterator[_Record]:
-    """Every object with `gen_ai.*` attributes, in the order of the document; they do not stand deep."""
-    if len(path) > _DEEP:
+    """Every object with `gen_ai.*` attributes, in document order; deeply nested values are not searched."""
+    if len(path) > _MAX_DEPTH:
         return
     if type(node) is list:
         for i, item in enumerate(node):
@@ -98,11 +98,11 @@ def _attributes(given: Any, path: list[Any]) -> Iterator[tuple[str, tuple[list[A
                 yield item["key"], ([*path, i, "value"], item["value"])
 
 
-# -- what an attribute says of the conversation --------------------------------------------------------------------
+# -- values of attributes ------------------------------------------------------------------------------------------
 
 
 def _value(conversation: Conversation, what: Any) -> Any:
-    """What stands in a place; Unfit if the conversation does not say it."""
+    """The value for a placeholder; raises Unfit if the conversation does not have it."""
     try:
         if what[0] == "id":
             value: Any = conversation.id
@@ -128,15 +128,15 @@ def _instructions(message: Message) -> list[Any]:
     return [part for part in map(write_part, message.parts) if part is not None]
 
 
-class _Places:
-    """Fills in, attribute by attribute, what the document says of the messages, and notes where."""
+class _Placeholders:
+    """Collects, attribute by attribute, what the document says of the messages, and the paths of the placeholders."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.found: list[list[Any]] = []
 
     def note(self, where: tuple[list[Any], Any], what: list[Any]) -> bool:
-        """Is this place just what the conversation says?"""
+        """Record a placeholder if the conversation gives exactly this attribute; return whether it does."""
         try:
             style = style_of(_value(self.conversation, what), where[1])
         except Unfit:
@@ -154,8 +154,8 @@ class _Places:
         self.conversation.messages[i] = replace(self.conversation.messages[i], **fields)
 
 
-def _place(record: _Record, places: _Places, begin: int) -> None:
-    """What one span says again."""
+def _record_placeholders(record: _Record, places: _Placeholders, begin: int) -> None:
+    """Record the placeholders of one span."""
     given, answer = record.messages(_INPUT), record.messages(_OUTPUT)
     at = begin + len(given)
     messages = places.conversation.messages
@@ -172,17 +172,17 @@ def _place(record: _Record, places: _Places, begin: int) -> None:
             if not exact_json.same(write_message(messages[i], True), item):
                 messages[i] = before
     if places.messages(record, _OUTPUT, at, at + len(answer)):
-        _place_facts(record, places, at + len(answer) - 1)
+        _read_answer_fields(record, places, at + len(answer) - 1)
 
 
-def _place_facts(record: _Record, places: _Places, i: int) -> None:
-    """Who answered, at what cost and when; the first span that says it is believed."""
+def _read_answer_fields(record: _Record, places: _Placeholders, i: int) -> None:
+    """Read model, usage and time of an answer; the first span that has them wins."""
     message = places.conversation.messages[i]
-    if message.model is UNSET and (facts := _facts(record, _MODEL, str)):
+    if message.model is UNSET and (facts := _fields_of(record, _MODEL, str)):
         places.change(i, model=ModelRef(**facts))
         for field in facts:
             places.note(record.attributes[_MODEL[field]], ["model", i, field])
-    if message.usage is UNSET and (facts := _facts(record, _USAGE, int)):
+    if message.usage is UNSET and (facts := _fields_of(record, _USAGE, int)):
         places.change(i, usage=Usage(**facts))
         for field in facts:
             places.note(record.attributes[_USAGE[field]], ["usage", i, field])
@@ -193,7 +193,7 @@ def _place_facts(record: _Record, places: _Places, i: int) -> None:
             places.change(i, created_at=UNSET)
 
 
-def _facts(record: _Record, names: dict[str, str], kind: type) -> dict[str, Any]:
+def _fields_of(record: _Record, names: dict[str, str], kind: type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field, key in names.items():
         if key in record.attributes:
@@ -209,14 +209,14 @@ def _facts(record: _Record, names: dict[str, str], kind: type) -> dict[str, Any]
 
 
 def read(document: Any) -> Conversation:
-    """OTLP's JSON, a span or event, or a list of them; or the messages alone."""
+    """OTLP JSON, a span or event, or a list of them; or a bare list of messages."""
     if _is_bare(document):
         key = _OUTPUT if any("finish_reason" in item for item in document) else _INPUT
         whole = read({"attributes": {key: document}})
         return replace(whole, extra={NAME: {MARKS: {**whole.extra[NAME][MARKS], "bare": key}}})  # type: ignore[index]
     records = list(_records(document, []))
     if not any(key in record.attributes for record in records for key in (_INPUT, _OUTPUT)):
-        raise Unreadable("no span or event has gen_ai.input.messages or gen_ai.output.messages", "$")
+        raise Unreadable("no span or event with gen_ai.input.messages or gen_ai.output.messages", "$")
     main = max(reversed(records), key=lambda record: len(record.messages(_INPUT)) + len(record.messages(_OUTPUT)))
     messages = [read_message(item) for item in main.messages(_INPUT) + main.messages(_OUTPUT)]
     system = main.messages(_SYSTEM)
@@ -225,32 +225,32 @@ def read(document: Any) -> Conversation:
     said = next((record for record in (main, *records) if _ID in record.attributes), None)
     own_id: Any = UNSET
     if said is not None:
-        own_id = _facts(said, {"id": _ID}, str).get("id", UNSET)
-    places = _Places(Conversation(messages=messages, id=own_id))
+        own_id = _fields_of(said, {"id": _ID}, str).get("id", UNSET)
+    places = _Placeholders(Conversation(messages=messages, id=own_id))
     for record in (main, *(record for record in records if record is not main)):
-        _place(record, places, 1 if system else 0)
+        _record_placeholders(record, places, 1 if system else 0)
         if _ID in record.attributes and own_id is not UNSET:
             places.note(record.attributes[_ID], ["id"])
     conversation = places.conversation
-    if exact_json.same(_usual(conversation), document):
+    if exact_json.same(_default_document(conversation), document):
         return conversation
     skeleton = exact_json.copied(document)
-    found = [place for place in places.found if _still(conversation, place, document)]
+    found = [place for place in places.found if _still_matches(conversation, place, document)]
     for path, _, _ in found:
-        _put(skeleton, path, None)
+        _set_path(skeleton, path, None)
     marks = {"document": skeleton, "places": found, "count": len(messages)}
     return replace(conversation, extra={NAME: {MARKS: marks}})
 
 
 def _is_bare(document: Any) -> bool:
-    """A list of messages, one part of which only these conventions spell so."""
+    """Whether it is a list of messages with at least one part that only these conventions spell so."""
     if type(document) is not list or not all(type(item) is dict and type(item.get("role")) is str for item in document):
         return False
     parts = [part for item in document for part in _parts(item)]
     if not parts or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
         return False
     return any(
-        part["type"] in _TELLING or (part["type"] in _WORDS and "content" in part and "text" not in part)
+        part["type"] in _DISTINCTIVE_TYPES or (part["type"] in _TEXT_TYPES and "content" in part and "text" not in part)
         for part in parts
     )
 
@@ -260,25 +260,25 @@ def _parts(item: dict[str, Any]) -> list[Any]:
     return parts if type(parts) is list else [None]
 
 
-_TELLING = frozenset({"tool_call", "tool_call_response", "blob", "uri"})
-_WORDS = frozenset({"text", "reasoning", "thinking"})
+_DISTINCTIVE_TYPES = frozenset({"tool_call", "tool_call_response", "blob", "uri"})
+_TEXT_TYPES = frozenset({"text", "reasoning", "thinking"})
 
 
-def _still(conversation: Conversation, place: list[Any], document: Any) -> bool:
-    """Does the place still say it, now that all spans were heard?"""
+def _still_matches(conversation: Conversation, place: list[Any], document: Any) -> bool:
+    """Whether the placeholder still gives its attribute, after all spans were read."""
     for key in place[0]:
         document = document[key]
     return exact_json.same(encoded(_value(conversation, place[1]), place[2]), document)
 
 
-def _put(node: Any, path: list[Any], value: Any) -> None:
+def _set_path(node: Any, path: list[Any], value: Any) -> None:
     for key in path[:-1]:
         node = node[key]
     node[path[-1]] = value
 
 
 def write(conversation: Conversation, target: Target) -> Any:
-    """The document it was read from with its places filled; for conversations of other formats one span."""
+    """The document it was read from, placeholders filled; for conversations of other formats one span."""
     marks = unpack(NAME, conversation.extra)[1]
     places, bare = marks.get("places"), marks.get("bare")
     try:
@@ -286,18 +286,18 @@ def write(conversation: Conversation, target: Target) -> Any:
             raise Unfit("places")
         document = exact_json.copied(marks.get("document"))
         for path, what, style in places:
-            _put(document, path, encoded(_value(conversation, what), style))
+            _set_path(document, path, encoded(_value(conversation, what), style))
         return document["attributes"][bare] if bare in (_INPUT, _OUTPUT) else document
     except (Unfit, TypeError, ValueError, KeyError, IndexError):
         if bare in (_INPUT, _OUTPUT):
             return [write_message(message, bare == _OUTPUT) for message in conversation.messages]
-        return _usual(conversation)
+        return _default_document(conversation)
 
 
-def _usual(conversation: Conversation) -> Any:
-    """One span in OTLP's JSON, with everything before the last answer as its input."""
+def _default_document(conversation: Conversation) -> Any:
+    """One span in OTLP JSON, with everything before the last answer as its input."""
     messages = conversation.messages
-    start = 1 if messages and messages[0].role == "system" and _is_words(messages[0]) else 0
+    start = 1 if messages and messages[0].role == "system" and _is_text_only(messages[0]) else 0
     cut = len(messages)
     while cut > start and messages[cut - 1].role == "assistant":
         cut -= 1
@@ -313,7 +313,9 @@ def _usual(conversation: Conversation) -> Any:
         facts[_SYSTEM] = exact_json.encode(_instructions(messages[0])).decode()
     facts[_INPUT] = exact_json.encode([write_message(message, False) for message in messages[start:cut]]).decode()
     if cut < len(messages):
-        said = [{"finish_reason": _finish(message), **write_message(message, True)} for message in messages[cut:]]
+        said = [
+            {"finish_reason": _finish_reason(message), **write_message(message, True)} for message in messages[cut:]
+        ]
         facts[_OUTPUT] = exact_json.encode(said).decode()
     name = "chat" if last.model is UNSET or last.model.name is UNSET else f"chat {last.model.name}"
     digest = sha256("\n".join(map(str, facts.values())).encode("utf-8", "surrogatepass")).hexdigest()
@@ -326,23 +328,23 @@ def _usual(conversation: Conversation) -> Any:
     return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
 
 
-def _is_words(message: Message) -> bool:
-    """Instructions are parts alone: a message that says more stands among the others."""
+def _is_text_only(message: Message) -> bool:
+    """Whether the message is only text; instructions cannot hold more."""
     bare = Message(role="system", parts=message.parts)
     return message == bare and bool(message.parts) and all(type(part) is TextPart for part in message.parts)
 
 
-def _finish(message: Message) -> str:
-    """How it ended; the conventions ask for a word."""
+def _finish_reason(message: Message) -> str:
+    """The finish reason; the conventions require one."""
     return "tool_call" if message.parts and type(message.parts[-1]) is ToolCallPart else "stop"
 
 
 def fits(document: Any) -> int:
-    """Attributes of generative AI with messages in them are nobody else's."""
+    """Attributes of generative AI with messages are unique to this format."""
     if _is_bare(document):
         return 3
     first = document[0] if type(document) is list and document else document
-    if type(first) is not dict or _TOP.isdisjoint(first):
+    if type(first) is not dict or _TOP_LEVEL_KEYS.isdisjoint(first):
         return 0
     for record in _records(document, []):
         if _INPUT in record.attributes or _OUTPUT in record.attributes:
