@@ -1,7 +1,7 @@
-"""Files that are written whole: whatever happens on the way, there is the old file or the new one, never a part of it.
+"""Atomic file replacement: after a crash there is the old file or the new one, never a part of it.
 
-The bytes go into a file beside, which is synced before it takes the name; then the folder is synced, so that the name
-stays. The file beside has a random name: one that a killed process left is in nobody's way.
+The bytes go to a temporary file with a random name in the same folder, which is synced and then renamed; the folder is
+synced last.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 
 
 def write_whole(path: str, data: bytes, *, mode: int = 0o666, replace: bool = True) -> None:
-    """Write a file at once. With `replace` the mode of one that is there is kept; without, it is an error."""
+    """Write a file atomically. `replace` keeps the mode of an existing file; without, an existing file is an error."""
     beside = name_beside(path)
     try:
         file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         try:
             if replace and os.path.exists(path):
-                os.chmod(beside, os.stat(path).st_mode & 0o777)  # who may read it stays who may read it
+                os.chmod(beside, os.stat(path).st_mode & 0o777)  # permissions stay
             view = memoryview(data)
             while view:
                 view = view[os.write(file, view) :]
@@ -31,22 +31,22 @@ def write_whole(path: str, data: bytes, *, mode: int = 0o666, replace: bool = Tr
 
 
 def name_beside(path: str) -> str:
-    """A name in the same folder that nobody has."""
+    """A new random name in the same folder."""
     return os.path.join(os.path.dirname(path), f".hansard.{os.urandom(6).hex()}")
 
 
 def take_name(beside: str, path: str, *, replace: bool = True) -> None:
-    """Give a file that is whole and synced its name, for good."""
+    """Give a synced file its final name, durably."""
     if replace:
         os.replace(beside, path)
     else:
-        os.link(beside, path)  # unlike a rename it fails where there is something
+        os.link(beside, path)  # unlike a rename it fails if the name exists
         os.unlink(beside)
     sync_folder(os.path.dirname(path) or ".")
 
 
 def make_folders(path: str, mode: int = 0o777) -> None:
-    """A folder and those above it, for good."""
+    """Create a folder and its parents, durably."""
     above = os.path.dirname(path)
     if os.path.isdir(path) or above == path:
         return
@@ -60,7 +60,7 @@ def make_folders(path: str, mode: int = 0o777) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Make the names in a folder durable, where folders can be synced."""
+    """Make the names in a folder durable (not on Windows)."""
     if os.name == "nt":
         return
     folder = os.open(path, os.O_RDONLY)

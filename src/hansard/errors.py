@@ -1,16 +1,16 @@
-"""Every error Hansard raises on purpose: each says where, what, and the way out, in one line."""
+"""Errors that Hansard raises deliberately: one line that names the problem, the place and the remedy."""
 
 from __future__ import annotations
 
 
 class HansardError(Exception):
-    """The base of all of them; `except HansardError` is enough for a caller. `status` is what HTTP calls it."""
+    """Base class: `except HansardError` catches all of them. `status` is the HTTP status code."""
 
     status = 400
 
 
 class Unreadable(HansardError):
-    """A document that cannot be read: `path` is the place inside it (`$.messages[3].role`)."""
+    """A document that cannot be read; `path` is the place in it (`$.messages[3].role`)."""
 
     def __init__(self, problem: str, path: str = "$", way_out: str = "") -> None:
         self.problem, self.path, self.way_out = problem, path, way_out
@@ -18,31 +18,31 @@ class Unreadable(HansardError):
 
 
 class UnknownFormat(HansardError):
-    """A format name nobody registered, or data whose format could not be told."""
+    """An unregistered format name, or data whose format cannot be detected."""
 
 
 class AmbiguousFormat(UnknownFormat):
-    """Data that two formats fit equally well: we do not guess."""
+    """Data that matches several formats equally well."""
 
 
 class CannotWrite(HansardError):
-    """A conversation or target that a format cannot be asked for (an unknown profile, say)."""
+    """A conversation or target that a format does not support, such as an unknown profile."""
 
 
 class TooLarge(HansardError):
-    """More than a ledger takes: a message too long or nested too deeply, an id too long; nothing was written."""
+    """Input beyond a limit of the ledger, such as message size, nesting or id length; nothing was written."""
 
     status = 413
 
 
 class NotFound(HansardError):
-    """A thread, message, run or branch that is not in the ledger (or belongs to somebody else)."""
+    """A thread, message, run or branch that is not in the ledger, or belongs to another tenant or user."""
 
     status = 404
 
 
 class Conflict(HansardError):
-    """Somebody else was there first. `expected` and `found` are the two heads, where it is about the head."""
+    """A concurrent change. `expected` and `found` are the two heads if the head has moved."""
 
     status = 409
 
@@ -52,18 +52,18 @@ class Conflict(HansardError):
 
 
 class StorageError(HansardError):
-    """The disk or the database server said no; what was acknowledged before is safe, and trying again is too."""
+    """The disk or the database server failed; acknowledged writes are safe, and the call may be retried."""
 
     status = 503
 
 
 class Damaged(StorageError):
-    """Something stored that is not as it was written; `hansard verify` names all of it."""
+    """Stored data differs from what was written; `hansard verify` lists all damage."""
 
 
 class SchemaTooNew(StorageError):
-    """A ledger that a newer hansard wrote; nothing was changed."""
+    """A ledger written by a newer release; nothing was changed."""
 
 
 class ForkedHandle(StorageError):
-    """A ledger that was opened before a fork and used after it."""
+    """A ledger handle that was opened before a fork and used after it."""

@@ -1,7 +1,7 @@
-"""Python's cyclic collector, kept quiet while a document is taken apart or built, and seldom in a process that serves.
+"""Pausing Python's cyclic garbage collector while documents are converted, and tuning it for servers.
 
-Thousands of small dicts that live for a moment make it run again and again: half the time of reading a long
-conversation. Nothing made in between can be part of a cycle.
+Thousands of short-lived small dicts trigger it again and again: half the time of reading a long conversation. Nothing
+created in between can be part of a cycle.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class quiet_collector:
 
 
 def collect_seldom() -> None:
-    """For a process that only serves, once it is set up: what is there by then is not looked through again.
+    """For a server process after set-up: freeze existing objects and collect less often.
 
-    A full collection goes through all the libraries that an agent needs, and everybody waits for it: a quarter of a
-    second on a slow core. With it each stream would stand still again and again.
+    A full collection scans all libraries that an agent loads, a quarter of a second on a slow core, and would stall
+    each stream again and again.
     """
     gc.collect()
     gc.freeze()

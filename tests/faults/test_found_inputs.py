@@ -17,8 +17,8 @@ from hansard.formats.coding_agents.scanner import Bad, Record, Scanner, Search
 from hansard.formats.coding_agents.session_file import without_evidence
 from hansard.formats.coding_agents.zstd import Inflater
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
-from hansard.model.epoch import epoch_seconds
 from hansard.model.exact_json import decode_record
+from hansard.model.times import epoch_seconds
 from hansard.sessions.discovery import Session
 from hansard.sessions.exporter import session_files
 from hansard.sessions.importer import import_session

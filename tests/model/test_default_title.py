@@ -11,7 +11,7 @@ import pytest
 
 import hansard
 from hansard.model import Message, TextPart
-from hansard.model.default_title import LOOKED_AT, opening_words
+from hansard.model.default_title import LOOKED_AT, default_title
 
 RULES = "# AGENTS.md instructions for /home/tea\n\n<INSTRUCTIONS>\nBe kind.\n</INSTRUCTIONS>"
 PLACE = "<environment_context>\n  <cwd>/home/tea</cwd>\n</environment_context>"
@@ -38,9 +38,9 @@ def said(text: str) -> Message:
 @pytest.mark.parametrize(("texts", "expected"), CASES)
 def test_the_first_words_that_were_typed(texts: list[str], expected: str) -> None:
     system = Message(role="system", parts=[TextPart(text="Be brief.")])
-    assert opening_words([system, *map(said, texts)]) == expected
+    assert default_title([system, *map(said, texts)]) == expected
     parts = Message(role="user", parts=[TextPart(text=text) for text in texts])
-    assert opening_words([parts]) == expected
+    assert default_title([parts]) == expected
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

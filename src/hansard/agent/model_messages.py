@@ -23,7 +23,7 @@ from hansard.formats.pydantic_ai.releases import DIALECTS, NAME, NEWEST
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
-from hansard.model.hashing import opaque, said
+from hansard.model.hashing import hashed_content, opaque
 from hansard.model.parts import Binding
 
 _INSTALLED = tuple(int(number) for number in version("pydantic-ai-slim").split(".")[:2])
@@ -62,7 +62,7 @@ class HistoryReader:
             self._reading.out = [message]
 
     def _follow(self, message: Message) -> None:
-        words = f"\x1e{message.role}" + "".join(said(part) for part in message.parts)
+        words = f"\x1e{message.role}" + "".join(hashed_content(part) for part in message.parts)
         self._chain.update(words.encode("utf-8", "surrogatepass"))
 
     def _bound(self, message: Message) -> Message:

@@ -18,8 +18,8 @@ from hansard.ledger import bodies, limits
 from hansard.ledger.backends.driver import safe, unsafe
 from hansard.ledger.rows import Place
 from hansard.model.conversation import Message
-from hansard.model.hashing import said as words_of
-from hansard.model.times import milliseconds, spelled
+from hansard.model.hashing import hashed_content as words_of
+from hansard.model.times import iso_time, milliseconds
 
 
 def other_keys(key: str, body: bytes, said: bytes) -> Iterator[str]:
@@ -76,7 +76,7 @@ def authored(message: Message, key: str, now: int) -> Prepared:
     if message.created_at is not UNSET:
         return Prepared(message if message.id is not UNSET else replace(message, id=key), key)
     name = key if message.id is UNSET else message.id
-    return Prepared(replace(message, id=name, created_at=spelled(now)), key, now)
+    return Prepared(replace(message, id=name, created_at=iso_time(now)), key, now)
 
 
 def clock() -> int:

@@ -21,7 +21,7 @@ from hansard.ledger.messages import put, summed
 from hansard.ledger.results import Pending
 from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_thread, id_at
 from hansard.model.conversation import Message, PendingCall, Run, Usage
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 
 ACTIVE = "active"
 
@@ -41,7 +41,7 @@ def begin(
         thread_id=thread_id,
         fork_from_message_id=unsafe(id_at(tx, thread, fork)),
         status=ACTIVE,
-        started_at=spelled(now),
+        started_at=iso_time(now),
     )
     tx.run(
         "add_run",
@@ -129,7 +129,7 @@ def commit(
     for other in tx.all("committed_at", thread=thread.thread, fork_seg=row.fork_seg, fork_depth=row.fork_depth):
         old = RunRow(*other)
         old._replace(superseded_by=row.run).saying(replace(old.value, status="superseded")).save(tx, thread.thread)
-    changes: dict[str, Any] = {"status": "committed", "completed_at": spelled(now)}
+    changes: dict[str, Any] = {"status": "committed", "completed_at": iso_time(now)}
     if pending is not UNSET:
         changes["pending"] = pending
     if usage is not UNSET:
@@ -147,7 +147,7 @@ def end(tx: Tx, thread_id: str, run_id: str, fence: int | None, status: str, err
     if row.status == status:
         return row.value
     row = active(tx, thread, run_id, fence)
-    value = replace(row.value, status=status, completed_at=spelled(now), error=error)
+    value = replace(row.value, status=status, completed_at=iso_time(now), error=error)
     row._replace(lease_until=None).saying(value).save(tx, thread.thread)
     thread.save(tx, now)
     return value

@@ -15,7 +15,7 @@ from hansard.ledger.results import Page, Thread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, described, find_place, find_thread, id_at, seconds
 from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.digits import whole_number
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 
 _FAR = 1 << 60
 _TOLD = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
@@ -55,8 +55,8 @@ def shown(tx: Tx, row: ThreadRow) -> Thread:
         id=unsafe(row.id) or "",
         version=row.version,
         messages=row.messages,
-        created_at=spelled(row.created_at),
-        updated_at=spelled(row.updated_at),
+        created_at=iso_time(row.created_at),
+        updated_at=iso_time(row.updated_at),
         head=unsafe(id_at(tx, row, row.head)),
         title=unsafe(row.title),
         resource_id=unsafe(row.resource),

@@ -1,4 +1,20 @@
-"""The canonical model: what every format is read into and written from."""
+"""The canonical model: what each format is read into and written from.
+
+Read in this order:
+    parts, conversation     the structs: parts of a message; messages, runs, agents, a conversation
+    exact_json, native      JSON without changing a value; native JSON, with unknown fields kept
+    tree, turns, calls      active path, turns, pairs of calls and results
+    hashing                 digest of content, binding of signatures to their prefix
+    display, rejoin         what clients see, and merging what they send back
+    agent_view              the conversation as one of several agents sees it
+    diff, validate          differences behind loss reports; checks with path, severity and fix
+    versions, schema        older native versions; JSON Schema
+    times, digits, arguments, default_title     small helpers
+
+May import: `hansard.errors`. No I/O, no clock, no ids are made here; formats, ledger and everything else build on it.
+Free to change: texts of findings, new checks, new optional fields. Stored, so never renamed: field names, part types and
+the digest in `hashing` (hash chains of existing ledgers depend on them).
+"""
 
 from __future__ import annotations
 

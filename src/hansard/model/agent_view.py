@@ -1,10 +1,9 @@
-"""A conversation of several agents as one of them sees it, for the model that speaks for it.
+"""A conversation of several agents from the point of view of one agent, as input for its model.
 
-Storage keeps who said what beside the words; a model has only two sides. So in the view of one agent the other agents'
-texts say by whom they are, system events are left out, and what only its maker can use is not shown as the
-viewer's own: the other agents' reasoning is left out, their signatures and ciphers too. The viewer's own words are
-unchanged. Its own opaque reasoning was made behind the words of this view and not of the stored thread, so where it
-still stands behind the words it was made for it is bound to the view's.
+The stored messages name their agents; a model's request has only two sides. In the view of one agent, text of the other
+agents is prefixed with their names, and system events, the other agents' reasoning, signatures and encrypted content
+are left out. The agent's own messages are unchanged. Its opaque reasoning was produced for the prefix of this view, not
+of the stored thread; where that prefix is unchanged, the binding is updated to the view's prefix.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from hansard.model.tree import active_path
 
 
 def to_model_messages(conversation: Conversation, viewing_agent: str) -> Conversation:
-    """The conversation as `viewing_agent` is to see it; the one given stays as it is.
+    """Return the conversation as `viewing_agent` sees it; the argument is not modified.
 
     >>> from hansard.model import Agent
-    >>> said = Message(role="assistant", agent_id="a2", parts=[TextPart(text="Sunny.")])
-    >>> thread = Conversation(messages=[said], agents={"a2": Agent(id="a2", name="Weather")})
+    >>> answer = Message(role="assistant", agent_id="a2", parts=[TextPart(text="Sunny.")])
+    >>> thread = Conversation(messages=[answer], agents={"a2": Agent(id="a2", name="Weather")})
     >>> to_model_messages(thread, viewing_agent="a1").messages[0].parts[0].text
     '{agent:Weather}: Sunny.'
     >>> to_model_messages(thread, viewing_agent="a2").messages[0].parts[0].text
@@ -69,7 +68,7 @@ def _name(conversation: Conversation, agent_id: str) -> str:
 
 
 def _as_others(message: Message, name: str) -> Message:
-    """A message of another agent: its texts say so, and nothing in it passes for the viewer's own thinking."""
+    """A message of another agent, prefixed with its name, without reasoning and signatures."""
     parts: list[Any] = []
     for part in message.parts:
         if type(part) is ReasoningPart:

@@ -1,4 +1,4 @@
-"""Which result answers which tool call, over a whole conversation, and which calls still wait.
+"""Pairing of tool calls and results over a whole conversation, and the calls that are still pending.
 
 A result answers the latest unanswered call before it with its id; without an id, the first unanswered call of
 its name (Gemini's way). Ids may repeat: every call is one place, `(message, part)`.
@@ -58,9 +58,9 @@ class Links:
 
 
 def pending_calls(conversation: Conversation) -> list[tuple[str, ToolCallPart]]:
-    """Every tool call of the conversation that still waits for a result, with its path.
+    """Return each tool call without a result, with its path.
 
-    What a provider runs itself waits for nobody here.
+    Calls that the provider executes itself are not pending.
 
     >>> from hansard.model import TextPart
     >>> call = ToolCallPart(tool_call_id="c1", tool_name="pay", input={})

@@ -15,7 +15,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "event")
 
 
 class ModelRef(Node, frozen=True, kw_only=True):
-    """Who answered: provider, model name, and the provider's id of the answer."""
+    """The model that answered: provider, model name, and the provider's id of the response."""
 
     provider: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
@@ -34,7 +34,7 @@ class Usage(Node, frozen=True, kw_only=True):
 
 
 class Context(Node, frozen=True, kw_only=True):
-    """Where a coding agent stood when the message was made."""
+    """Environment of a coding agent when the message was made."""
 
     cwd: str | UnsetType = UNSET
     git_branch: str | UnsetType = UNSET
@@ -43,7 +43,7 @@ class Context(Node, frozen=True, kw_only=True):
 
 
 class Thinking(Node, frozen=True, kw_only=True):
-    """How much thinking was asked for."""
+    """Requested thinking level."""
 
     level: str | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
@@ -51,7 +51,7 @@ class Thinking(Node, frozen=True, kw_only=True):
 
 
 class Todo(Node, frozen=True, kw_only=True):
-    """One entry of the todo list as it stood at a message."""
+    """One entry of the todo list at the time of a message."""
 
     content: str | UnsetType = UNSET
     status: str | UnsetType = UNSET
@@ -59,7 +59,7 @@ class Todo(Node, frozen=True, kw_only=True):
 
 
 class Message(Node, frozen=True, kw_only=True):
-    """One utterance. `parent_message_id`: absent = the message before it in the list, None = a root."""
+    """One message. `parent_message_id`: absent means the previous message in the list, None means a root."""
 
     role: str
     parts: list[AnyPart]
@@ -91,7 +91,7 @@ class Agent(Node, frozen=True, kw_only=True):
 
 
 class PendingCall(Node, frozen=True, kw_only=True):
-    """A tool call that waits for somebody: `kind` is approval or external."""
+    """A tool call waiting for approval or for an external result (`kind`: approval, external)."""
 
     tool_call_id: str
     kind: str | UnsetType = UNSET
@@ -99,7 +99,7 @@ class PendingCall(Node, frozen=True, kw_only=True):
 
 
 class Run(Node, frozen=True, kw_only=True):
-    """One go of one agent; its messages name it by `run_id`."""
+    """A single agent run; its messages carry its `run_id`."""
 
     id: str
     thread_id: str | UnsetType = UNSET
@@ -115,7 +115,7 @@ class Run(Node, frozen=True, kw_only=True):
 
 
 class Snapshot(Node, frozen=True, kw_only=True):
-    """The state of the user's files at a message."""
+    """State of the user's files at a message."""
 
     message_id: str | UnsetType = UNSET
     created_at: str | UnsetType = UNSET

@@ -1,7 +1,7 @@
-"""What a conversation without a title goes by: the first words that a person typed.
+"""Default title of a conversation: the first text that a person typed.
 
-Coding agents put words of their own into the user's mouth before that: instructions of the folder, what the machine
-is like, caveats, what a command printed. The viewer knows the same marks (`server/viewer/opening.js`).
+Coding agents add user messages of their own before it: instructions of the folder, a description of the machine,
+caveats, output of a command. The viewer recognises the same markers (`server/viewer/opening.js`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart
 
-LOOKED_AT = 20  # messages from the first: as far as anybody looks for those words
+LOOKED_AT = 20  # only the first messages are searched
 _NOT_TYPED = re.compile(
     r"<[a-z_][^<>]*>.*>$|Caveat: The messages below were generated |# AGENTS\.md instructions", re.DOTALL
 )
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 
 
-def opening_words(messages: Iterable[Message]) -> str:
-    """The first words that were typed, else the first command, else the first words; empty where there are none."""
+def default_title(messages: Iterable[Message]) -> str:
+    """Return the first typed text, else the first command, else the first text, else an empty string."""
     texts = [
         part.text.strip()
         for message in messages

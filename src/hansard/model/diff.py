@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 
 from hansard.model import native
 from hansard.model.conversation import Conversation, Message
-from hansard.model.hashing import said
+from hansard.model.hashing import hashed_content
 from hansard.model.parts import Node, Part, Unknown
 
 _SHORT = 60
@@ -114,11 +114,11 @@ def _match_parts(before: list[Message], after: list[Message]) -> dict[tuple[int,
     waiting: dict[Any, deque[tuple[int, int]]] = defaultdict(deque)
     for k, message in enumerate(after):
         for j, part in enumerate(message.parts):
-            waiting[type(part), said(part)].append((k, j))
+            waiting[type(part), hashed_content(part)].append((k, j))
     places: dict[tuple[int, int], tuple[int, int]] = {}
     for i, message in enumerate(before):
         for j, part in enumerate(message.parts):
-            if queue := waiting.get((type(part), said(part))):
+            if queue := waiting.get((type(part), hashed_content(part))):
                 places[i, j] = queue.popleft()
     taken = set(places.values())
     by_id: dict[Any, deque[tuple[int, int]]] = defaultdict(deque)

@@ -1,4 +1,4 @@
-"""Numbers that somebody else wrote as text: only plain digits, and only so many."""
+"""Strict parsing of whole numbers in foreign data: ASCII digits, 64 bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PLAIN = re.compile(r"-?[0-9]{1,19}")
 
 
 def whole_number(text: Any) -> int | None:
-    """The number that decimal digits say; None for any other text, and for a number that no column holds.
+    """Parse decimal digits; None for other text and for numbers beyond 64 bits.
 
     >>> whole_number("-12"), whole_number("²"), whole_number("--1"), whole_number("9" * 5000), whole_number(12)
     (-12, None, None, None, None)

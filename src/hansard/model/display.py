@@ -1,7 +1,7 @@
-"""What a client is shown of a conversation: one set of rules for writing to it and for knowing it again.
+"""The part of a conversation that clients see: shared rules for writing to a client and for recognising its reply.
 
-A client sees calls and their results as one thing, results as plain data, errors as text, files by address. It
-never sees ciphers. `rejoin` compares by the same rules, so that what was written is recognised when it comes back.
+A client sees a call together with its result, results as plain data, errors as text and files as URLs. It never sees
+encrypted content. `rejoin` compares by the same rules, so that a message sent to a client is recognised on return.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ANY_MEDIA = "application/octet-stream"
 
 
 def answers(messages: list[Message]) -> dict[Place, Answer]:
-    """The answer each call got: of results to one id the nearest unanswered call before takes the first.
+    """Map each call to its result: a result belongs to the nearest unanswered call with its id before it.
 
-    A preliminary result gives way to the next one. What was asked again (`retry`) is an answer too.
+    A preliminary result is replaced by the next one. A retry prompt counts as a result.
     """
     found: dict[Place, Answer] = {}
     waiting: dict[tuple[Any, Any], list[Place]] = {}
@@ -66,14 +66,14 @@ def _place_for(part: Any, i: int, j: int, waiting: dict[tuple[Any, Any], list[Pl
 
 
 def shown_input(call: ToolCallPart) -> Any:
-    """What a call was made with; the words when they were no JSON."""
+    """Arguments of a call; the raw text if it was not valid JSON."""
     if call.input is not UNSET:
         return call.input
     return call.input_text if call.input_text is not UNSET else {}
 
 
 def shown_output(answer: Answer) -> Any:
-    """A result as data: a text alone is that text, several parts are a list."""
+    """A result as data: a single text is a string, several parts are a list."""
     if isinstance(answer, RetryPart):
         return answer.content if answer.content is not UNSET else None
     if answer.content is UNSET:
@@ -90,7 +90,7 @@ def shown_output(answer: Answer) -> Any:
 
 
 def shown_error(answer: Answer) -> str:
-    """An error as text."""
+    """Text of an error."""
     if type(answer) is ToolResultPart and answer.content is not UNSET:
         return "".join(part.text for part in answer.content if type(part) is TextPart)
     value = shown_output(answer)
@@ -100,17 +100,17 @@ def shown_error(answer: Answer) -> str:
 
 
 def failed(answer: Answer) -> bool:
-    """Is the answer an error?"""
+    """Whether the result is an error."""
     return isinstance(answer, RetryPart) or answer.is_error is True
 
 
 def denied(answer: Answer) -> bool:
-    """Did somebody say no to the call?"""
+    """Whether the call was denied."""
     return type(answer) is ToolResultPart and answer.status == "denied"
 
 
 def without_ciphers(value: Any) -> Any:
-    """A result of a provider's own tool less what is encrypted in it: that is between the provider and us."""
+    """Result of a provider-executed tool without its encrypted fields, which clients must not see."""
     if type(value) is dict:
         return {key: without_ciphers(item) for key, item in value.items() if not key.startswith("encrypted")}
     if type(value) is list:
@@ -119,12 +119,12 @@ def without_ciphers(value: Any) -> Any:
 
 
 def shown_media(part: Any) -> str:
-    """The media type of a file; one that does not say is just bytes."""
+    """Media type of a file, `application/octet-stream` if unknown."""
     return part.media_type if type(part.media_type) is str else ANY_MEDIA
 
 
 def shown_url(part: FilePart) -> str | None:
-    """The address of a file, its bytes as a data URL; None for one that only its provider can find.
+    """URL of a file, or a data URL of its bytes; None for a file that only its provider can resolve.
 
     >>> shown_url(FilePart(media_type="image/png", data="aGk="))
     'data:image/png;base64,aGk='

@@ -1,8 +1,7 @@
-"""What opaque reasoning is bound to, and the digest of the words before it.
+"""Hashes of conversation content, and the binding of opaque reasoning to the prefix it was made for.
 
-A signature or an encrypted thought is worth something only to the provider (and transport, and model) that
-made it, and only behind the same words. The digest chains over what was said: roles and parts, without ids,
-times and residue.
+A signature or encrypted reasoning is valid only for the provider, transport and model that made it, and only after the
+same prefix. The digest covers roles and parts, without ids, times and residue.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from hansard.model.parts import (
 
 
 def opaque(part: Any) -> bool:
-    """Does the part carry a proof or a cipher that only its maker understands?"""
+    """Whether the part carries a signature or encrypted content."""
     kind = type(part)
     if kind is TextPart or kind is ToolCallPart or kind is ToolResultPart or kind is FilePart:
         return part.signature is not UNSET
@@ -40,16 +39,16 @@ def opaque(part: Any) -> bool:
     return False
 
 
-def said(part: Any) -> str:
-    """The words of a part, as the digest sees them."""
+def hashed_content(part: Any) -> str:
+    """Content of a part as the digest covers it."""
     kind = type(part)
     if kind is TextPart or kind is ReasoningPart:
         return f"\x1ft{part.text}"
     if kind is ToolCallPart:
-        words = part.input_text if type(part.input_text) is str else _json(part.input)
-        return f"\x1fc{part.tool_name}\x1f{words}"
+        arguments = part.input_text if type(part.input_text) is str else _json(part.input)
+        return f"\x1fc{part.tool_name}\x1f{arguments}"
     if kind is ToolResultPart:
-        inner = _json(part.output) if part.content is UNSET else "".join(map(said, part.content))
+        inner = _json(part.output) if part.content is UNSET else "".join(map(hashed_content, part.content))
         return f"\x1fr{inner}"
     if kind is FilePart:
         return f"\x1ff{part.url}\x1f{part.data}\x1f{part.file_id}"
@@ -71,27 +70,27 @@ def _json(value: Any) -> str:
 
 
 def digests(messages: Sequence[Message], wanted: Container[int]) -> dict[int, str]:
-    """For each wanted message the digest of everything said before it."""
+    """Digest of all content before each wanted message."""
     import hashlib  # slow to import, and most conversations do not need it
 
     chain = hashlib.sha256()
-    words: list[str] = []
+    contents: list[str] = []
     found: dict[int, str] = {}
     for i, message in enumerate(messages):
         if i in wanted:
-            chain.update("".join(words).encode("utf-8", "surrogatepass"))
-            words.clear()
+            chain.update("".join(contents).encode("utf-8", "surrogatepass"))
+            contents.clear()
             found[i] = chain.hexdigest()[:32]
-        words.append(f"\x1e{message.role}")
+        contents.append(f"\x1e{message.role}")
         for part in message.parts:
-            words.append(said(part))
+            contents.append(hashed_content(part))
     return found
 
 
 def bind(messages: list[Message], provider: str | None, model: str | None = None) -> None:
-    """Give every opaque part the binding it was read with. For messages just read only.
+    """Set the binding of each opaque part of messages that were just read.
 
-    A first message stands behind words we do not see (an answer by itself): its prefix stays open.
+    The prefix of a first message is unknown (a response by itself) and stays unset.
     """
     part: Any
     signed = []
@@ -106,15 +105,15 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
     for i, prefix in digests(messages[: signed[-1] + 1], set(signed)).items():
         message = messages[i]
         owner = message.model.name if message.model is not UNSET and type(message.model.name) is str else model
-        usual = Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
+        default = Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
         for part in message.parts:
             if opaque(part):
                 given = part.binding
-                force_setattr(part, "binding", usual if given is UNSET else replace(given, prefix=usual.prefix))
+                force_setattr(part, "binding", default if given is UNSET else replace(given, prefix=default.prefix))
 
 
 def append(conversation: Conversation, answer: Conversation | list[Message]) -> Conversation:
-    """The conversation with an answer behind it; opaque reasoning of the answer is bound to the words before it.
+    """Append an answer; its opaque reasoning is bound to the conversation before it.
 
     >>> asked = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
     >>> thought = ReasoningPart(text="", signature="s", binding=Binding(provider="anthropic"))
@@ -133,7 +132,7 @@ def append(conversation: Conversation, answer: Conversation | list[Message]) -> 
 
 
 def _bound(part: Any, prefix: str) -> Any:
-    """An opaque part whose prefix is open, bound to this one."""
+    """Bind an opaque part that has no prefix yet."""
     if not opaque(part) or (part.binding is not UNSET and part.binding.prefix is not UNSET):
         return part
     return replace(part, binding=replace(part.binding if part.binding is not UNSET else Binding(), prefix=prefix))

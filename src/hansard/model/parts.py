@@ -1,8 +1,8 @@
 """The parts a message is made of.
 
-Every part may carry `id`, and `extra`: what one format said of it that no field here says, keyed by the
-format's name. `unknown` holds fields of native JSON that this release does not know; its type is one that
-JSON can neither fill nor write, so it cannot be forged (see `native`).
+Every part may carry `id`, and `extra`: the residue of a format, which is what the format said and no field here says,
+keyed by the format's name. `unknown` holds fields of native JSON that this release does not know; JSON can neither fill
+nor write its type, so a document cannot forge it (see `native`).
 An absent field is `UNSET`, never None: an explicit null is data.
 """
 
@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 
 class Unknown:
-    """Fields (or a whole value) of native JSON that this release does not know, kept word for word."""
+    """Fields (or a whole value) of native JSON that this release does not know, kept unchanged."""
 
     __slots__ = ("fields",)
 
@@ -40,14 +40,14 @@ class Node(
     rename="camel",
     forbid_unknown_fields=True,
 ):
-    """What every canonical value shares."""
+    """Base of all canonical values."""
 
     extra: dict[str, Any] | UnsetType = UNSET
     unknown: Unknown | UnsetType = UNSET
 
 
 class Binding(Node, frozen=True, kw_only=True):
-    """Where opaque reasoning may be played back: to whom it belongs, and after which words it was said."""
+    """Where opaque reasoning may be sent again: its provider and model, and the digest of the prefix it follows."""
 
     provider: str | UnsetType = UNSET
     transport: str | UnsetType = UNSET
@@ -62,7 +62,7 @@ class Part(Node, frozen=True, kw_only=True, tag_field="type"):
 
 
 class TextPart(Part, frozen=True, kw_only=True, tag="text"):
-    """Words said to be read."""
+    """Plain text."""
 
     text: str
     signature: str | UnsetType = UNSET
@@ -70,7 +70,7 @@ class TextPart(Part, frozen=True, kw_only=True, tag="text"):
 
 
 class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
-    """Thinking: its text (possibly empty), the signature that proves it, or its encrypted form."""
+    """Reasoning: its text (possibly empty), its signature, or its encrypted form."""
 
     text: str
     signature: str | UnsetType = UNSET
@@ -79,7 +79,7 @@ class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
-    """A call. `input` is the data; `input_text` the words as they came when writing `input` would give others."""
+    """A tool call. `input` holds the data; `input_text` the raw arguments if encoding `input` would differ."""
 
     tool_call_id: str | UnsetType = UNSET
     tool_name: str | UnsetType = UNSET
@@ -92,7 +92,7 @@ class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
 
 
 class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
-    """A result: plain data in `output`, or parts (text, files) in `content`.
+    """A tool result: plain data in `output`, or parts (text, files) in `content`.
 
     `status` is set only when it says more than `is_error`: denied, interrupted, retried.
     """
@@ -110,7 +110,7 @@ class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
 
 
 class FilePart(Part, frozen=True, kw_only=True, tag="file"):
-    """A file by address (`url`), by value (`data`, base64) or by a provider's own `file_id`."""
+    """A file by `url`, by value (`data`, base64) or by a provider's `file_id`."""
 
     media_type: str | UnsetType = field(default=UNSET, name="mimeType")
     url: str | UnsetType = UNSET
@@ -122,7 +122,7 @@ class FilePart(Part, frozen=True, kw_only=True, tag="file"):
 
 
 class SourcePart(Part, frozen=True, kw_only=True, tag="source"):
-    """A page or document that an answer rests on."""
+    """A page or document that an answer cites."""
 
     source_id: str | UnsetType = UNSET
     url: str | UnsetType = UNSET
@@ -132,20 +132,20 @@ class SourcePart(Part, frozen=True, kw_only=True, tag="source"):
 
 
 class RefusalPart(Part, frozen=True, kw_only=True, tag="refusal"):
-    """The model's words for saying no."""
+    """A refusal message from the model."""
 
     text: str
 
 
 class DataPart(Part, frozen=True, kw_only=True, tag="data"):
-    """Named data of an application; every system event is one."""
+    """Named data of an application; each system event is one."""
 
     name: str
     data: Any = UNSET
 
 
 class RetryPart(Part, frozen=True, kw_only=True, tag="retry"):
-    """What the model was told when its answer or call had to be made again."""
+    """A request to the model to retry its answer or its call."""
 
     content: Any = UNSET
     tool_call_id: str | UnsetType = UNSET
@@ -153,7 +153,7 @@ class RetryPart(Part, frozen=True, kw_only=True, tag="retry"):
 
 
 class CompactionPart(Part, frozen=True, kw_only=True, tag="compaction"):
-    """What stands in for everything before it."""
+    """A summary that replaces everything before it."""
 
     text: str | UnsetType = UNSET
     encrypted: str | UnsetType = UNSET
@@ -162,7 +162,7 @@ class CompactionPart(Part, frozen=True, kw_only=True, tag="compaction"):
 
 
 class RawPart(Part, frozen=True, kw_only=True, tag="raw"):
-    """A part of some format that has no canonical form: its words, untouched."""
+    """A part of a format without a canonical form, kept unchanged."""
 
     format: str
     value: Any

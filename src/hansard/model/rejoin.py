@@ -1,9 +1,9 @@
-"""A conversation that went to a client and came back, joined with the one that was kept.
+"""Merge a conversation that a client sends back into the stored conversation.
 
-The client names a message by its id; what it says of a message is believed only where it may say something: new
-messages of the user, results and approvals of calls that wait, messages it edited. Everything else is the kept one,
-with all that the client never saw. Answers are compared as a client is shown them (`shown`), whole turns at a time:
-what an assistant and its tools said until the next user message has one id there.
+Messages are matched by id. Only what a client may change is taken from it: new user messages, results and approvals of
+pending calls, and messages it edited. Everything else is the stored message, including fields the client never saw.
+Turns are compared as clients see them (`display`): for a client, an assistant's messages and tool results up to the
+next user message are one message with one id.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from hansard.model.tree import active_path
 
 
 def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Conversation:
-    """The kept conversation with what the client added, answered or changed; cut where the client cut it.
+    """Return the stored conversation with the client's additions, results and edits; truncated where it truncated.
 
-    With `tail` the client sent only its last messages: everything kept before them stays.
+    With `tail` the client sent only its last messages: the stored ones before them stay.
 
     >>> hello = Message(role="user", id="u1", parts=[TextPart(text="hi")])
     >>> kept = Conversation(messages=[Message(role="system", parts=[TextPart(text="Be kind.")]), hello])
@@ -72,7 +72,7 @@ def _same_messages(left: list[Message], right: list[Message]) -> bool:
 
 
 class _Side:
-    """One conversation as turns; `lead` and `after` are the messages that no client is shown."""
+    """One conversation as turns; `lead` and `after` are the messages that clients do not see."""
 
     def __init__(self, messages: list[Message]) -> None:
         self.all = messages
@@ -81,11 +81,11 @@ class _Side:
         self.lead: list[Message] = []
         self.after: list[list[int]] = []
         for i, message in enumerate(messages):
-            goes_on = bool(self.turns) and self.role(-1) == "assistant"
-            if message.role in ("assistant", "tool") and goes_on:
+            continues = bool(self.turns) and self.role(-1) == "assistant"
+            if message.role in ("assistant", "tool") and continues:
                 self.turns[-1] += [*self.after[-1], i]
                 self.after[-1] = []
-            elif message.role == "assistant" or (message.role == "user" and any(map(_words, message.parts))):
+            elif message.role == "assistant" or (message.role == "user" and any(map(_visible, message.parts))):
                 self.turns.append([i])
                 self.after.append([])
             elif self.turns:
@@ -105,20 +105,20 @@ class _Side:
     def hidden(self, k: int) -> list[Message]:
         return [self.all[i] for i in self.after[k]]
 
-    def said(self, k: int) -> list[Any]:
-        """What the client sees of a turn; the place of a call where one stands."""
+    def visible(self, k: int) -> list[Any]:
+        """What a client sees of a turn; calls are given by their place."""
         out: list[Any] = []
         for i in self.turns[k]:
             parts = self.all[i].parts if self.all[i].role in ("user", "assistant") else []
             for j, part in enumerate(parts):
-                words = _words(part)
-                if words is not None:
-                    out.append((i, j) if type(part) is ToolCallPart else words)
+                shown = _visible(part)
+                if shown is not None:
+                    out.append((i, j) if type(part) is ToolCallPart else shown)
         return out
 
 
 def _matched(old: _Side, new: _Side, tail: bool) -> list[int | None]:
-    """For each turn that came the kept one it is: by id, or by place when neither has one."""
+    """Stored turn of each received turn: matched by id, or by position if neither has an id."""
     by_id: dict[str, list[int]] = {}
     for k in range(len(old.turns)):
         if type(old.id(k)) is str:
@@ -136,8 +136,8 @@ def _matched(old: _Side, new: _Side, tail: bool) -> list[int | None]:
 
 
 def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
-    """One turn of both sides."""
-    left, right = old.said(k), new.said(n)
+    """Merge one received turn into its stored turn."""
+    left, right = old.visible(k), new.visible(n)
     if len(left) != len(right):
         return new.messages(n)
     changes: dict[Place, AnyPart] = {}
@@ -148,7 +148,7 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
                 return new.messages(n)
             continue
         call, other = _call(old, mine), _call(new, theirs)
-        if _words(call) != _words(other):
+        if _visible(call) != _visible(other):
             return new.messages(n)
         kept_answer, given = old.answers.get(mine), new.answers.get(theirs)
         if kept_answer is None and type(given) is ToolResultPart:
@@ -163,7 +163,7 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
 
 
 def _changed(old: _Side, k: int, changes: dict[Place, AnyPart], results: dict[int, list[AnyPart]]) -> list[Message]:
-    """The kept messages of a turn with approvals put in and results behind their calls."""
+    """Stored messages of a turn with approvals set and results after their calls."""
     out: list[Message] = []
     due: list[AnyPart] = []
     for i in old.turns[k]:
@@ -183,26 +183,26 @@ def _changed(old: _Side, k: int, changes: dict[Place, AnyPart], results: dict[in
 
 
 def _approved(call: ToolCallPart, other: ToolCallPart) -> ToolCallPart:
-    """The call with the client's yes or no, if it was asked for and not said before."""
+    """The call with the client's approval or denial, if it was requested and not yet given."""
     mine: Any = call.approval if type(call.approval) is dict else {}
     theirs = other.approval
     if type(theirs) is not dict or type(theirs.get("approved")) is not bool or "approved" in mine:
         return call
     if "id" in mine and mine["id"] != theirs.get("id"):
         return call
-    said = {key: theirs[key] for key in ("id", "approved", "reason") if key in theirs}
-    return replace(call, approval={**mine, **said})
+    given = {key: theirs[key] for key in ("id", "approved", "reason") if key in theirs}
+    return replace(call, approval={**mine, **given})
 
 
 def _may_answer(call: ToolCallPart) -> bool:
-    """A client answers the calls that are its to answer: not a provider's, and not one that was denied."""
+    """Whether a client may answer the call: not a provider-executed call, not a denied one."""
     refused = type(call.approval) is dict and call.approval.get("approved") is False
     return call.provider_executed is not True and not refused
 
 
 def _same_answer(mine: Answer | None, theirs: Answer | None) -> bool:
     if mine is not None and theirs is not None and denied(mine):
-        return failed(theirs)  # an old client is shown a denial as an error
+        return failed(theirs)  # old clients see a denial as an error
     return bool(_answer(mine) == _answer(theirs))
 
 
@@ -228,8 +228,8 @@ def _answer(answer: Answer | None) -> Any:
     )
 
 
-def _words(part: Any) -> tuple[Any, ...] | None:
-    """What a client is shown of a part, however it is spelled; None for what it is not."""
+def _visible(part: Any) -> tuple[Any, ...] | None:
+    """What a client sees of a part, independent of spelling; None if it does not see the part."""
     kind = type(part)
     if kind is TextPart or kind is RefusalPart:
         return "text", part.text
@@ -249,7 +249,7 @@ def _words(part: Any) -> tuple[Any, ...] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Data as JavaScript understands it: every number a float, keys in any order, no forbidden key."""
+    """Data as JavaScript represents it: numbers are floats, key order is irrelevant, no `__proto__`."""
     if type(value) is dict:
         return {key: _plain(item) for key, item in value.items() if key != "__proto__"}
     if type(value) is list:

@@ -1,14 +1,19 @@
-"""Times as they came: strings of ISO 8601, parsed only where a rule has to compare them."""
+"""Times: ISO 8601 strings are kept as they came and parsed only where they are compared.
+
+Seconds since 1970 keep their exact number: `1.5`, `1.0` and `1` are three different times.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 
 def parse_time(text: Any) -> datetime | None:
-    """The time a string says (one without a zone counts as UTC), None when it is no ISO 8601 date and time.
+    """Parse an ISO 8601 date and time (UTC if it has no zone); None for anything else.
 
     >>> parse_time("2026-01-02T03:04:05Z") == parse_time("2026-01-02T04:04:05.000000000+01:00")
     True
@@ -32,12 +37,12 @@ def parse_time(text: Any) -> datetime | None:
 
 
 def is_time(text: Any) -> bool:
-    """Is it a date and time of ISO 8601?"""
+    """Whether the text is an ISO 8601 date and time."""
     return parse_time(text) is not None
 
 
 def milliseconds(text: Any) -> int | None:
-    """The same as milliseconds since 1970, None when it is no time.
+    """Milliseconds since 1970 of an ISO 8601 time; None for anything else.
 
     >>> milliseconds("1970-01-01T00:00:01Z")
     1000
@@ -49,10 +54,10 @@ def milliseconds(text: Any) -> int | None:
         return None
 
 
-def spelled(moment: int) -> str:
-    """Milliseconds since 1970 as ISO 8601.
+def iso_time(moment: int) -> str:
+    """Format milliseconds since 1970 as ISO 8601.
 
-    >>> spelled(1000)
+    >>> iso_time(1000)
     '1970-01-01T00:00:01.000Z'
     """
     return f"{_to_the_second(moment // 1000)}.{moment % 1000:03d}Z"
@@ -61,3 +66,43 @@ def spelled(moment: int) -> str:
 @lru_cache(64)
 def _to_the_second(second: int) -> str:
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def epoch_time(seconds: Any) -> str | None:
+    """Format seconds since 1970 as a time that reads back as the same number and type; None if there is none.
+
+    >>> epoch_time(1784164544.946), epoch_time(1784164500.0), epoch_time(1784164500)
+    ('2026-07-16T01:15:44.946Z', '2026-07-16T01:15:00.0Z', '2026-07-16T01:15:00Z')
+    """
+    if type(seconds) not in (int, float, Decimal) or not 0 <= seconds < _FOREVER:
+        return None
+    whole, dot, fraction = str(seconds).partition(".")
+    if not whole.isdigit() or (dot and not fraction.isdigit()):
+        return None
+    text = datetime.fromtimestamp(int(whole), UTC).strftime("%Y-%m-%dT%H:%M:%S") + dot + fraction + "Z"
+    back = epoch_seconds(text)
+    return text if type(back) is type(seconds) and str(back) == str(seconds) else None
+
+
+def epoch_seconds(text: Any) -> int | float | Decimal | None:
+    """Seconds since 1970 of a time: int for whole seconds, float where it is exact, else Decimal.
+
+    >>> epoch_seconds("2026-07-16T03:15:44.946+02:00"), epoch_seconds("yesterday")
+    (1784164544.946, None)
+    """
+    match = _TIME.fullmatch(text) if type(text) is str else None
+    time = parse_time(match[1] + match[3]) if match else None
+    if match is None or time is None:
+        return None
+    whole = (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+    if not match[2]:
+        return whole
+    if whole < 0:
+        return None
+    exact = f"{whole}{match[2]}"
+    number = float(exact)
+    return number if str(number) == exact or Decimal(str(number)) == Decimal(exact) else Decimal(exact)
+
+
+_FOREVER = 253_402_300_800  # the year 10000
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d|)", re.ASCII)

@@ -1,4 +1,4 @@
-"""The tree of messages and the path through it that is being followed.
+"""The tree of messages and its active path.
 
 A message without `parent_message_id` follows the message before it in the list.
 """
@@ -11,7 +11,7 @@ from hansard.model.conversation import Conversation, Message
 
 
 def parents(messages: list[Message]) -> list[int | None]:
-    """For every message the index of its parent, None for a root or a parent that is not there."""
+    """Index of each message's parent; None for a root or a missing parent."""
     index: dict[str, int] = {}
     found: list[int | None] = []
     for i, message in enumerate(messages):
@@ -26,14 +26,14 @@ def parents(messages: list[Message]) -> list[int | None]:
 
 
 def is_linear(messages: list[Message]) -> bool:
-    """True when every message answers the one before it."""
+    """Whether each message follows the one before it."""
     if all(message.parent_message_id is UNSET for message in messages):
         return True
     return all(parent == (i - 1 if i else None) for i, parent in enumerate(parents(messages)))
 
 
 def active_path(conversation: Conversation) -> list[int]:
-    """Indices of the messages from the root to the head; without a head, to the last message that is no sidechain.
+    """Indices of the messages from the root to the head; without a head, to the last message outside sidechains.
 
     A linear conversation whose head is its last message (or unset) gives every index.
     """

@@ -1,8 +1,8 @@
-"""A conversation as turns: the user's, and each go of an agent; and back.
+"""Conversation to turns and back: user turns and agent runs.
 
-The messages of one run are one agent turn. What the user (or the system) says at the beginning of a run is not the
-agent's: it is a turn of its own before it. Messages without a run are grouped the same way: a user turn for each
-user message, then one agent turn of nobody in particular for what follows it.
+The messages of one run are one agent turn. User and system messages at the start of a run are user turns before it.
+Messages without a run are grouped the same way: a user turn for each user message, then one agent turn for the messages
+after it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _by_role(message: Message) -> str | None:
 
 
 def turns(conversation: Conversation, place: Callable[[Message], str | None] = _by_role) -> list[Turn]:
-    """The turns of a conversation, in order. `place` may say of a message that it stands elsewhere than its role
-    tells: `user` or `agent` for a turn of that kind, `same` for the turn before it.
+    """Turns of a conversation, in order. `place` may override the kind of turn for a message: `user` or `agent`, or
+    `same` for the turn before it.
 
     >>> from hansard.model import TextPart
     >>> say = lambda role, **more: Message(role=role, parts=[TextPart(text=role)], **more)
@@ -61,7 +61,7 @@ def turns(conversation: Conversation, place: Callable[[Message], str | None] = _
 
 
 def from_turns(given: Iterable[Turn]) -> tuple[list[Message], list[Run]]:
-    """The messages of turns, each with the id of its run, and the runs.
+    """Messages of turns, each with the id of its run, and the runs.
 
     >>> from hansard.model import TextPart
     >>> answer = Message(role="assistant", parts=[TextPart(text="hi")])
@@ -81,7 +81,7 @@ def from_turns(given: Iterable[Turn]) -> tuple[list[Message], list[Run]]:
 
 
 def _run_of(message: Message, runs: dict[str, Run]) -> Run | None:
-    """The run of a message; one that nobody tells more about has at least its id and agent."""
+    """Run of a message; a run that the conversation does not list gets its id and agent."""
     if type(message.run_id) is not str:
         return None
     if message.run_id not in runs:

@@ -1,13 +1,13 @@
-"""Rules every conversation should keep, each a named check. A finding is advice: nothing is refused because of one.
+"""Rules that a conversation should keep, each a named check. Findings are advice: documents are stored regardless.
 
     times            every time is a date and time of ISO 8601
-    tool-results     a result names a call that was made; a call that the talk went on without is pointed out
-    agents           an agent that is named stands in the registry
-    turns            turns follow one another; agents that ran at the same time are only pointed out
+    tool-results     each result has a call before it; a call without a result before later messages is a warning
+    agents           each agent that a message or run names is registered
+    turns            turns follow one another; agents that ran at the same time are a warning
     message-order    the messages of a turn are in the order of their times
 
-Equal times are in order: a turn may begin in the very moment the one before it ended. Providers have rules of
-their own; `hansard.formats.rules.checks` adds them.
+Equal times are in order: a turn may begin at the moment the one before it ended. `hansard.formats.rules.checks` adds
+the rules of providers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hansard.model.turns import Turn, turns
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing a check found: where, how bad (error or warning), what is wrong and what to do about it."""
+    """One finding: path, severity (error or warning), problem and fix."""
 
     check: str
     path: str
@@ -44,7 +44,9 @@ def check_times(conversation: Conversation) -> Iterator[Finding]:
     for path, time in _times(conversation):
         if time is not UNSET and not is_time(time):
             fix = "write it like 2026-01-02T03:04:05Z"
-            yield Finding(check="times", path=path, severity="error", problem=f"{time!r} is no ISO 8601 time", fix=fix)
+            yield Finding(
+                check="times", path=path, severity="error", problem=f"{time!r} is not an ISO 8601 time", fix=fix
+            )
 
 
 def _times(conversation: Conversation) -> Iterator[tuple[str, Any]]:
@@ -62,9 +64,9 @@ def _times(conversation: Conversation) -> Iterator[tuple[str, Any]]:
 
 
 def check_tool_results(conversation: Conversation) -> Iterator[Finding]:
-    """A result names a call that was made before it; a call that the talk went on without is a warning.
+    """Each result has a call before it; a call without a result before later messages is a warning.
 
-    Calls at the very end wait for somebody, which is no mistake; so do those a run lists as pending.
+    Calls at the end and calls that a run lists as pending are not reported.
     """
     indices, messages = _path(conversation)
     links = Links(messages)
@@ -87,20 +89,20 @@ def check_tool_results(conversation: Conversation) -> Iterator[Finding]:
     last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
     for i, j in links.unanswered():
         call = links.calls[i, j]
-        if call.provider_executed is True:  # the provider's own business: many say call and result in one
+        if call.provider_executed is True:  # provider-executed: call and result may be one part
             continue
         if i < last and call.tool_call_id not in pending and call.tool_call_id not in retried:
             yield Finding(
                 check="tool-results",
                 path=f"$.messages[{indices[i]}].parts[{j}].toolCallId",
                 severity="warning",
-                problem=f"the call {_shown(call.tool_call_id)} has no result, though the talk went on",
+                problem=f"the call {_shown(call.tool_call_id)} has no result, but later messages exist",
                 fix="add the result, or one that says the call was interrupted",
             )
 
 
 def check_agents(conversation: Conversation) -> Iterator[Finding]:
-    """An agent that is named stands in the registry; without any registry that is a warning."""
+    """Each named agent is registered; a warning if there is no registry."""
     known = conversation.agents or {}
     severity = "warning" if conversation.agents is UNSET else "error"
     named = [(f"$.messages[{i}].agentId", message.agent_id) for i, message in enumerate(conversation.messages)]
@@ -108,7 +110,7 @@ def check_agents(conversation: Conversation) -> Iterator[Finding]:
     for path, agent_id in named:
         if agent_id is not UNSET and agent_id not in known:
             fix = "add it to the agents of the conversation"
-            problem = f"no agent {agent_id!r} in the registry"
+            problem = f"agent {agent_id!r} is not in the registry"
             yield Finding(check="agents", path=path, severity=severity, problem=problem, fix=fix)
     for key, agent in known.items():
         if agent.id != key:
@@ -117,14 +119,14 @@ def check_agents(conversation: Conversation) -> Iterator[Finding]:
 
 
 def check_turns(conversation: Conversation) -> Iterator[Finding]:
-    """A turn begins when the one before it has ended. Overlap is a warning: agents may run side by side."""
+    """A turn begins after the one before it has ended. Overlap is a warning: agents may run concurrently."""
     places = {run.id: k for k, run in enumerate(conversation.runs or ())}
     indices, messages = _path(conversation)
     seen: set[str] = set()
     ended: tuple[Any, str] = (None, "")
     for turn in turns(replace(conversation, messages=messages)):
         if turn.kind == "user" and turn.messages[0].run_id is not UNSET:
-            continue  # the words a run begins with are inside its time
+            continue  # a prompt inside a run is within its time
         started, completed = _span(turn, seen)
         begun, done = parse_time(started), parse_time(completed)
         path = f"$.messages[{indices[turn.start]}]"
@@ -142,7 +144,7 @@ def check_turns(conversation: Conversation) -> Iterator[Finding]:
 
 
 def _span(turn: Turn, seen: set[str]) -> tuple[Any, Any]:
-    """When a turn began and ended, by its run if that says so, else (and when a run goes on) by its messages."""
+    """Start and end of a turn, by its run if it has times, else (and for a continued run) by its messages."""
     started: Any = turn.messages[0].created_at
     completed: Any = turn.messages[-1].created_at
     run = turn.run
@@ -168,7 +170,7 @@ def check_message_order(conversation: Conversation) -> Iterator[Finding]:
                     check="message-order",
                     path=f"$.messages[{indices[i]}].createdAt",
                     severity="error",
-                    problem=f"{message.created_at} stands behind {before_text} in the same turn",
+                    problem=f"{message.created_at} comes after {before_text} in the same turn",
                     fix="put the messages in the order of their times, or correct the time",
                 )
             else:
@@ -186,15 +188,15 @@ def _shown(value: Any) -> str:
 
 CHECKS: dict[str, tuple[Check, str]] = {
     "times": (check_times, "every time is a date and time of ISO 8601"),
-    "tool-results": (check_tool_results, "results name calls that were made, and calls have results"),
-    "agents": (check_agents, "every agent that is named stands in the registry"),
+    "tool-results": (check_tool_results, "each result has a call, each call a result"),
+    "agents": (check_agents, "each named agent is registered"),
     "turns": (check_turns, "turns follow one another"),
     "message-order": (check_message_order, "the messages of a turn are in the order of their times"),
 }
 
 
 def validate(conversation: Conversation) -> list[Finding]:
-    """What all checks find.
+    """Run all checks and return their findings.
 
     >>> from hansard.model import TextPart
     >>> late = Message(role="user", parts=[TextPart(text="hi")], created_at="yesterday")

@@ -1,7 +1,7 @@
 """Versions of the native schema: `metadata.schemaVersion` of a message.
 
-The whole part is the major version. Older ones are upgraded here, one step a function; a newer minor version is
-read (its new fields are kept as unknown ones); a newer major version is refused.
+The whole part is the major version. Older versions are upgraded here, one function per step; a newer minor version is
+read (its new fields are kept as unknown fields); a newer major version is rejected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CURRENT = 1
 
 
 def check(version: Any, path: str) -> None:
-    """Refuse a message of a newer major version than this release reads."""
+    """Reject a message of a newer major version than this release reads."""
     if isinstance(version, int | float) and not isinstance(version, bool) and int(version) > CURRENT:
         raise Unreadable(
             f"schema version {version} is newer than {CURRENT}, the newest this release reads",
@@ -25,7 +25,7 @@ def check(version: Any, path: str) -> None:
 
 
 def upgrade(message: Any, path: str) -> Any:
-    """A message of any older version as one of the current version; others pass untouched."""
+    """Upgrade a message of an older version to the current one; others pass unchanged."""
     if type(message) is not dict or type(message.get("metadata")) is not dict:
         return message
     version = message["metadata"].get("schemaVersion")
@@ -36,7 +36,7 @@ def upgrade(message: Any, path: str) -> Any:
 
 
 def downgrade(message: dict[str, Any], version: Any) -> dict[str, Any]:
-    """A current message in the words of the older version it was read from."""
+    """Write a message in the older version it was read from."""
     if version == 0 and type(version) is int and message.get("metadata", {}).get("v0"):
         parts = message["parts"]
         metadata = {key: value for key, value in message["metadata"].items() if key != "v0"}

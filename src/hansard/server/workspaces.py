@@ -23,7 +23,7 @@ from hansard.ledger.backends.driver import Tx, unsafe
 from hansard.ledger.results import Page
 from hansard.ledger.rows import find_thread
 from hansard.model.digits import whole_number
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 from hansard.server.app_state import Served, named, served
 from hansard.server.openapi import says
 from hansard.server.responses import AnyRequest, answer, read_body
@@ -130,7 +130,7 @@ def _shown(here: Served, row: _Row) -> WorkspaceShown:
         id=number,
         root=root,
         changes=count,
-        changed_at=spelled(at),
+        changed_at=iso_time(at),
         touchable=why is None,
         why=UNSET if why is None else why,
     )
@@ -169,7 +169,7 @@ def _changes(here: Served, thread_id: str, workspace: int, limit: int, after: st
 def _change(one: Snapshot) -> ChangeShown:
     return ChangeShown(
         snapshot=one.number,
-        at=spelled(one.at),
+        at=iso_time(one.at),
         source=one.source,
         message_id=one.by.message_id,
         run_id=one.by.run_id,

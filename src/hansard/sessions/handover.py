@@ -18,7 +18,7 @@ from hansard.errors import CannotWrite
 from hansard.formats.coding_agents.identity import session_uuid
 from hansard.formats.contract import Written
 from hansard.model.conversation import Context, Conversation, Message
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 from hansard.sessions.discovery import AGENTS, walk
 
 
@@ -76,7 +76,7 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     session = session_uuid(conversation)
     conversation = replace(conversation, id=session)
     written = formats.write(conversation, to)
-    path = place(folder, session, where, spelled(now))
+    path = place(folder, session, where, iso_time(now))
     before = next((one for one in walk(folder, ".jsonl") if one == path or _is_of(one, session)), None)
     if before is not None:
         raise CannotWrite(

@@ -24,7 +24,7 @@ from hansard.ledger.hash_chain import clock
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 from hansard.model.conversation import Snapshot as Told
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash
 from hansard.workspace.imported_edits import NOBODY_KNOWS, placed
 from hansard.workspace.snapshots import By, Filing
@@ -125,7 +125,7 @@ def write_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
             files[name] = record
         told = Told(
             message_id=one.by.message_id if one.by.message_id is not None else UNSET,
-            created_at=spelled(one.at),
+            created_at=iso_time(one.at),
             update=False,
             files=files,
             backups=backups,

@@ -75,9 +75,9 @@ def _title(ledger: Ledger, thread: Thread) -> str:
     if thread.title:
         return shown(thread.title)
     from hansard.cli.transcript import gist, shortened
-    from hansard.model.default_title import LOOKED_AT, opening_words
+    from hansard.model.default_title import LOOKED_AT, default_title
 
     first = ledger.messages(thread.id, limit=LOOKED_AT, newest=False).items if thread.head is not None else []
-    if words := opening_words(first):
+    if words := default_title(first):
         return shortened(shown(words, lines=True))
     return gist(first[0]) if first else ""

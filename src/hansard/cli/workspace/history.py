@@ -21,7 +21,7 @@ _STATES = {1: "", 2: " (undone)"}
 @json_option
 def command(path: str | None, thread: str | None, limit: int, root: str | None, db: str | None, as_json: bool) -> int:
     """List the snapshots of a workspace, or of one PATH in it: number, time, source, whose, what changed."""
-    from hansard.model.times import spelled
+    from hansard.model.times import iso_time
     from hansard.workspace.history import words
     from hansard.workspace.rooted_fs import relative
 
@@ -42,7 +42,7 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
             [
                 {
                     "snapshot": one.number,
-                    "at": spelled(one.at),
+                    "at": iso_time(one.at),
                     "source": one.source,
                     "threadId": one.by.thread_id,
                     "messageId": one.by.message_id,
@@ -59,7 +59,7 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
     for one in found:
         who = shown(one.by.agent_id or one.by.thread_id or "outside")
         where = f" {shown(one.by.message_id)}" if one.by.message_id else ""
-        when = spelled(one.at)[:19].replace("T", " ")
+        when = iso_time(one.at)[:19].replace("T", " ")
         say(f"{one.number}  {when}  {one.source}  {who}{where}{_STATES[one.state]}")
         listed = one.changes if name is None else [change for change in one.changes if change.path == name]
         if one.source == "base" and name is None:

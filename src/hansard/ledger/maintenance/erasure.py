@@ -13,7 +13,7 @@ from hansard.ledger.results import Tombstone
 from hansard.ledger.rows import ThreadRow
 from hansard.model import native
 from hansard.model.conversation import Conversation
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 
 PAGES = 250  # of the index that are put together in one transaction
 _NOTHING = 2  # fewer changes than that are none: so FTS5 says it
@@ -91,9 +91,9 @@ def find(tx: Tx, thread_id: str) -> Tombstone:
 def tombstone(row: ThreadRow) -> Tombstone:
     return Tombstone(
         id=unsafe(row.id) or "",
-        created_at=spelled(row.created_at),
-        updated_at=spelled(row.updated_at),
-        forgotten_at=spelled(row.forgotten_at or 0),
+        created_at=iso_time(row.created_at),
+        updated_at=iso_time(row.updated_at),
+        forgotten_at=iso_time(row.forgotten_at or 0),
         messages=row.messages,
         head_hash=row.head_hash.hex(),
     )

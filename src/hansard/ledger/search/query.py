@@ -27,7 +27,7 @@ from hansard.model import exact_json, native
 from hansard.model.conversation import Message
 from hansard.model.digits import whole_number
 from hansard.model.parts import ToolCallPart
-from hansard.model.times import spelled
+from hansard.model.times import iso_time
 
 WINDOW = 2000
 PATIENCE = 800  # so many messages are read for one page at the most
@@ -193,7 +193,7 @@ class _Cursor(NamedTuple):
     level: int
     n: int
 
-    def spelled(self, query: str) -> str:
+    def iso_time(self, query: str) -> str:
         return ".".join(map(str, (*self, _digest(query))))
 
 
@@ -230,10 +230,10 @@ def search(driver: Driver, text: str, limit: int, after: str | None, now: int, o
         for hit, cursor in looking.hits(start, limit):
             if hit is None:
                 if len(hits) == limit or looking.read >= PATIENCE or looking.looked_at >= _SKIMMED:
-                    return Page(items=hits, next=cursor.spelled(text))
+                    return Page(items=hits, next=cursor.iso_time(text))
                 continue
             if len(hits) == limit and last is not None:
-                return Page(items=hits, next=last.spelled(text))
+                return Page(items=hits, next=last.iso_time(text))
             hits.append(hit)
             last = cursor
         return Page(items=hits)
@@ -351,7 +351,7 @@ class _Looking:
             snippet=snippet(text, self.query.shown),
             title=unsafe(title),
             agent_id=unsafe(agent),
-            created_at=told if isinstance(told, str) else None if created_at is None else spelled(created_at),
+            created_at=told if isinstance(told, str) else None if created_at is None else iso_time(created_at),
             rank=level / self.most,
             active=low < depth <= high,
             run_id=unsafe(run),

@@ -19,7 +19,7 @@ from hansard.model import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.model.epoch import epoch_seconds, epoch_time
+from hansard.model.times import epoch_seconds, epoch_time
 from hansard.model.tree import active_path
 from tests.conftest import GOLDEN
 

@@ -28,8 +28,8 @@ from hansard.formats.exchange.chatgpt_export.content import EVERYONE, NAME, grou
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef
-from hansard.model.epoch import epoch_seconds, epoch_time
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
+from hansard.model.times import epoch_seconds, epoch_time
 from hansard.model.tree import active_path, parents
 
 _ROLES = ("system", "user", "assistant", "tool")

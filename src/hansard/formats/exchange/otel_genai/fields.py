@@ -15,7 +15,7 @@ from hansard.errors import Unreadable
 from hansard.formats.residue import Unfit
 from hansard.model import exact_json
 from hansard.model.digits import whole_number
-from hansard.model.epoch import epoch_seconds, epoch_time
+from hansard.model.times import epoch_seconds, epoch_time
 
 
 def from_any(value: Any) -> Any:
