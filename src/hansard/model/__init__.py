@@ -12,8 +12,8 @@ Read in this order:
     times, digits, arguments, default_title     small helpers
 
 May import: `hansard.errors`. No I/O, no clock, no ids are made here; formats, ledger and everything else build on it.
-Free to change: texts of findings, new checks, new optional fields. Stored, so never renamed: field names, part types and
-the digest in `hashing` (hash chains of existing ledgers depend on them).
+Free to change: texts of findings, new checks, new optional fields. Stored, so never renamed: field names, part types,
+and the digest in `hashing` (hash chains of existing ledgers depend on them).
 """
 
 from __future__ import annotations
