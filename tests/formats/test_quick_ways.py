@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.formats.contract import Target
-from hansard.formats.gemini.files import DUMMY
+from hansard.formats.gemini.reasoning import DUMMY
 from hansard.model import exact_json, native
 from tests.strategies import conversations, plain_conversations
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
-from hansard.formats.gemini.files import DUMMY
+from hansard.formats.gemini.reasoning import DUMMY
 from hansard.model import (
     Conversation,
     FilePart,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hansard import formats
-from hansard.formats.gemini.files import DUMMY
+from hansard.formats.gemini.reasoning import DUMMY
 from hansard.formats.gemini.stream.decoder import GeminiDecoder
 from hansard.formats.gemini.stream.partial_args import Arguments
 from hansard.formats.residue import unpack

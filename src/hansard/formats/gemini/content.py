@@ -8,11 +8,13 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.gemini import files as gemini_files
-from hansard.formats.gemini import tools as gemini_tools
-from hansard.formats.gemini.fields import NAME, lacks, without
-from hansard.formats.gemini.files import DUMMY, is_signed, put_signature, put_together, take_signature, taken_apart
-from hansard.formats.gemini.tools import is_client_call
+from hansard.formats.field_table import Written
+from hansard.formats.gemini.fields import NAME, lacks, put_together, taken_apart, without
+from hansard.formats.gemini.files import READERS as FILE_READERS
+from hansard.formats.gemini.files import write_file
+from hansard.formats.gemini.reasoning import DUMMY, is_signed, put_signature, take_signature
+from hansard.formats.gemini.tools import READERS as TOOL_READERS
+from hansard.formats.gemini.tools import is_client_call, read_plain, write_call, write_response, write_result
 from hansard.formats.residue import Unfit, pack, put, take_str, unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -83,7 +85,7 @@ def read_parts(blocks: list[Any], snake: bool, model: bool) -> list[Any]:
                 parts.append(TextPart(text=text))
                 continue
             if not snake:
-                part = gemini_tools.read_plain(block, first)
+                part = read_plain(block, first)
         if part is None:
             part = read_part(block, snake)
             if first and is_client_call(part) and part.signature is UNSET:
@@ -121,6 +123,65 @@ def _write_unsigned(part: ToolCallPart) -> ToolCallPart:
     if "unsigned" in marks or "thoughtSignature" in rest:
         return part
     return replace(part, signature=DUMMY)
+
+
+# -- parts without residue, as typed records ---------------------------------------------------------------------------
+
+
+class _Text(Written):
+    text: str
+
+
+class _Call(Written):
+    functionCall: Any
+    thoughtSignature: Any
+
+
+class _HeldCall(Written):
+    id: Any
+    name: Any
+    args: dict[str, Any]
+
+
+class _Result(Written):
+    functionResponse: Any
+
+
+class _HeldResult(Written):
+    id: Any
+    name: Any
+    response: Any
+
+
+def write_usual(parts: list[Any], model: bool) -> list[Any] | None:
+    """Words, calls and results of a client's tools without residue and signatures; None when there is anything else.
+
+    Where the model speaks, its first call must be signed: the dummy says that there is no signature.
+    """
+    out: list[Any] = []
+    first = model
+    for part in parts:
+        if part.extra is not UNSET:
+            return None
+        kind = type(part)
+        if kind is TextPart:
+            if part.signature is not UNSET:
+                return None
+            out.append(_Text(part.text))
+        elif kind is ToolCallPart:
+            if part.signature is not UNSET or part.provider_executed is True or type(part.input) is not dict:
+                return None
+            held = _HeldCall(part.tool_call_id, part.tool_name, part.input)
+            out.append(_Call(held, DUMMY if first else UNSET))
+            first = False
+        elif kind is ToolResultPart:
+            if part.signature is not UNSET or part.provider_executed is True or part.content is not UNSET:
+                return None
+            response = write_response(part.output, part.is_error is True, {})
+            out.append(_Result(_HeldResult(part.tool_call_id, part.tool_name, response)))
+        else:
+            return None
+    return out
 
 
 # -- contents --------------------------------------------------------------------------------------------------------
@@ -161,11 +222,11 @@ def write_content(
     return out
 
 
-_READERS: dict[str, Any] = {"text": _read_text, **gemini_files.READERS, **gemini_tools.READERS}
+_READERS: dict[str, Any] = {"text": _read_text, **FILE_READERS, **TOOL_READERS}
 _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     ReasoningPart: _write_text,
-    ToolCallPart: gemini_tools.write_call,
-    ToolResultPart: gemini_tools.write_result,
-    FilePart: gemini_files.write_file,
+    ToolCallPart: write_call,
+    ToolResultPart: write_result,
+    FilePart: write_file,
 }

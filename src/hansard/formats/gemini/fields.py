@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
+from hansard.formats.gemini.reasoning import put_signature
+from hansard.formats.residue import Unfit, pack, unpack
+
 NAME = "gemini"
+PROVIDER = "google"
 
 
 class Keys:
@@ -107,3 +113,50 @@ def lacks(marks: dict[str, Any], key: str) -> bool:
 
 def without(marks: dict[str, Any], key: str) -> None:
     marks.setdefault("without", []).append(key)
+
+
+# -- parts, and the object inside each --------------------------------------------------------------------------------
+
+
+def taken_apart(block: dict[str, Any], snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the part to take fields from."""
+    taken = camel(block, PART, snake, marks)
+    take_nulls(taken, marks, "null")
+    return taken
+
+
+def put_together(part: Any, writer: Any, snake: bool) -> Any:
+    """The part as its writer has it, in the document's spelling; UNSET for what Gemini cannot say."""
+    rest, marks = unpack(NAME, part.extra)
+    block = writer(part, rest, marks, snake)
+    if block is UNSET:
+        return UNSET
+    put_nulls(block, marks, "null")
+    return spelled(block, PART, snake, marks)
+
+
+def take_held(taken: dict[str, Any], key: str, snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
+    """The object that the part is about."""
+    held = taken.pop(key)
+    if type(held) is not dict:
+        raise Unfit(key)
+    held = camel(held, INNER, snake, marks)
+    take_nulls(held, marks, "innerNull")
+    return held
+
+
+def packed(taken: dict[str, Any], key: str, held: dict[str, Any], marks: dict[str, Any]) -> Any:
+    if held:
+        taken[key] = held
+    return pack(NAME, taken, marks)
+
+
+def around(
+    key: str, held: dict[str, Any], part: Any, rest: dict[str, Any], marks: dict[str, Any], snake: bool
+) -> dict[str, Any]:
+    """The part around the object it is about, with what was left over of both."""
+    left = rest.pop(key, None)
+    if type(left) is dict:
+        held.update(left)
+    put_nulls(held, marks, "innerNull")
+    return {**put_signature({key: spelled(held, INNER, snake, marks)}, part), **rest}

@@ -9,17 +9,9 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
-from hansard.formats.gemini.fields import NAME, lacks, without
-from hansard.formats.gemini.files import (
-    DUMMY,
-    around,
-    is_signature,
-    packed,
-    read_media,
-    take_held,
-    take_signature,
-    write_media,
-)
+from hansard.formats.gemini.fields import NAME, around, lacks, packed, take_held, without
+from hansard.formats.gemini.files import read_media, write_media
+from hansard.formats.gemini.reasoning import DUMMY, is_signature, take_signature
 from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str
 from hansard.model import exact_json
 from hansard.model.parts import Part, TextPart, ToolCallPart, ToolResultPart

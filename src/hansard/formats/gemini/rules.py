@@ -1,0 +1,29 @@
+"""What the Gemini API accepts: parts by role, names of functions, media types, the order of turns."""
+
+from __future__ import annotations
+
+from hansard.formats.gemini.fields import PROVIDER
+from hansard.formats.gemini.tools import NAME_PATTERN
+from hansard.formats.rules.conform import Law
+from hansard.model.parts import FilePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    parts={
+        "system": frozenset({TextPart}),
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart, FilePart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    name_pattern=NAME_PATTERN,
+    ids=False,
+    object_input=True,
+    own_reasoning=True,
+    media=frozenset({"image/", "audio/", "video/", "application/pdf", "text/"}),
+    linked=frozenset({"image/", "audio/", "video/", "application/pdf", "text/", ""}),
+    base64=True,
+    result_parts=_SAID,
+    mid_system="never",
+    first_user=True,
+)
