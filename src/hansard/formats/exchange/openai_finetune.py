@@ -17,7 +17,7 @@ from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
 from hansard.formats.exchange.dataset import first_objects, join, read_one, split, write_one
 from hansard.formats.openai_chat.content import PROVIDER
-from hansard.formats.openai_chat.message import ROLES, read_message, write_message
+from hansard.formats.openai_chat.messages import ROLES, read_message, write_message
 from hansard.formats.openai_chat.rules import LAW
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Conversation, Message

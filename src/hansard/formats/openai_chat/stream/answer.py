@@ -1,17 +1,160 @@
-"""One choice of a chat stream as far as it came, and the keys that its parts are given out under."""
+"""The answer of a chat stream as far as it came: its choices, their tool calls, the keys of their parts.
+
+A piece names its call by index, by id, by both, or by nothing at all:
+
+    index                  the call at that index; with another id (or after whole arguments another `{`) a new one
+    id without index       the call with that id, or a new one
+    a name only            a new call, unless it only repeats the name of one whose arguments are not whole
+    nothing                the last call
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
+from hansard.errors import HansardError
 from hansard.formats.openai_chat.content import NAME
-from hansard.formats.openai_chat.stream.calls import Calls
-from hansard.formats.openai_chat.stream.growth import settled
+from hansard.formats.openai_chat.stream.growth import Pieces, grow, settled
 from hansard.formats.residue import unpack
+from hansard.model import exact_json
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, ToolCallPart
+from hansard.streams.text_buffer import joined
 
 REASONING = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")  # the first that speaks is read
 RANKS = {key: rank for rank, key in enumerate(REASONING)}
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+class Call:
+    """A call that is growing; `pieces` are its arguments (or the input of a custom tool)."""
+
+    __slots__ = ("fields", "key", "pieces", "started", "unsent")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.fields: dict[str, Any] = {}
+        self.pieces = Pieces()
+        self.started = False
+        self.unsent: list[str] = []
+
+    @property
+    def id(self) -> Any:
+        return self.fields.get("id")
+
+    @property
+    def name(self) -> Any:
+        for kind in ("function", "custom"):
+            if type(self.fields.get(kind)) is dict:
+                return self.fields[kind].get("name")
+        return None
+
+    def is_named(self, name: str) -> bool:
+        return bool(self.name == name)
+
+    def take(self, item: dict[str, Any]) -> str:
+        """One more piece of the call; the words that it adds."""
+        words = ""
+        grow(self.fields, {key: value for key, value in item.items() if key not in ("index", "function", "custom")})
+        for kind, growing in (("function", "arguments"), ("custom", "input")):
+            if kind not in item:
+                continue
+            if type(item[kind]) is not dict:
+                self.fields.setdefault(kind, item[kind])
+                continue
+            if type(self.fields.get(kind)) is not dict:
+                self.fields[kind] = {}
+            inner = self.fields[kind]
+            given = item[kind].get(growing)
+            grow(inner, {key: value for key, value in item[kind].items() if key != growing})
+            if type(given) is str:
+                self.pieces.append(given)
+                inner[growing] = self.pieces
+                words = given
+            elif given is not None or growing not in inner:
+                if growing in item[kind]:
+                    inner[growing] = given
+        return words
+
+    def native(self) -> dict[str, Any]:
+        return settled(self.fields)  # type: ignore[no-any-return]
+
+    def part(self) -> ToolCallPart:
+        """What is known of the call when it begins."""
+        call_id, name = self.id, self.name
+        return ToolCallPart(
+            tool_call_id=call_id if type(call_id) is str else UNSET, tool_name=name if type(name) is str else UNSET
+        )
+
+    def is_whole(self) -> bool:
+        """Are the arguments JSON already?"""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
+        try:
+            exact_json.decode(joined(self.pieces))
+        except HansardError:
+            return False
+        return True
+
+
+class Calls:
+    """The calls of one choice, in the order they began."""
+
+    def __init__(self) -> None:
+        self.all: list[Call] = []
+        self.by_index: dict[int, Call] = {}
+
+    def find(self, item: dict[str, Any], alone: bool) -> Call:
+        """The call that this piece belongs to; `alone`: no other piece came with it in the same delta before."""
+        index = item.get("index")
+        if type(index) is int:
+            call = self.by_index.get(index)
+            if call is None or self._is_other(call, item):
+                call = self.by_index[index] = self._new()
+            return call
+        call_id, name = item.get("id"), _name(item)
+        if call_id:
+            found = [call for call in self.all if call.id == call_id]
+            if found:
+                return found[-1]
+            if self.all and not self.all[-1].id and not self.all[-1].pieces and alone and not name:
+                return self.all[-1]
+            return self._new()
+        if not self.all:
+            return self._new()
+        last = self.all[-1]
+        if name and (not alone or (last.name and (last.name != name or last.id or last.is_whole()))):
+            return self._new()
+        return last
+
+    def _is_other(self, call: Call, item: dict[str, Any]) -> bool:
+        call_id = item.get("id")
+        if call_id and call.id:
+            return bool(call_id != call.id)
+        name = _name(item)
+        return bool(name) and _words(item).lstrip().startswith("{") and call.is_whole()
+
+    def _new(self) -> Call:
+        call = Call(f"call.{len(self.all)}")
+        self.all.append(call)
+        return call
+
+
+def _name(item: dict[str, Any]) -> Any:
+    inner = item.get("function") or item.get("custom")
+    return inner.get("name") if type(inner) is dict else None
+
+
+def _words(item: dict[str, Any]) -> str:
+    inner = item.get("function")
+    words = inner.get("arguments") if type(inner) is dict else None
+    return words if type(words) is str else ""
+
+
+# -- choices and the answer -------------------------------------------------------------------------------------------
 
 
 class Choice:

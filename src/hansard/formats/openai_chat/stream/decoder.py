@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from hansard.errors import HansardError
 from hansard.formats.documents import read_plain
 from hansard.formats.openai_chat.content import NAME
-from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Choice, Completion, group_of
-from hansard.formats.openai_chat.stream.calls import Call
+from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Call, Choice, Completion, group_of
 from hansard.formats.openai_chat.stream.growth import Pieces, grow, grow_content, grow_list, merge
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef
