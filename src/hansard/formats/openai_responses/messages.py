@@ -22,26 +22,32 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.openai_responses.content import NAME, NOTHING, PROVIDER, read_block, write_blocks
-from hansard.formats.openai_responses.items import (
-    KINDS,
-    is_item,
-    read_item,
-    read_message,
-    sent_back,
-    unbound,
-    write_items,
+from hansard.formats.openai_responses.content import NAME, NOTHING, PROVIDER, read_block, write_block, write_blocks
+from hansard.formats.openai_responses.reasoning import (
+    read_compaction,
+    read_reasoning,
+    write_compaction,
+    write_reasoning,
 )
-from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
-from hansard.formats.rules.conform import Law
+from hansard.formats.openai_responses.rules import LAW
+from hansard.formats.openai_responses.tools import (
+    OUTPUTS,
+    READERS,
+    Calls,
+    Fields,
+    join_result,
+    read_answer,
+    read_function,
+    write_call,
+    write_output,
+)
+from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
     CompactionPart,
-    FilePart,
+    Part,
     RawPart,
     ReasoningPart,
-    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -55,6 +61,144 @@ _DETAILS = (
     ("input_tokens_details", "cache_write_tokens", "cache_write_tokens"),
     ("output_tokens_details", "reasoning_tokens", "reasoning_tokens"),
 )
+
+
+# -- items ---------------------------------------------------------------------------------------------------------
+
+
+def is_item(value: Any) -> bool:
+    """An object that says of what kind it is, who said it, or which item it stands for."""
+    if type(value) is not dict:
+        return False
+    return type(value.get("type")) is str or type(value.get("role")) is str or type(value.get("id")) is str
+
+
+def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
+    """Who says an item that is no message and no plain function's, and its parts; an unknown one is kept raw."""
+    kind = item.get("type")
+    reader = _READERS.get(kind) if type(kind) is str else None
+    if reader is not None:
+        taken = dict(item)
+        del taken["type"]
+        try:
+            parts: list[Part] = reader(kind, taken, calls)
+        except Unfit:
+            pass
+        else:
+            asked = type(parts[0]) is ToolResultPart and parts[0].provider_executed is not True
+            return "tool" if asked else "assistant", parts
+    raw: list[Part] = [RawPart(format=NAME, value=item)]
+    if kind == "mcp_approval_response" or (type(kind) is str and kind in OUTPUTS):
+        return "tool", raw
+    if kind in ("compaction_trigger", "configuration_update"):
+        return "developer", raw
+    return item["role"] if item.get("role") in ("user", "system", "developer") else "assistant", raw
+
+
+def write_items(parts: list[Any], role: str, calls: Calls, items: list[Any]) -> None:
+    """Add the items of an assistant's or a tool's message."""
+    last: Fields | None = None  # the item that a part marked `same` belongs to
+    for part in parts:
+        rest, marks = unpack(NAME, part.extra) if part.extra is not UNSET else NOTHING
+        if "same" in marks and last is not None and _join(last, part, marks):
+            continue
+        kind = type(part)
+        if kind is TextPart and not marks and role == "assistant":  # words and nothing else, as most are
+            last = {"role": "assistant", "content": part.text}
+        elif (writer := _WRITERS.get(kind)) is not None:
+            last = writer(part, rest, marks, calls)
+        elif role == "assistant":
+            last = _write_said(part, marks)
+        else:
+            last = None
+        if last is not None:
+            items.append(last)
+        elif kind is RawPart and part.format == NAME and not {"item", "same"} & marks.keys():
+            items += [part.value] if is_item(part.value) else []
+
+
+def _join(item: Fields, part: Any, marks: Fields) -> bool:
+    """Put a part into the item that the part before it is of."""
+    if type(part) is ToolResultPart:
+        return join_result(item, part, marks)
+    if item.get("type") not in (None, "message") or type(item.get("content")) is not list:
+        return False
+    block = write_block(part, "output_text")
+    if block is not UNSET:
+        item["content"].append(block)
+    return block is not UNSET
+
+
+def _write_said(part: Any, marks: Fields) -> Fields | None:
+    """What the model says: a list of blocks if it was one, else the short form, which asks for no id."""
+    if type(marks.get("item")) is dict:
+        block = write_block(part, "output_text")
+        return {**marks["item"], "role": "assistant", "content": [block]} if block is not UNSET else None
+    if type(part) is not TextPart:
+        return None
+    easy = marks.get("easy")
+    return {**(easy if type(easy) is dict else {}), "role": "assistant", "content": part.text}
+
+
+def read_message(item: Fields) -> list[Part] | None:
+    """The parts of an assistant's message, or None when it is not one."""
+    content = item.get("content")
+    if len(item) == 2 and type(content) is str:
+        return [TextPart(text=content)]
+    rest = {key: value for key, value in item.items() if key not in ("role", "content")}
+    if type(content) is str:
+        return [TextPart(text=content, extra=pack(NAME, {}, {"easy": rest} if rest else None))]
+    if type(content) is not list or not content:
+        return None
+    same: Fields = {"same": True}
+    return [read_block(block, "output_text", {"item": rest} if i == 0 else same) for i, block in enumerate(content)]
+
+
+_READERS: dict[str, Any] = {
+    "reasoning": read_reasoning,
+    "compaction": read_compaction,
+    **READERS,
+}
+_KINDS = frozenset({*_READERS, "function_call", "item_reference", "mcp_list_tools", "mcp_approval_request"})
+_WRITERS: dict[type, Any] = {
+    ReasoningPart: write_reasoning,
+    CompactionPart: write_compaction,
+    ToolCallPart: write_call,
+    ToolResultPart: write_output,
+}
+
+
+_MAY_BE_NULL = frozenset({"arguments", "result", "code", "outputs", "param", "keys", "strict"})
+_NEEDED = {
+    "code_interpreter_call": ("code", "outputs"),
+    "image_generation_call": ("result",),
+    "function": ("parameters", "strict"),
+}
+_DATA = frozenset({"parameters", "attributes", "metadata", "defs"})
+
+
+def sent_back(item: Any) -> Any:
+    """An item of an answer as a request may hold it: answers say more than requests may, and write nulls."""
+    if type(item) is list:
+        made = list(map(sent_back, item))
+        return made if any(new is not old for new, old in zip(made, item, strict=True)) else item
+    if type(item) is not dict:
+        return item
+    kept = {
+        key: value if key in _DATA else sent_back(value)
+        for key, value in item.items()
+        if key != "created_by" and (value is not None or key in _MAY_BE_NULL or key in _DATA)
+    }
+    kind = item.get("type")
+    if kind in ("custom_tool_call", "custom_tool_call_output"):
+        kept.pop("status", None)
+    elif kind == "computer_call_output" and kept.get("status") == "failed":
+        kept["status"] = "incomplete"
+    elif kind == "additional_tools":
+        kept["role"] = "developer"
+    for key in _NEEDED.get(kind, ()) if type(kind) is str else ():
+        kept.setdefault(key, None)
+    return item if len(kept) == len(item) and all(kept[key] is item.get(key) for key in kept) else kept
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -332,7 +476,7 @@ def fits(document: Any) -> int:
         kind, content = item.get("type", "message"), item.get("content")
         if _FOREIGN & item.keys() or type(kind) is not str or kind in _BLOCKS:
             return 0
-        if kind in KINDS:
+        if kind in _KINDS:
             sure = 3
         elif kind != "message" or item.get("role") not in (*_ROLES, "assistant"):
             odd = True
@@ -346,27 +490,6 @@ def fits(document: Any) -> int:
     return 0 if odd and sure == 1 else sure
 
 
-_SAID = frozenset({TextPart, FilePart})
-LAW = Law(
-    provider=PROVIDER,
-    developer="developer",
-    parts={
-        "system": _SAID,
-        "developer": _SAID,
-        "user": _SAID,
-        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
-        "tool": frozenset({ToolResultPart}),
-    },
-    own_reasoning=True,
-    own_parts=frozenset({RefusalPart, CompactionPart}),
-    id_pattern=r".{1,64}",
-    name_pattern=r"[a-zA-Z0-9_-]{1,64}",
-    empty_text=True,
-    media=frozenset({"image/", "application/", "text/"}),
-    result_parts=_SAID,
-    leading_reasoning=True,
-    unbound=unbound,
-)
 FORMAT = Format(
     name=NAME,
     title="OpenAI Responses API",

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from hansard.formats.openai_responses.content import NAME as RESPONSES
 from hansard.formats.openai_responses.content import PROVIDER, read_block, write_block
-from hansard.formats.openai_responses.items import is_item, read_item, write_items
+from hansard.formats.openai_responses.messages import is_item, read_item, write_items
 from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_answer, read_function
 from hansard.formats.residue import pack, unpack
 from hansard.model.parts import (

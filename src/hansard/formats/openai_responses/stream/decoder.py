@@ -21,7 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hansard.formats.openai_responses.content import NAME, PROVIDER
-from hansard.formats.openai_responses.items import is_item
+from hansard.formats.openai_responses.messages import is_item
 from hansard.formats.openai_responses.stream.items import (
     GROWTHS,
     NEW,
@@ -30,12 +30,12 @@ from hansard.formats.openai_responses.stream.items import (
     Answer,
     Growth,
     Item,
+    LiveItems,
     Path,
     Slot,
     at,
     plain,
 )
-from hansard.formats.openai_responses.stream.live import LiveItems
 from hansard.model.conversation import Message, ModelRef
 from hansard.streams.deltas import MessageDelta, MessageStart, StepStart
 from hansard.streams.learned_pattern import NUMBER, STRING

@@ -1,0 +1,66 @@
+"""What the Responses API accepts: parts by role, ids and names of calls, media types, what reasoning is bound to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.openai_responses.content import NAME, PROVIDER
+from hansard.formats.residue import pack, unpack
+from hansard.formats.rules.conform import Law
+from hansard.model.parts import (
+    CompactionPart,
+    FilePart,
+    Part,
+    RawPart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+
+
+def _unbound(part: Part) -> Part | None:
+    """The part when its reasoning is gone: OpenAI, which knows items by their ids, takes both or neither."""
+    kind = type(part)
+    rest, marks = unpack(NAME, part.extra)
+    if isinstance(part, RawPart):
+        value: Any = part.value
+        gone = {"item", "same"} & marks.keys() or (type(value) is dict and value.get("type") == "item_reference")
+        return None if gone else part
+    if getattr(part, "provider_executed", UNSET) is True:
+        return None
+    if kind is TextPart and {"item", "same"} & marks.keys():
+        item = marks.get("item")
+        phase = {"phase": item["phase"]} if type(item) is dict and "phase" in item else None
+        return replace(part, extra=pack(NAME, {}, {"easy": phase} if phase else None))
+    if kind is ToolCallPart and "id" in rest and marks.get("type") not in ("computer_call", "local_shell_call"):
+        del rest["id"]
+        return replace(part, extra=pack(NAME, rest, marks))
+    return part
+
+
+_SAID = frozenset({TextPart, FilePart})
+LAW = Law(
+    provider=PROVIDER,
+    developer="developer",
+    parts={
+        "system": _SAID,
+        "developer": _SAID,
+        "user": _SAID,
+        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
+        "tool": frozenset({ToolResultPart}),
+    },
+    own_reasoning=True,
+    own_parts=frozenset({RefusalPart, CompactionPart}),
+    id_pattern=r".{1,64}",
+    name_pattern=r"[a-zA-Z0-9_-]{1,64}",
+    empty_text=True,
+    media=frozenset({"image/", "application/", "text/"}),
+    result_parts=_SAID,
+    leading_reasoning=True,
+    unbound=_unbound,
+)
