@@ -26,8 +26,8 @@ def main(source: str, target: str, rounds: int = 25) -> None:
     conversation = formats.read(raw, source)
     steps: dict[str, Callable[[], Any]] = {
         "floor": lambda: msgspec.json.encode(msgspec.json.decode(raw)),
-        "parse": lambda: formats.parse(raw, source),
-        f"parse + {source}.read": lambda: reader.read(formats.parse(raw, source)),
+        "parse": lambda: exact_json.decode(raw),
+        f"parse + {source}.read": lambda: reader.read(exact_json.decode(raw)),
         "read (with binding and law)": lambda: formats.read(raw, source),
         f"{target}.write": lambda: writer.write(conversation, Target()),
         "write (with law) to JSON": lambda: formats.write(conversation, target).json,

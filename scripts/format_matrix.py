@@ -141,7 +141,7 @@ def carried() -> list[str]:
 def pairs() -> list[str]:
     """The sample written in each format (a row) and then, from there, in every other (a column)."""
     names = formats.names()
-    readable = [name for name in names if formats.get(name).kept is None]
+    readable = [name for name in names if not formats.get(name).write_only]
     numbers = {name: str(i + 1) for i, name in enumerate(names)}
     rows = ["| from \\ to | " + " | ".join(numbers.values()) + " |", "|---" * (len(names) + 1) + "|"]
     for source in readable:

@@ -51,7 +51,7 @@ def reading(name: str) -> Target:
             opened.conversation(messages)
             return bool(messages)
         if dice > 0.97:
-            formats.detect(formats.parse(data))
+            formats.detect(data)
         conversations = formats.read_all(data, name)
         if len(data) > _LONG:
             return True
@@ -98,7 +98,7 @@ def showing(name: str) -> Target:
 
 SURFACES = [
     Surface(f"{name} documents", partial(seeds, name), partial(reading, name))
-    if formats.get(name).kept is None
+    if not formats.get(name).write_only
     else Surface(f"{name} pages", partial(seeds, "hansard"), partial(showing, name))
     for name in formats.names()
 ]

@@ -22,7 +22,7 @@ from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
 from tests.strategies import conversations, plain_conversations
 
-NAMES = [name for name in formats.names() if formats.get(name).usual is not None]
+NAMES = [name for name in formats.names() if formats.get(name).decode_typed is not None]
 DOCUMENTS = {name: [path.read_bytes() for path in sorted((GOLDEN / name).glob("*.json"))] for name in NAMES}
 
 
@@ -93,7 +93,7 @@ def usual_document(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_usual_conversation_is_decoded_to_typed_records(name: str) -> None:
-    decode = formats.get(name).usual
+    decode = formats.get(name).decode_typed
     assert decode is not None
     assert decode(usual_document(name)) is not None
     assert_same_either_way(usual_document(name), name)
@@ -128,9 +128,9 @@ def test_a_key_that_is_given_twice_is_refused_in_typed_records_too(name: str) ->
 def test_what_anthropic_writes_with_records_is_what_the_general_way_writes(conversation: Conversation) -> None:
     """An empty `extra` leads the general way; the law leaves no part that the format cannot say."""
     chosen = formats.get("anthropic")
-    assert chosen.law is not None
+    assert chosen.rules is not None
     messages = lawful(
-        conversation.messages, chosen.law, Target(), "anthropic", [], [*range(len(conversation.messages))]
+        conversation.messages, chosen.rules, Target(), "anthropic", [], [*range(len(conversation.messages))]
     )
     general = [replace(message, extra={}) if message.extra is UNSET else message for message in messages]
     written = [exact_json.encode(chosen.write(Conversation(messages=each), Target())) for each in (messages, general)]

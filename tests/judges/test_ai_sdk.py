@@ -19,7 +19,7 @@ from tests.node_judge import Judge
 from tests.strategies import conversations, json_values, texts
 
 VERSIONS = (5, 6, 7)
-NAMES = [name for name in formats.names() if formats.get(name).kept is None]
+NAMES = [name for name in formats.names() if not formats.get(name).write_only]
 OURS = ("ai-sdk-ui", "ai-sdk-model")
 GOLDENS = [
     pytest.param(name, path, id=f"{name}/{path.name}")

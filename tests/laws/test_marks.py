@@ -17,7 +17,7 @@ from hansard.model import Conversation, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import json_values
 
-NAMES = [name for name in formats.names() if formats.get(name).kept is None]
+NAMES = [name for name in formats.names() if not formats.get(name).write_only]
 WORDS = st.sampled_from(["list", "string", "file", "missing", "none", [["x"]], [[0, "x"]], [{"a": 1}], ["content"]])
 
 

@@ -1,9 +1,11 @@
-"""Formats: read, write, convert and detect documents."""
+"""Formats: documents of other programs read, written, converted and detected."""
 
 from __future__ import annotations
 
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
-from hansard.formats.documents import convert, detect, get, names, parse, read, read_all, read_plain, write, write_all
+from hansard.formats.detection import detect
+from hansard.formats.documents import convert, read, read_all, write, write_all
+from hansard.formats.registry import get, names
 
 __all__ = [
     "Format",
@@ -15,10 +17,8 @@ __all__ = [
     "detect",
     "get",
     "names",
-    "parse",
     "read",
     "read_all",
-    "read_plain",
     "write",
     "write_all",
 ]

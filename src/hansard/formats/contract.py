@@ -1,14 +1,31 @@
-"""What a format is, and what writing to one gives back.
+"""What a format is, and how to add one.
 
-A format is pure mapping: `read` takes a parsed document apart (it may change it), `write` builds one, in which
-structs may stand for objects: they are quicker to make and to encode than dicts. Neither
-does I/O, reads a clock, makes ids or reports losses: `Written.losses` reads the result back and compares.
+A format is pure mapping: no I/O, no clock, no ids made. To add one:
+
+1. Write `formats/NAME/__init__.py`: a docstring (spec, version, a table canonical/native, what is lost), the row
+   `FORMAT = Format(name=..., title=..., module=__name__, sniff=sniff, ...)` and `sniff`, which returns how surely
+   parsed data (of a `text` format also bytes) is of this format: 0 no, 1 possible, 2 likely, 3 certain. Import only
+   this module there: all rows are loaded to look a name up, and detection loads no reader. `keys` and `item_keys`
+   are hints that spare most calls of `sniff`.
+2. Write `formats/NAME/messages.py` with `read(document) -> Conversation`, which may take the document apart, and
+   `write(conversation, target)`, whose result may hold structs in place of objects. Losses are not reported: they
+   are found by reading back. Keep what no canonical field says with `residue.pack`. A small format is one module
+   that holds the row too; a coding agent's session files stand in `session.py` and define `SESSION` besides.
+3. Add one line to `_MODULES` in `formats/registry.py`, or, in another package, an entry point of the group
+   `hansard.formats`: `NAME = "package.module:FORMAT"`. Everything else is the same.
+4. Put at least five documents into `tests/golden/NAME/` and run the laws: `pytest tests/laws -k NAME`.
+
+Found by name when defined beside `read`: `split` and `join` (a document holds many conversations), `kept` (a
+`write_only` format: what its document shows), `decode_typed`, `SESSION`; in `rules.py`: `RULES` of a provider.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -20,7 +37,7 @@ from hansard.model.conversation import Conversation
 
 if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
-    from hansard.formats.rules.conform import Law
+    from hansard.formats.rules.conform import Rules
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -53,42 +70,108 @@ class Writer(Protocol):
     def __call__(self, conversation: Conversation, target: Target, /) -> Any: ...
 
 
-class Format(Struct, frozen=True, kw_only=True):
-    """One row of the registry.
+def _never(document: Any, /) -> int:
+    return 0
 
-    `fits` says how surely parsed data is of this format: 0 no, 1 possible, 2 likely, 3 certain.
+
+class Format(Struct, frozen=True, kw_only=True, dict=True):
+    """One row of the registry: what is known of a format without loading its reader.
+
+    `module` is where the row stands (`__name__`); the code is found there by name when it is first asked for.
+    `sniff` says how surely parsed data is of this format: 0 no, 1 possible, 2 likely, 3 certain; a format without it
+    has to be named. `keys` are hints: an object without any of them is not of this format; `item_keys` the same for
+    the first object of a list (the empty set: it never is a list).
     `text` formats are given bytes and give bytes (files of lines); the others parsed JSON. A `verbatim` one gives
     back every byte.
     `trees` formats carry every branch; the others are given the active path.
-    A document of some formats holds many conversations: `split` cuts it into documents of one, `join` puts such
-    documents together again; `read` and `write` only ever see one conversation.
-    A format that is only written says with `kept` what its document shows of a conversation, and writes nothing else.
-    `usual` decodes the text of a usual document to typed records that `read` knows too; None when it is not usual.
-    `session` reads files as they grow (`session_file`).
-    `law` holds a provider's rules; `own_provider` is whose signatures a document of this format holds.
-    `whole_letters`: who reads it refuses half a surrogate pair, as all providers do.
+    `write_only` formats are documents for people, which no reader reads.
+    `coding_agent`: what is written for it names that agent's own tools.
+    `binds`: signatures in it are bound to what was said; `own_provider` is whose signatures a document holds.
+    `strict_unicode`: its consumers reject lone surrogates, as the servers of all providers do.
+    `why` gives the reason for a loss by the field that is lost.
     """
 
     name: str
     title: str
-    read: Reader
-    write: Writer
-    fits: Callable[[Any], int]
+    module: str
+    sniff: Callable[[Any], int] = _never
+    keys: frozenset[str] | None = None
+    item_keys: frozenset[str] | None = None
     profiles: tuple[str, ...] = ()
     text: bool = False
     verbatim: bool = False
     trees: bool = False
+    write_only: bool = False
+    coding_agent: bool = False
     binds: bool = False
     own_provider: str | None = None
-    split: Callable[[Any], list[Any]] | None = None
-    join: Callable[[list[Any]], Any] | None = None
-    kept: Callable[[Conversation], Conversation] | None = None
     suffix: str = "json"
-    law: Law | None = None
-    whole_letters: bool = False
-    usual: Callable[[bytes], Any] | None = None
-    session: SessionFile | None = None
+    strict_unicode: bool = False
     why: dict[str, str] = {}
+
+    @cached_property
+    def code(self) -> ModuleType:
+        """The module of `read` and `write`: `messages` (or `session`) of the format's package, or its only module."""
+        home = import_module(self.module)
+        if not hasattr(home, "__path__"):
+            return home
+        return _submodule(self.module, "messages") or import_module(f"{self.module}.session")
+
+    @cached_property
+    def read(self) -> Reader:
+        """Maps a parsed document of one conversation; it may take the document apart."""
+        return _refusing(self.name) if self.write_only else self.code.read
+
+    @cached_property
+    def write(self) -> Writer:
+        """Maps a conversation to a document."""
+        return self.code.write  # type: ignore[no-any-return]
+
+    @cached_property
+    def split(self) -> Callable[[Any], list[Any]] | None:
+        """Cuts a document of many conversations into documents of one, which `read` and `write` know alone."""
+        return getattr(self.code, "split", None)
+
+    @cached_property
+    def join(self) -> Callable[[list[Any]], Any] | None:
+        """Puts documents of one conversation together again."""
+        return getattr(self.code, "join", None)
+
+    @cached_property
+    def kept(self) -> Callable[[Conversation], Conversation] | None:
+        """What the document of a `write_only` format shows of a conversation; `write` writes nothing else."""
+        return getattr(self.code, "kept", None)
+
+    @cached_property
+    def decode_typed(self) -> Callable[[bytes], Any] | None:
+        """Decodes the text of a usual document to typed records, which `read` knows too; gives None for any other."""
+        return getattr(self.code, "decode_typed", None)
+
+    @cached_property
+    def session(self) -> SessionFile | None:
+        """Reads files as they grow; None for formats that are no session files."""
+        return getattr(self.code, "SESSION", None)
+
+    @cached_property
+    def rules(self) -> Rules | None:
+        """What the provider accepts in a request; None for formats that are no provider's."""
+        if self.own_provider is None:
+            return None
+        home = import_module(self.module)
+        beside = _submodule(self.module, "rules") if hasattr(home, "__path__") else None
+        return getattr(beside or self.code, "RULES", None)
+
+
+def _submodule(package: str, name: str) -> ModuleType | None:
+    full = f"{package}.{name}"
+    return import_module(full) if find_spec(full) is not None else None
+
+
+def _refusing(name: str) -> Reader:
+    def refuse(document: Any) -> Conversation:
+        raise Unreadable(f"{name} is only written, never read", "$", "read the document it was made from")
+
+    return refuse
 
 
 class Written:
@@ -128,7 +211,7 @@ class Written:
 
 
 def losses_of(each: list[Written]) -> list[Loss]:
-    """The losses of several, each path behind the number of its conversation."""
+    """The losses of several, each path after the number of its conversation."""
     found = enumerate(each)
     return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
 
@@ -154,15 +237,6 @@ class WrittenAll:
 
     def __repr__(self) -> str:
         return f"<WrittenAll {self.format.name}, {len(self.each)} conversations>"
-
-
-def only_written(name: str) -> Reader:
-    """The reader of a format that is only written: it says so."""
-
-    def refuse(document: Any) -> Conversation:
-        raise Unreadable(f"{name} is only written, never read", "$", "read the document it was made from")
-
-    return refuse
 
 
 __all__ = ["Format", "Loss", "Target", "Written", "WrittenAll"]

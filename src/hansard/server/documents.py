@@ -38,7 +38,7 @@ def _shown(format: Format) -> bodies.FormatShown:
         profiles=list(format.profiles),
         text=format.text,
         trees=format.trees,
-        read=format.kept is None,
+        read=not format.write_only,
     )
 
 

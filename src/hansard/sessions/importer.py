@@ -87,10 +87,11 @@ def detect(path: Path) -> str:
         raise Unreadable("the file is empty", way_out="an agent that was stopped at once leaves such files")
     lines = head[: head.rfind(b"\n") + 1] or head
     for name in formats.names():
-        if formats.get(name).session is not None and formats.get(name).fits(lines) == 3:
+        row = formats.get(name)
+        if row.verbatim and row.sniff(lines) == 3 and row.session is not None:
             return name
     with open(path, "rb") as file:
-        return formats.detect(formats.parse(file.read()))
+        return formats.detect(file.read())
 
 
 def _import_whole(ledger: Ledger, session: Session, name: str, stat: os.stat_result, progress: Progress) -> Imported:

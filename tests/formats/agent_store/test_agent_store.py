@@ -212,6 +212,6 @@ def test_what_is_no_document_of_the_store_is_refused_with_its_place(document: An
 
 
 def test_the_store_is_told_from_other_formats() -> None:
-    fits = formats.get(NAME).fits
-    assert fits([stored()]) == fits(stored()) == fits({"messages": [stored()]}) == 3
-    assert [fits(other) for other in (b"", [], {}, [{"role": "user", "content": "hi"}], [1], None)] == [0] * 6
+    sniff = formats.get(NAME).sniff
+    assert sniff([stored()]) == sniff(stored()) == sniff({"messages": [stored()]}) == 3
+    assert [sniff(other) for other in (b"", [], {}, [{"role": "user", "content": "hi"}], [1], None)] == [0] * 6

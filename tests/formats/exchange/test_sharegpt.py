@@ -230,7 +230,7 @@ def test_what_is_no_conversation_is_refused_with_its_place(document: Any, path: 
     ],
 )
 def test_it_is_as_sure_as_it_can_be(document: Any, sure: int) -> None:
-    assert FORMAT.fits(document) == sure
+    assert FORMAT.sniff(document) == sure
 
 
 _texts = st.text(max_size=5)

@@ -85,7 +85,7 @@ def wholes() -> list[dict[str, Any]]:
     for path in sorted(path for folder in folders for path in folder.glob("*.json")):
         document = json.loads(path.read_text())
         document = document.get("request", document) if type(document) is dict else document
-        if formats.get(NAME).fits(document) < 3:
+        if formats.get(NAME).sniff(document) < 3:
             continue
         if type(document) is dict and "contents" not in document:
             found.append(document)

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.contract import Target
+from hansard.formats.gemini import FORMAT
 from hansard.formats.gemini.content import _read_unsigned, read_part, read_parts, write_parts
-from hansard.formats.gemini.messages import FORMAT
 from hansard.formats.gemini.reasoning import DUMMY
 from hansard.formats.gemini.tools import is_client_call, read_plain
 from hansard.model import exact_json, native

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
-from hansard.formats.langchain.messages import fits, write
+from hansard.formats.langchain import sniff
+from hansard.formats.langchain.messages import write
 from hansard.model import (
     Binding,
     CompactionPart,
@@ -325,7 +326,7 @@ def test_what_is_no_message_is_refused_with_its_place(document: Any, path: str) 
     ],
 )
 def test_it_is_as_sure_as_it_can_be(document: Any, sure: int) -> None:
-    assert fits(document) == sure
+    assert sniff(document) == sure
 
 
 # -- the real library as judge -------------------------------------------------------------------------------------

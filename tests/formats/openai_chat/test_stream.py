@@ -96,7 +96,7 @@ def wholes() -> list[dict[str, Any]]:
                 found.append(document)
             continue
         records = document if type(document) is list else document.get("messages", [])
-        for record in records if formats.get(NAME).fits(document) else []:
+        for record in records if formats.get(NAME).sniff(document) else []:
             if record.get("role") == "assistant":
                 choice = {"index": 0, "message": record, "logprobs": None, "finish_reason": "stop"}
                 usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}

@@ -27,6 +27,7 @@ from hansard.model import (
     ToolCallPart,
     ToolResultPart,
     Usage,
+    exact_json,
 )
 from hansard.model.hashing import append
 from tests.conftest import GOLDEN
@@ -517,13 +518,13 @@ def test_what_is_no_document_is_refused_with_its_place(document: Any, path: str)
     ],
 )
 def test_how_surely_a_document_is_of_this_format(document: Any, sure: int) -> None:
-    assert formats.get(NAME).fits(document) == sure
+    assert formats.get(NAME).sniff(document) == sure
 
 
 def test_golden_files_with_items_of_our_own_are_certain() -> None:
     for path in (GOLDEN / NAME).glob("*.json"):
         if path.stem not in ("request_with_a_string", "request_of_a_stored_prompt"):
-            assert formats.get(NAME).fits(formats.parse(path.read_bytes())) == 3, path.stem
+            assert formats.get(NAME).sniff(exact_json.decode(path.read_bytes())) == 3, path.stem
 
 
 _IDS = st.sampled_from(["c1", "c2"])

@@ -19,12 +19,12 @@ from msgspec import UNSET, structs
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.pages.display import spelled
-from hansard.formats.pages.html import POLICY, STYLE
+from hansard.formats.pages.html.messages import POLICY, STYLE
 from hansard.model import Conversation, FilePart, Message, TextPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import conversations, parts, rich_messages
 
-NAMES = [name for name in formats.names() if formats.get(name).kept is not None]
+NAMES = [name for name in formats.names() if formats.get(name).write_only]
 CASES = [
     pytest.param(name, path, id=f"{name}/{path.stem}")
     for name in NAMES
@@ -47,7 +47,7 @@ def test_a_page_is_written_as_the_golden_file_says(name: str, path: Path) -> Non
 def test_pages_are_only_written(name: str) -> None:
     with pytest.raises(Unreadable, match="only written"):
         formats.read(b"# Conversation\n", name)
-    assert formats.get(name).fits(b"# Conversation\n") == 0
+    assert formats.get(name).sniff(b"# Conversation\n") == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import AmbiguousFormat, Unreadable
 from hansard.formats.contract import Target
-from hansard.formats.provider_message.messages import fits, write
+from hansard.formats.provider_message import sniff
+from hansard.formats.provider_message.messages import write
 from hansard.model import (
     Binding,
     CompactionPart,
@@ -268,7 +269,7 @@ def test_other_providers_conversations_can_be_read_again(corpus: Path) -> None:
     for name in ("anthropic", "openai-chat"):
         for raw in corpus_documents(corpus, name):
             document = formats.convert(raw, "provider-message", name)
-            assert fits(document.data) >= 1
+            assert sniff(document.data) >= 1
             again = formats.convert(document.data, "provider-message", "provider-message")
             assert again.losses == []
             assert exact_json.same(again.data, document.data)
@@ -352,7 +353,7 @@ def test_what_is_no_provider_message_is_refused_with_its_place(document: Any, pa
     ],
 )
 def test_it_is_as_sure_as_it_can_be(document: Any, sure: int) -> None:
-    assert fits(document) == sure
+    assert sniff(document) == sure
 
 
 def test_plain_roles_and_contents_are_not_guessed() -> None:
@@ -362,4 +363,4 @@ def test_plain_roles_and_contents_are_not_guessed() -> None:
 
 @given(document=st.one_of(json_values, st.binary(), st.builds(lambda value: {"messages": [value]}, json_values)))
 def test_looking_at_a_document_never_fails(document: Any) -> None:
-    assert fits(document) in (0, 1, 2, 3)
+    assert sniff(document) in (0, 1, 2, 3)

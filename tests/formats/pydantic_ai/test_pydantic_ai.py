@@ -270,7 +270,7 @@ def test_what_is_no_history_is_refused_with_the_place(document: Any, path: str) 
     "value", [None, 1, "x", b"x", [], {}, [1], [{}], [{"kind": []}], [{"kind": "request", "parts": 1}]]
 )
 def test_other_things_do_not_fit(value: Any) -> None:
-    assert formats.get(NAME).fits(value) == 0
+    assert formats.get(NAME).sniff(value) == 0
 
 
 # -- histories of real agents --------------------------------------------------------------------------------------

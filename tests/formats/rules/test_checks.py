@@ -157,7 +157,7 @@ def test_a_broken_rule_is_found(check: str, provider: str, path: str, messages: 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_usual_talk_breaks_no_rule(provider: str) -> None:
-    owner = formats.get(provider).law.provider  # type: ignore[union-attr]
+    owner = formats.get(provider).rules.provider  # type: ignore[union-attr]
     signed = {"signature": "s", "binding": Binding(provider=owner)}
     messages = [
         message("system", HI),
@@ -191,7 +191,7 @@ def test_only_providers_have_rules(name: str) -> None:
 def test_errors_are_found_if_and_only_if_the_law_would_repair(provider: str, conversation: Conversation) -> None:
     path = active_path(conversation)
     notes: list[Any] = []
-    law: Any = formats.get(provider).law
+    law: Any = formats.get(provider).rules
     lawful([conversation.messages[i] for i in path], law, Target(), provider, notes, path)
     by_law = PROVIDER_CHECKS.keys() - ONLY.keys() - {"surrogates"}
     found = [finding for finding in validate(conversation, provider) if finding.check in by_law]

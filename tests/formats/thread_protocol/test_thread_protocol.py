@@ -202,4 +202,4 @@ def test_what_is_no_thread_is_refused_with_the_place(document: Any, path: str) -
 
 @pytest.mark.parametrize("value", [None, 1, "x", b"x", [], {}, {"turns": 1}, {"turns": [1]}, {"turns": [{}]}])
 def test_other_things_do_not_fit(value: Any) -> None:
-    assert formats.get(NAME).fits(value) == 0
+    assert formats.get(NAME).sniff(value) == 0

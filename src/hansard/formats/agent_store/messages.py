@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.agent_store.content import NAME, read_content, read_parts, write_content, write_parts
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.residue import fill, pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
@@ -341,23 +341,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     left = rest.pop("thread", None)
     thread = _write_thread(conversation, left if type(left) is dict else {}, marks)
     return {"thread": thread, "messages": records, **rest}
-
-
-def fits(document: Any) -> int:
-    """Content with a format and parts is unique to this format."""
-    records = document
-    if type(document) is dict:
-        records = document["messages"] if type(document.get("messages")) is list else [document]
-    if type(records) is not list or not records:
-        return 0
-    best = 3
-    for record in records[:50]:
-        content = record.get("content") if type(record) is dict else None
-        if type(content) is not dict or type(content.get("parts")) is not list or "role" not in record:
-            return 0
-        if "format" not in content:
-            best = min(best, 2)
-    return best
-
-
-FORMAT = Format(name=NAME, title="Agent store, content format 2", read=read, write=write, fits=fits, binds=True)

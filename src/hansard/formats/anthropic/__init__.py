@@ -1,1 +1,58 @@
 """The Messages API of Anthropic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hansard.formats.contract import Format
+
+ROLES = ("user", "assistant", "system")
+_TELLING = {
+    *("thinking", "redacted_thinking", "compaction", "fallback"),
+    *("tool_use", "tool_result", "server_tool_use", "mcp_tool_use"),
+}
+_NOT_BLOCKS = {  # what others put into the content of a message with a role
+    *("image", "image_url", "input_audio", "file", "audio", "refusal", "reasoning", "custom"),
+    *("input_text", "output_text", "input_image", "input_file", "tool-call", "tool-result", "tool-invocation"),
+}
+
+
+def sniff(document: Any) -> int:
+    """Anthropic has block types nobody else has; plain `messages` could be others' too."""
+    if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
+        blocks = [block.get("type") for block in document["content"] if type(block) is dict]
+        return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records or not all(type(record) is dict for record in records):
+        return 0
+    if any(
+        record.get("role") not in ROLES or ("content" not in record and record["role"] != "system")
+        for record in records
+    ):
+        return 0
+    if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
+        return 0
+    sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
+    odd = False
+    for record in records:
+        for block in record["content"] if type(record.get("content")) is list else ():
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is not str:
+                odd = True
+            elif kind == "thinking" and type(block.get(kind)) is list:
+                return 0
+            elif kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
+                sure = 3
+            elif kind in _NOT_BLOCKS:
+                return 0
+    return 0 if odd and sure < 3 else sure
+
+
+FORMAT = Format(
+    name="anthropic",
+    title="Anthropic Messages API",
+    module=__name__,
+    sniff=sniff,
+    binds=True,
+    own_provider="anthropic",
+)

@@ -23,21 +23,17 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
+from hansard.formats.anthropic import ROLES
 from hansard.formats.anthropic.content import BLOCKS, write_block, write_record
 from hansard.formats.anthropic.fields import NAME, SETTINGS
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.field_table import NeedsPlainDecode, Record, Written, body, decode
 from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
-from hansard.formats.rules.conform import Law
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
     Part,
     RawPart,
-    ReasoningPart,
     TextPart,
-    ToolCallPart,
     ToolResultPart,
 )
 
@@ -87,7 +83,7 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
             return
     if type(role) is not str or role in _ROLES_OF_OTHERS:
         raise Unreadable(f"no role {role!r}; it is user, assistant or system", f"$.messages[{i}].role")
-    if role not in _ROLES:
+    if role not in ROLES:
         if type(record) is Said:
             raise NeedsPlainDecode
         out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
@@ -116,7 +112,6 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
         extra = pack(NAME, {}, {"joined": True})
 
 
-_ROLES = ("user", "assistant", "system")
 _ROLES_OF_OTHERS = ("tool", "function", "developer", "model")  # a sign that the document is not Anthropic's
 
 
@@ -320,7 +315,7 @@ def read(document: Any) -> Conversation:
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 
-def usual(raw: bytes) -> Any:
+def decode_typed(raw: bytes) -> Any:
     """A request or a list of messages as typed records, None when it holds anything else."""
     return decode(raw, Said, _REQUEST)
 
@@ -344,76 +339,3 @@ def write(conversation: Conversation, target: Target) -> Any:
         out["system"] = _write_system(messages[:leading])
     out["messages"] = records
     return out
-
-
-def fits(document: Any) -> int:
-    """Anthropic has block types nobody else has; plain `messages` could be others' too."""
-    if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
-        blocks = [block.get("type") for block in document["content"] if type(block) is dict]
-        return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3
-    records = document.get("messages") if type(document) is dict else document
-    if type(records) is not list or not records or not all(type(record) is dict for record in records):
-        return 0
-    if any(
-        record.get("role") not in _ROLES or ("content" not in record and record["role"] != "system")
-        for record in records
-    ):
-        return 0
-    if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
-        return 0
-    sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
-    odd = False
-    for record in records:
-        for block in record["content"] if type(record.get("content")) is list else ():
-            kind = block.get("type") if type(block) is dict else None
-            if type(kind) is not str:
-                odd = True
-            elif kind == "thinking" and type(block.get(kind)) is list:
-                return 0
-            elif kind in _TELLING or (kind in ("image", "document") and type(block.get("source")) is dict):
-                sure = 3
-            elif kind in _NOT_BLOCKS:
-                return 0
-    return 0 if odd and sure < 3 else sure
-
-
-_TELLING = {
-    *("thinking", "redacted_thinking", "compaction", "fallback"),
-    *("tool_use", "tool_result", "server_tool_use", "mcp_tool_use"),
-}
-_NOT_BLOCKS = {  # what others put into the content of a message with a role
-    *("image", "image_url", "input_audio", "file", "audio", "refusal", "reasoning", "custom"),
-    *("input_text", "output_text", "input_image", "input_file", "tool-call", "tool-result", "tool-invocation"),
-}
-
-
-_SAID = frozenset({TextPart, FilePart})
-LAW = Law(
-    provider=PROVIDER,
-    parts={
-        "system": frozenset({TextPart}),
-        "user": _SAID,
-        "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
-        "tool": frozenset({ToolResultPart}),
-    },
-    id_pattern=r"[a-zA-Z0-9_-]+",
-    name_pattern=r"[a-zA-Z0-9_-]{1,128}",
-    object_input=True,
-    own_parts=frozenset({CompactionPart}),
-    media=frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf", "text/plain"}),
-    linked=frozenset({"image/", "application/pdf"}),
-    result_parts=_SAID,
-    mid_system="after-user",
-    first_user=True,
-)
-FORMAT = Format(
-    name=NAME,
-    title="Anthropic Messages API",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-    own_provider=PROVIDER,
-    law=LAW,
-    usual=usual,
-)

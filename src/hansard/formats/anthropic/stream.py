@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.formats.anthropic.content import read_block
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message, ModelRef
@@ -119,7 +119,7 @@ class _Answer:
         content = self.body.get("content")
         given = content if type(content) is list else []
         body = {**self.body, "role": "assistant", "content": [*given, *[block.native() for block in self.blocks]]}
-        (message,) = read_plain(body, NAME).messages
+        (message,) = read(body, NAME).messages
         parts: list[Any] = list(message.parts)
         for i, block in enumerate(self.blocks, len(given)):
             parts[i] = block.patched(parts[i])
@@ -216,7 +216,7 @@ class AnthropicDecoder(EventDecoder):
         if type(usage) is dict:
             before = body.get("usage")
             body["usage"] = _update(dict(before) if type(before) is dict else {}, usage)
-        (message,) = read_plain({**body, "role": "assistant", "content": []}, NAME).messages
+        (message,) = read({**body, "role": "assistant", "content": []}, NAME).messages
         self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
 
     def _message_stop(self, event: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from hansard.errors import Unreadable
 from hansard.formats.coding_agents.edits import Calls, Edit
 from hansard.formats.coding_agents.records import RecordReader, Report
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
@@ -111,21 +111,6 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
     join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
     edits: Callable[[Message, str, Calls], Iterator[Edit]] | None = None
-
-    def format(self, title: str, fits: Callable[[Any], int], **more: Any) -> Format:
-        """The row of the registry: files of lines, given back byte for byte, with every branch."""
-        return Format(
-            name=self.name,
-            title=title,
-            read=self.read,
-            write=self.write,
-            fits=fits,
-            text=True,
-            verbatim=True,
-            trees=True,
-            session=self,
-            **more,
-        )
 
     def open(self) -> Reading:
         """A reading of one file."""

@@ -25,17 +25,16 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
+from hansard.formats.gemini import ROLES
 from hansard.formats.gemini.content import read_parts, take_content, write_content, write_parts, write_usual
 from hansard.formats.gemini.fields import NAME, PROVIDER, Keys, camel, is_snake, lacks, spelled, without
-from hansard.formats.gemini.rules import LAW
 from hansard.formats.gemini.tools import is_client_call, is_name
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import RawPart, TextPart, ToolResultPart
 
-_ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user", "system": "system"}
-_ROLES_OF_OTHERS = ("assistant", "developer")  # a sign that the document is not Gemini's
+ROLES_OF_OTHERS = ("assistant", "developer")  # a sign that the document is not Gemini's
 _NATIVE = {"user": "user", "tool": "user", "assistant": "model"}
 _REQUEST = Keys("systemInstruction")
 _GO_ON = "(the conversation goes on)"
@@ -67,12 +66,12 @@ def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
     if type(record) is not dict or (record and not ("parts" in record or "role" in record)):
         raise Unreadable("a content with role and parts expected", path)
     native = record.get("role")
-    if type(native) is str and native not in _ROLES and native not in _ROLES_OF_OTHERS:
+    if type(native) is str and native not in ROLES and native not in ROLES_OF_OTHERS:
         out.append(Message(role="event", parts=[RawPart(format=NAME, value=record)]))
         return
-    if native is not None and (type(native) is not str or native not in _ROLES):
+    if native is not None and (type(native) is not str or native not in ROLES):
         raise Unreadable(f"no role {native!r}; it is user or model", f"{path}.role")
-    role = "user" if native is None else _ROLES[native]
+    role = "user" if native is None else ROLES[native]
     record = dict(record)
     parts, marks = take_content(record, _NATIVE.get(role, UNSET), snake, path)
     if role == "system":
@@ -179,7 +178,7 @@ def _role(message: Message, marks: dict[str, Any]) -> Any:
     native = marks.get("role")
     if said_by == "user" and (lacks(marks, "role") or ("role" in marks and native is None)):
         return native if "role" in marks else UNSET
-    if type(native) is str and _ROLES.get(native) == said_by:
+    if type(native) is str and ROLES.get(native) == said_by:
         return native
     return _NATIVE.get(message.role, "user")
 
@@ -459,52 +458,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     if leading:
         out["systemInstruction"] = _write_system(messages[:leading], snake)
     return spelled(out, _REQUEST, snake, marks)
-
-
-_TELLING = frozenset({"promptFeedback", "usageMetadata", "modelVersion"})
-
-
-def fits(document: Any) -> int:
-    """Only Gemini has `contents` of `parts` without types, a role `model`, and candidates."""
-    if type(document) is dict and "contents" not in document:
-        first = document.get("candidates")
-        candidate = first[0] if type(first) is list and first else None
-        if type(candidate) is dict and any(key in candidate for key in ("content", "finishReason", "finish_reason")):
-            return 3
-        return 0 if _TELLING.isdisjoint(document) else 2
-    contents = document.get("contents") if type(document) is dict else document
-    if type(contents) is str and type(document) is dict:
-        return 1
-    if type(contents) is dict:
-        contents = [contents]
-    if type(contents) is not list:
-        return 0
-    roles = set()
-    for record in contents:
-        if type(record) is str and type(document) is dict:
-            continue
-        if type(record) is not dict or "kind" in record or "content" in record:
-            return 0
-        role, parts = record.get("role"), record.get("parts")
-        if (record and not ("parts" in record or "role" in record)) or type(parts or []) is not list:
-            return 0
-        if role is not None and (type(role) is not str or (role not in _ROLES and type(document) is not dict)):
-            return 0
-        if any(type(part) is dict and ("type" in part or "part_kind" in part) for part in parts or ()):
-            return 0
-        roles.add(role if parts else None)
-    if type(document) is dict:
-        return 3 if contents else 2
-    return 3 if "model" in roles else 2 if "user" in roles else 0
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Gemini generateContent (Content)",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-    own_provider=PROVIDER,
-    law=LAW,
-)

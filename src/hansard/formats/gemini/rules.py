@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hansard.formats.gemini.fields import PROVIDER
 from hansard.formats.gemini.tools import NAME_PATTERN
-from hansard.formats.rules.conform import Law
+from hansard.formats.rules.conform import Rules
 from hansard.model.parts import FilePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 _SAID = frozenset({TextPart, FilePart})
-LAW = Law(
+RULES = Rules(
     provider=PROVIDER,
     parts={
         "system": frozenset({TextPart}),

@@ -28,7 +28,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.langchain.content import read_block, read_input_block, write_block
 from hansard.formats.langchain.files import NAME
 from hansard.formats.langchain.tools import (
@@ -76,7 +76,7 @@ _PATH = ["langchain", "schema", "messages"]
 # -- the envelope of a record --------------------------------------------------------------------------------------
 
 
-def _open_envelope(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]] | None:
+def open_envelope(record: dict[str, Any]) -> tuple[str, str, dict[str, Any], dict[str, Any]] | None:
     """`(form, type, fields, other envelope fields)`; None for an unknown kind of message."""
     kind = record.get("type")
     if kind == "constructor":
@@ -130,7 +130,7 @@ def _read_message(record: Any, where: str, form: str, names: dict[str, str], out
         raise Unreadable("expected a message object", where)
     if type(record.get("type")) is not str:
         raise Unreadable(f"invalid type {record.get('type')!r}: expected a string such as 'human'", f"{where}.type")
-    opened = _open_envelope(record)
+    opened = open_envelope(record)
     role = _role_of(opened) if opened is not None else None
     if opened is None or role is None:
         raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
@@ -330,7 +330,7 @@ def read(document: Any) -> Conversation:
             raise Unreadable("expected a message or an object with a list of messages")
     if type(records) is not list:
         raise Unreadable("expected an object or a list")
-    first = _open_envelope(records[0]) if records and type(records[0]) is dict else None
+    first = open_envelope(records[0]) if records and type(records[0]) is dict else None
     form = first[0] if first is not None else "wrapped"
     if form != "wrapped":
         marks["form"] = form
@@ -353,36 +353,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     if shape == "one" and len(records) == 1:
         return records[0]
     return {**rest, "messages": records} if shape == "object" else records
-
-
-def fits(document: Any) -> int:
-    """`{type, data}` and constructors are unique to LangChain; a flat type beside content fits other formats too."""
-    records = document
-    if type(document) is dict:
-        records = document.get("messages") if "messages" in document else [document]
-    if type(records) is not list or not records:
-        return 0
-    best = 1
-    for record in records:
-        if type(record) is not dict or "role" in record:
-            return 0
-        if (opened := _open_envelope(record)) is None:
-            if record.get("type") != "remove":
-                return 0
-        elif opened[0] != "flat" or "additional_kwargs" in record:
-            best = 3 if "content" in opened[2] else best
-        elif any(key in record for key in ("uuid", "sessionId", "timestamp")):
-            return 0
-        elif record["type"] in ("human", "ai"):
-            best = max(best, 2)
-    return best
-
-
-FORMAT = Format(
-    name=NAME,
-    title="LangChain messages",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-)

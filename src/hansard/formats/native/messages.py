@@ -18,14 +18,12 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json, native, versions
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import PART_TYPES
 
 NAME = native.NATIVE
-_TYPES = frozenset(str(kind.__struct_config__.tag) for kind in PART_TYPES)
 _SHAPES = ("list", "message", "lines")
 
 
@@ -216,53 +214,3 @@ def join(documents: list[bytes]) -> bytes:
 def _version(message: Any) -> Any:
     metadata = message.metadata if type(message) is Message else message.get("metadata")
     return metadata.get("schemaVersion") if type(metadata) is dict else None
-
-
-def fits(document: Any) -> int:
-    """Messages with native parts; what only native ones have makes it certain."""
-    if isinstance(document, bytes):
-        return _fits_lines(document)
-    values = document.get("messages", [document]) if type(document) is dict else document
-    if type(values) is not list or not values:
-        return 1 if type(document) is dict and document and document.keys() <= native.names(Conversation).keys() else 0
-    certain = False
-    for value in values:
-        if type(value) is not dict or type(value.get("role")) is not str:
-            return 0
-        metadata, parts = value.get("metadata"), value.get("parts")
-        if (type(metadata) is dict and "schemaVersion" in metadata) or "parentMessageId" in value:
-            certain = True
-        elif type(parts) is not list or not all(map(_is_native, parts)):
-            return 3 if certain and type(parts) is list else 0
-    return 3 if certain else 1
-
-
-def _is_native(part: Any) -> bool:
-    kind = part.get("type") if type(part) is dict else None
-    return type(kind) is str and kind in _TYPES and (kind != "text" or "text" in part)
-
-
-def _fits_lines(raw: bytes) -> int:
-    if len(many := split(raw)) > 1:
-        return fits(exact_json.decode(many[0]))
-    lines = [line for line in raw[:65536].split(b"\n") if line.strip()][:3]
-    try:
-        values = [exact_json.decode(line) for line in lines]
-    except Unreadable:
-        return 0
-    if values and type(values[0]) is dict and "parts" not in values[0] and "role" not in values[0]:
-        values = values[1:]
-    return fits(values)
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Hansard's own JSON and JSON lines",
-    read=read,
-    write=write,
-    fits=fits,
-    text=True,
-    trees=True,
-    split=split,
-    join=join,
-)

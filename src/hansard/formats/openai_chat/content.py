@@ -205,7 +205,6 @@ _WRITERS: dict[type, Any] = {
     FilePart: _write_file,
     RawPart: lambda part: part.value if part.format == NAME else UNSET,
 }
-PARTS = frozenset({"text", *_READERS})
 
 
 def read_content(content: Any, marks: dict[str, Any], more: bool) -> list[Any]:

@@ -24,20 +24,18 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.field_table import Record, check, plain
+from hansard.formats.openai_chat import ROLES, is_choice
 from hansard.formats.openai_chat.content import (
     NAME,
     OWN,
-    PARTS,
-    PROVIDER,
     read_content,
     read_part,
     write_content,
     write_part,
 )
 from hansard.formats.openai_chat.reasoning import read_reasoning, write_reasoning
-from hansard.formats.openai_chat.rules import LAW
 from hansard.formats.openai_chat.tools import (
     read_call,
     read_function_call,
@@ -55,7 +53,6 @@ from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, T
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
 _CHOICE = {"index": 0, "logprobs": None}
-ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 _NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and marks of what has none
 _SPEAKERS = ("user", "assistant", "system", "developer")
 
@@ -249,7 +246,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     marks: dict[str, Any] = {"shape": "response"}
     if not choices:
         return Conversation(messages=[], extra=pack(NAME, body, marks))
-    if not _is_choice(choices[0]):
+    if not is_choice(choices[0]):
         raise Unreadable("no message in the first choice", "$.choices[0].message")
     choice = dict(choices[0])
     if len(choices) > 1:
@@ -274,16 +271,6 @@ def _read_response(body: dict[str, Any]) -> Conversation:
     usage = _read_usage(body)
     message = _read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
     return Conversation(messages=[message], extra=pack(NAME, body, marks))
-
-
-def _is_choice(choice: Any) -> bool:
-    """A choice with a message, or one of which a filter took it: nobody else's choice is without words and ends."""
-    if type(choice) is not dict or type(choice.get("message")) is dict:
-        return type(choice) is dict
-    return choice.get("message") is None and type(choice.get("finish_reason")) is str and not _WORDS & choice.keys()
-
-
-_WORDS = {"delta", "text"}
 
 
 def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
@@ -388,7 +375,7 @@ def read(document: Any) -> Conversation:
     return Conversation(messages=messages, extra=pack(NAME, body, marks))
 
 
-def usual(raw: bytes) -> Any:
+def decode_typed(raw: bytes) -> Any:
     """A request or a list of messages as typed records."""
     from hansard.formats.openai_chat.fields import decode
 
@@ -413,103 +400,3 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 # -- detection -----------------------------------------------------------------------------------------------------
-
-_NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns")
-_DIALECT = ("reasoning_content", "reasoning_details", "thinking_blocks", "tool_call_id", "function_call")
-_NOT_SETTINGS = ("system", "contents", "input", "stop_sequences", "anthropic_version", "systemInstruction")
-_SETTINGS = ("max_completion_tokens", "response_format", "frequency_penalty", "presence_penalty", "logit_bias", "seed")
-_MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "openai/")
-_MORE_SETTINGS = ("reasoning_effort", "stream_options", "parallel_tool_calls", "logprobs", "functions", "n")
-
-
-def fits(document: Any) -> int:
-    """Chat has keys nobody else has; a plain list of roles and strings could be others' too."""
-    records = document
-    if type(document) is dict:
-        choices = document.get("choices")
-        if type(choices) is list and "messages" not in document:
-            whole = document.get("object") == "chat.completion"
-            first = choices[0] if choices else {"message": {}} if whole else None
-            return 3 if _is_choice(first) else 0
-        if any(key in document for key in _NOT_SETTINGS):
-            return 0
-        records = document.get("messages")
-    if type(records) is not list or not records:
-        return 0
-    best = 1
-    for record in records:
-        if (sure := _record_fits(record)) == 0:
-            return 0
-        best = max(best, sure)
-    if best < 3 and any(map(_is_odd, records)):
-        return 0
-    if best < 3 and type(document) is dict:
-        if any(key in document for key in (*_SETTINGS, *_MORE_SETTINGS)) or _function_tools(document.get("tools")):
-            return 3
-        model = document.get("model")
-        if type(model) is str and model.startswith(_MODELS):
-            return 3
-        if type(model) is str and records[0]["role"] in ("system", "developer"):
-            return 2
-    return best
-
-
-def _record_fits(record: Any) -> int:
-    if type(record) is not dict or record.get("role") not in ROLES or any(key in record for key in _NOT_CHAT):
-        return 0
-    content, calls = record.get("content"), record.get("tool_calls")
-    best = 3 if any(key in record for key in _DIALECT) or record["role"] == "function" else 1
-    if type(content) is list:
-        for block in content:
-            kind = block.get("type") if type(block) is dict else None
-            if kind == "text" or kind == "refusal":
-                continue
-            if (
-                type(kind) is str
-                and kind in PARTS
-                and kind in block
-                and not (kind == "thinking" and _is_claudes(block))
-            ):
-                best = 3
-            elif type(kind) is str and kind in _NOT_PARTS:
-                return 0
-    elif type(content) is dict and "format" in content:
-        return 0
-    if type(calls) is list and calls:
-        if any(type(call) is dict and "arguments" in call for call in calls):
-            return 0
-        best = 3
-    return best
-
-
-def _is_odd(record: dict[str, Any]) -> bool:
-    """Are there blocks without a type, as others have them?"""
-    content = record.get("content")
-    return type(content) is list and any(type(one) is not dict or type(one.get("type")) is not str for one in content)
-
-
-def _is_claudes(block: dict[str, Any]) -> bool:
-    return type(block["thinking"]) is str
-
-
-_NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too
-    {"image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "input_text"}
-    | {"output_text", "input_image", "input_file", "reasoning", "tool-call", "tool-result", "audio", "custom"}
-)
-
-
-def _function_tools(tools: Any) -> bool:
-    return type(tools) is list and bool(tools) and type(tools[0]) is dict and type(tools[0].get("function")) is dict
-
-
-FORMAT = Format(
-    name=NAME,
-    title="OpenAI Chat Completions",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-    own_provider=PROVIDER,
-    law=LAW,
-    usual=usual,
-)

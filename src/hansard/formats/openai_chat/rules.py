@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hansard.formats.openai_chat.content import PROVIDER, SOUND_FORMATS
-from hansard.formats.rules.conform import Law
+from hansard.formats.rules.conform import Rules
 from hansard.model.parts import FilePart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
 
-LAW = Law(
+RULES = Rules(
     provider=PROVIDER,
     developer="developer",
     parts={

@@ -21,7 +21,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
+from hansard.formats.openai_responses import ROLES, is_item
 from hansard.formats.openai_responses.content import NAME, NOTHING, PROVIDER, read_block, write_block, write_blocks
 from hansard.formats.openai_responses.reasoning import (
     read_compaction,
@@ -29,7 +30,6 @@ from hansard.formats.openai_responses.reasoning import (
     write_compaction,
     write_reasoning,
 )
-from hansard.formats.openai_responses.rules import LAW
 from hansard.formats.openai_responses.tools import (
     OUTPUTS,
     READERS,
@@ -53,7 +53,6 @@ from hansard.model.parts import (
     ToolResultPart,
 )
 
-_ROLES = ("user", "system", "developer")
 _ENDS = ("status", "incomplete_details", "error", "created_at", "completed_at")
 _FINISH = {"max_output_tokens": "length", "failed": "error"}
 _DETAILS = (
@@ -64,13 +63,6 @@ _DETAILS = (
 
 
 # -- items ---------------------------------------------------------------------------------------------------------
-
-
-def is_item(value: Any) -> bool:
-    """An object that says of what kind it is, who said it, or which item it stands for."""
-    if type(value) is not dict:
-        return False
-    return type(value.get("type")) is str or type(value.get("role")) is str or type(value.get("id")) is str
 
 
 def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
@@ -159,7 +151,6 @@ _READERS: dict[str, Any] = {
     "compaction": read_compaction,
     **READERS,
 }
-_KINDS = frozenset({*_READERS, "function_call", "item_reference", "mcp_list_tools", "mcp_approval_request"})
 _WRITERS: dict[type, Any] = {
     ReasoningPart: write_reasoning,
     CompactionPart: write_compaction,
@@ -222,7 +213,7 @@ def _read_items(items: list[Any], path: str) -> list[Message]:
             role, parts = "tool", read_answer(item, calls)
         elif kind == "message" and role == "assistant":
             parts = read_message(item)
-        elif kind == "message" and role in _ROLES and (message := _read_message(item)) is not None:
+        elif kind == "message" and role in ROLES and (message := _read_message(item)) is not None:
             out.append(message)
             running = ""
             continue
@@ -232,7 +223,7 @@ def _read_items(items: list[Any], path: str) -> list[Message]:
             role, parts = read_item(item, calls)
         if role == running:
             run += parts
-        elif role in _ROLES:
+        elif role in ROLES:
             out.append(Message(role=role, parts=parts, extra=pack(NAME, {}, {"item": True})))
             running = ""
         else:
@@ -292,7 +283,7 @@ def _write_messages(messages: list[Message], request: bool) -> list[Any]:
     calls = Calls()
     for message in messages:
         start = len(items)
-        if message.role in _ROLES:
+        if message.role in ROLES:
             items += _write_message(message)
         elif message.role in ("assistant", "tool"):
             write_items(message.parts, message.role, calls, items)
@@ -450,54 +441,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     if marks.get("input") == "none" and not items:
         return out
     return {**out, "input": items}
-
-
-_SETTINGS = {"instructions", "previous_response_id", "max_output_tokens", "store", "include", "reasoning", "tools"}
-_OTHERS = {"messages", "contents", "generation_config", "encoding_format", "dimensions"}
-_FOREIGN = {"parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
-_BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call")  # others' content
-
-
-def fits(document: Any) -> int:
-    """Nobody else has `input` items, or blocks called input_text; a list of plain messages could be others' too."""
-    items = document
-    if type(document) is dict:
-        if document.get("object") == "response" and type(document.get("output")) is list:
-            return 3
-        if _OTHERS & document.keys():
-            return 0
-        items = document.get("input")
-        if type(items) is str:
-            return 2 if _SETTINGS & document.keys() else 1
-    if type(items) is not list or not items or not all(map(is_item, items)):
-        return 0
-    sure, odd = (2, False) if type(document) is dict else (1, False)
-    for item in items:
-        kind, content = item.get("type", "message"), item.get("content")
-        if _FOREIGN & item.keys() or type(kind) is not str or kind in _BLOCKS:
-            return 0
-        if kind in _KINDS:
-            sure = 3
-        elif kind != "message" or item.get("role") not in (*_ROLES, "assistant"):
-            odd = True
-        for block in content if type(content) is list and kind == "message" else ():
-            sort = block.get("type") if type(block) is dict else None
-            if sort in ("input_text", "output_text", "input_image", "input_file"):
-                sure = 3
-            elif sort in _BLOCKS:
-                return 0
-            odd = odd or type(sort) is not str
-    return 0 if odd and sure == 1 else sure
-
-
-FORMAT = Format(
-    name=NAME,
-    title="OpenAI Responses API",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-    own_provider=PROVIDER,
-    law=LAW,
-    why={"isError": "the output of a function says no more than its words"},
-)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hansard.formats.openai_responses.content import NAME, PROVIDER
 from hansard.formats.residue import pack, unpack
-from hansard.formats.rules.conform import Law
+from hansard.formats.rules.conform import Rules
 from hansard.model.parts import (
     CompactionPart,
     FilePart,
@@ -44,7 +44,7 @@ def _unbound(part: Part) -> Part | None:
 
 
 _SAID = frozenset({TextPart, FilePart})
-LAW = Law(
+RULES = Rules(
     provider=PROVIDER,
     developer="developer",
     parts={

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.formats.provider_message import KINDS
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
 from hansard.model.parts import CompactionPart, FilePart, Part, RawPart, RetryPart, TextPart
 
 NAME = "provider-message"
-KINDS = ("text", "image", "audio", "file")
 _FORMATS = {
     "jpg": "image/jpeg",
     "mp3": "audio/mpeg",

@@ -22,8 +22,9 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
-from hansard.formats.provider_message.content import KINDS, NAME, is_text, read_content, write_content, write_texts
+from hansard.formats.contract import Target
+from hansard.formats.provider_message import ROLES
+from hansard.formats.provider_message.content import NAME, is_text, read_content, write_content, write_texts
 from hansard.formats.provider_message.reasoning import (
     read_reasoning,
     read_signatures,
@@ -35,9 +36,6 @@ from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
-
-_ROLES = ("system", "developer", "user", "assistant")
-
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
@@ -57,7 +55,7 @@ def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Messa
         return
     taken = dict(record)
     del taken["role"]
-    if role in _ROLES:
+    if role in ROLES:
         out.append(_read_record(role, taken, calls))
     elif role == "tool":
         append_result(out, read_result(taken, calls))
@@ -70,7 +68,7 @@ def _read_fast(record: dict[str, Any], role: str, calls: Calls) -> Any:
     """Fast path for most records: text, calls or the output of a call; None for all others."""
     content = record["content"]
     if len(record) == 2:
-        return Message(role=role, parts=[TextPart(text=content)]) if role in _ROLES else None
+        return Message(role=role, parts=[TextPart(text=content)]) if role in ROLES else None
     if len(record) > 3:
         return None
     if role == "tool":
@@ -79,7 +77,7 @@ def _read_fast(record: dict[str, Any], role: str, calls: Calls) -> Any:
         name = calls.names.get(call_id, UNSET)
         return ToolResultPart(tool_call_id=call_id, tool_name=name, output=content, is_error=False)
     items = record.get("tool_calls")
-    if role not in _ROLES or type(items) is not list or not items:
+    if role not in ROLES or type(items) is not list or not items:
         return None
     parts: list[Any] = [TextPart(text=content)] if content else []
     for item in items:
@@ -174,7 +172,7 @@ def _write_fast(message: Message, known: Calls) -> dict[str, Any] | None:
 
 
 def _write_message(message: Message, known: Calls, out: list[Any]) -> None:
-    if message.role in _ROLES:
+    if message.role in ROLES:
         if (fast := _write_fast(message, known)) is not None:
             out.append(fast)
         else:
@@ -227,57 +225,3 @@ def write(conversation: Conversation, target: Target) -> Any:
 
 
 # -- detection -----------------------------------------------------------------------------------------------------
-
-_FOREIGN_KEYS = ("parts", "kind", "uuid", "tool_call_id", "function_call", "reasoning_content", "reasoning_details")
-
-
-def fits(document: Any) -> int:
-    """`call_id`, flat tool calls and `extra` are unique to this format; plain roles and content fit others too."""
-    records = document
-    if type(document) is dict:
-        records = document.get("messages") if "messages" in document else [document]
-    if type(records) is not list or not records:
-        return 0
-    best = 1
-    for record in records:
-        if (sure := _record_fits(record)) == 0:
-            return 0
-        best = max(best, sure)
-    return best
-
-
-def _record_fits(record: Any) -> int:
-    if type(record) is not dict or record.get("role") not in (*_ROLES, "tool") or "content" not in record:
-        return 0
-    if any(key in record for key in _FOREIGN_KEYS) or type(record["content"]) not in (str, list):
-        return 0
-    best = 2 if type(record.get("reasoning")) in (str, list) else 1
-    for block in record["content"] if type(record["content"]) is list else ():
-        kind = block.get("type") if type(block) is dict else None
-        if type(kind) is not str or kind not in KINDS:
-            return 0
-        if kind == "text":
-            if type(block.get("text")) is not str:
-                return 0
-        else:
-            if not any(type(block.get(key)) is str for key in ("url", "data", "file_id")) or "mediaType" in block:
-                return 0
-            best = max(best, 2)
-    calls, extra = record.get("tool_calls"), record.get("extra")
-    if type(calls) is list and calls:
-        if not all(type(call) is dict and type(call.get("arguments")) is str and "name" in call for call in calls):
-            return 0
-        best = 3
-    if type(record.get("call_id")) is str or (type(extra) is dict and ("claude" in extra or "gemini" in extra)):
-        best = 3
-    return best
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Provider messages",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-)

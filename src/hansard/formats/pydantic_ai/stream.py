@@ -26,7 +26,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.formats.pydantic_ai.stream_run import GROWS, NAME, Response, Slot, read_part, release_of
 from hansard.model import exact_json
 from hansard.model.conversation import Message
@@ -172,13 +172,13 @@ class PydanticAIDecoder(EventDecoder):
 
     def whole(self) -> list[Message]:
         if self._history is not None:
-            return read_plain(self._history, NAME).messages
+            return read(self._history, NAME).messages
         records: list[_Fields] = []
         responses = [said for said in self._said if isinstance(said, Response)]
         release = release_of([part for said in responses for part in [*said.parts(), *said.request]])
         for said in self._said:
             records += said.records(release) if isinstance(said, Response) else [said]
-        messages = read_plain(records, NAME).messages if records else []
+        messages = read(records, NAME).messages if records else []
         if messages and any(not slot.ended for slot in self._open.values()):
             messages[-1] = replace(messages[-1], state="partial")
         return messages

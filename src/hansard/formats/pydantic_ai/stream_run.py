@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.formats.pydantic_ai.releases import DIALECTS, NEWEST
 from hansard.streams.text_buffer import joined
 
@@ -97,4 +97,4 @@ def _order(part: _Fields, place: dict[Any, int]) -> int:
 
 def read_part(kind: str, part: _Fields) -> Any:
     """One native part as the format reads it."""
-    return read_plain([_record(kind, [part], release_of([part]))], NAME).messages[0].parts[0]
+    return read([_record(kind, [part], release_of([part]))], NAME).messages[0].parts[0]

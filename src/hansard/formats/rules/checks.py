@@ -1,8 +1,8 @@
 """The rules of providers as named checks, beside those every conversation should keep (`hansard.model.validate`).
 
-A check looks at canonical messages through the provider's `Law`: what it finds is what writing for that provider would
-repair, or what only the provider itself can judge (then a warning). A message read from the provider in a state its
-law would change is written back as it was, so it is found here and nowhere else.
+A check looks at canonical messages through the provider's `Rules`: what it finds is what writing for that provider
+would repair, or what only the provider itself can judge (then a warning). A message read from the provider in a state
+its rules would change is written back as it was, so it is found here and nowhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import UnknownFormat
 from hansard.formats.residue import unpack
-from hansard.formats.rules.conform import Law
+from hansard.formats.rules.conform import Rules
 from hansard.formats.rules.repair import media_fits
 from hansard.model import native
 from hansard.model.calls import Links, Place
@@ -34,7 +34,7 @@ _HOURS = {"5m": 0, "1h": 1}
 class Case:
     """A conversation before one provider: its messages on the active path, and where they stand in the whole."""
 
-    def __init__(self, conversation: Conversation, law: Law, name: str) -> None:
+    def __init__(self, conversation: Conversation, law: Rules, name: str) -> None:
         self.conversation, self.law, self.name = conversation, law, name
         self.indices = active_path(conversation)
         self.messages: list[Message] = [conversation.messages[i] for i in self.indices]
@@ -371,7 +371,7 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
     found = validate_always(conversation)
     if provider is None:
         return found
-    law = formats.get(provider).law
+    law = formats.get(provider).rules
     if law is None:
         raise UnknownFormat(f"{provider!r} is no provider with rules; there are {', '.join(_providers())}")
     case = Case(conversation, law, provider)
@@ -390,7 +390,7 @@ def validate_all(source: Any, format: str | None = None, provider: str | None = 
 
 
 def _providers() -> list[str]:
-    return [name for name in formats.names() if formats.get(name).law is not None]
+    return [name for name in formats.names() if formats.get(name).rules is not None]
 
 
 __all__ = ["CHECKS", "PROVIDER_CHECKS", "Finding", "validate", "validate_all"]

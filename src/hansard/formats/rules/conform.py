@@ -38,7 +38,7 @@ _ROLES: dict[str, dict[str, str | None]] = {
 }
 
 
-class Law(Struct, frozen=True, kw_only=True):
+class Rules(Struct, frozen=True, kw_only=True):
     """The rules of one provider. `parts` says which kinds of part each role may hold, `developer` what it becomes.
 
     `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
@@ -201,7 +201,7 @@ def outline(messages: list[Message]) -> Outline | None:
     )
 
 
-def is_plain(seen: Outline | None, law: Law) -> bool:
+def is_plain(seen: Outline | None, law: Rules) -> bool:
     """Is there nothing for the law to repair, but perhaps signatures, whose binding is still to be looked at?"""
     if seen is None or (seen.ends_in_thought and law.leading_reasoning):
         return False
@@ -218,7 +218,7 @@ def is_plain(seen: Outline | None, law: Law) -> bool:
     return all(map(is_id, seen.ids)) and all(map(is_name, seen.names))
 
 
-def _bound(messages: list[Message], signed: list[int], law: Law, target: Target) -> bool:
+def _bound(messages: list[Message], signed: list[int], law: Rules, target: Target) -> bool:
     """Does every signed thought stand where it was made?"""
     prefixes = digests(messages[: signed[-1] + 1], set(signed))
     for i in signed:
@@ -236,7 +236,7 @@ def _bound(messages: list[Message], signed: list[int], law: Law, target: Target)
 
 def lawful(
     messages: list[Message],
-    law: Law,
+    law: Rules,
     target: Target,
     name: str,
     notes: list[Loss],
@@ -257,7 +257,7 @@ def lawful(
     return [message for _, message in items]
 
 
-def mark_unlawful(messages: list[Message], law: Law, name: str, *, halves: bool, answer: bool) -> None:
+def mark_unlawful(messages: list[Message], law: Rules, name: str, *, halves: bool, answer: bool) -> None:
     """Mark the messages, just read, that the law would repair: they are written back as they are."""
     if halves:
         mark_halves(messages, name)

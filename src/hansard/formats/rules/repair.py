@@ -26,10 +26,10 @@ from hansard.model.parts import (
 )
 
 if TYPE_CHECKING:
-    from hansard.formats.rules.conform import Law
+    from hansard.formats.rules.conform import Rules
 
 
-def media_fits(law: Law, part: FilePart) -> bool:
+def media_fits(law: Rules, part: FilePart) -> bool:
     """Does the provider take files of this type, given so?"""
     if type(part.file_id) is str or law.media is None:
         return True  # the provider's own: it has the file already
@@ -47,7 +47,7 @@ def media_fits(law: Law, part: FilePart) -> bool:
 class Repair:
     """One pass over the messages of one conversation."""
 
-    def __init__(self, law: Law, target: Target, name: str, messages: list[Message]) -> None:
+    def __init__(self, law: Rules, target: Target, name: str, messages: list[Message]) -> None:
         self.law, self.target, self.name, self.messages = law, target, name, messages
         self.allowed = law.parts
         self.wants_ids = law.ids

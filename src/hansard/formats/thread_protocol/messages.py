@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai.content import read_response, write_response
 from hansard.formats.pydantic_ai.fields import Around, Dialect, is_absent, lacks, settle
 from hansard.formats.pydantic_ai.messages.requests import read_request, write_request
@@ -407,25 +407,3 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
         out["agents"] = agents
     out["turns"] = records
     return {**out, **rest}
-
-
-def fits(document: Any) -> int:
-    """Turns with a turn_type are unique to this format."""
-    records = document.get("turns") if type(document) is dict else None
-    if type(records) is not list or not all(type(turn) is dict and "turn_type" in turn for turn in records):
-        return 0
-    return 3 if records or "thread_id" in document else 1
-
-
-FORMAT = Format(
-    name=NAME,
-    title="ThreadProtocol 2.0.0",
-    read=read,
-    write=write,
-    fits=fits,
-    binds=True,
-    why={
-        "runId": "the position of a run in the thread is its name",
-        "runs": "the position of a run in the thread is its name",
-    },
-)

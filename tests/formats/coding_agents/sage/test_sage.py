@@ -281,7 +281,7 @@ def test_whatever_is_read_is_written_back_byte_for_byte(raw: bytes) -> None:
 
 @given(st.one_of(st.binary(), documents.map(lambda pieces: b"".join(text + end for text, end in pieces)), values))
 def test_telling_the_format_never_fails(document: Any) -> None:
-    assert formats.get(NAME).fits(document) in (0, 1, 2, 3)
+    assert formats.get(NAME).sniff(document) in (0, 1, 2, 3)
 
 
 # -- edits ---------------------------------------------------------------------------------------------------------
@@ -394,13 +394,13 @@ def test_what_holds_no_record_is_refused(raw: bytes) -> None:
 
 
 def test_other_lines_are_not_taken_for_sage() -> None:
-    fits = formats.get(NAME).fits
+    sniff = formats.get(NAME).sniff
     claude = {**record(sessionId="s"), "cwd": "/x", "userType": "external"}
     message = {"role": "user", "parts": [{"type": "text", "text": "hi"}], "metadata": {"schemaVersion": 1}}
-    assert fits(lines(claude, claude)) == fits(claude) == 0
-    assert fits(lines({"title": "x"}, message)) == fits(message) == 0
-    assert fits({"role": "user", "content": "hi"}) == fits([{"role": "user", "content": "hi"}]) == 0
-    assert formats.get("hansard").fits(FILES["whole_session.jsonl"]) == 0
+    assert sniff(lines(claude, claude)) == sniff(claude) == 0
+    assert sniff(lines({"title": "x"}, message)) == sniff(message) == 0
+    assert sniff({"role": "user", "content": "hi"}) == sniff([{"role": "user", "content": "hi"}]) == 0
+    assert formats.get("hansard").sniff(FILES["whole_session.jsonl"]) == 0
 
 
 def test_reading_is_pure() -> None:

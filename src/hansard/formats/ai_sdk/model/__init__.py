@@ -1,1 +1,58 @@
 """ModelMessages of the AI SDK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hansard.formats.contract import Format
+
+ROLES = ("system", "user", "assistant", "tool")
+_DISTINCTIVE = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
+
+
+def sniff(document: Any) -> int:
+    """ModelMessages have hyphenated part types and `providerOptions`; plain messages fit other formats too."""
+    records = document.get("messages") if type(document) is dict else document
+    if type(records) is not list or not records:
+        return 0
+    sure = 1
+    for record in records:
+        if type(record) is not dict or record.get("role") not in ROLES or "parts" in record:
+            return 0
+        content = record.get("content")
+        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type")):
+            return 0
+        if "providerOptions" in record:
+            sure = 3
+        if type(content) is list:
+            for part in content:
+                found = _sniff_part(part)
+                if not found:
+                    return 0
+                sure = max(sure, found)
+        elif type(content) is not str or record["role"] == "tool":
+            return 0
+    return sure
+
+
+def _sniff_part(part: Any) -> int:
+    if type(part) is not dict or type(part.get("type")) is not str:
+        return 0
+    kind = part["type"]
+    if kind in _DISTINCTIVE or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
+        return 3
+    if kind == "reasoning" and type(part.get("text")) is str:
+        return 2
+    return (
+        1 if kind == "text" and not part.keys() - {"type", "text"} else 1 if kind in ("file", "image", "custom") else 0
+    )
+
+
+FORMAT = Format(
+    name="ai-sdk-model",
+    title="AI SDK ModelMessages",
+    module=__name__,
+    sniff=sniff,
+    profiles=("v5", "v6", "v7"),
+    binds=True,
+)

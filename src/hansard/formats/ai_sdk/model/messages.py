@@ -24,6 +24,7 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
+from hansard.formats.ai_sdk.model import ROLES
 from hansard.formats.ai_sdk.model.content import WRITERS, read_part
 from hansard.formats.ai_sdk.model.files import NAME
 from hansard.formats.ai_sdk.model.rules import conform_to_version
@@ -35,13 +36,12 @@ from hansard.formats.ai_sdk.model.tools import (
     write_approval_request,
     write_approval_response,
 )
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.residue import left, pack, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.display import answers
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 
-_ROLES = ("system", "user", "assistant", "tool")
 _FIELDS = frozenset({"role", "content"})
 _EMPTY: dict[str, Any] = {}
 
@@ -64,7 +64,7 @@ class _Reader:
         role, content = record.get("role"), record.get("content")
         if type(role) is not str:
             raise Unreadable("missing role: expected system, user, assistant or tool", f"{where}[{place}].role")
-        marks: dict[str, Any] = {} if role in _ROLES else {"role": True}
+        marks: dict[str, Any] = {} if role in ROLES else {"role": True}
         if type(content) is str:
             if role != "system":
                 marks["content"] = "string"
@@ -207,7 +207,7 @@ class _Writer:
         rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_EMPTY, _EMPTY)
         own = "role" in marks and self.profile is None
         role = "system" if message.role == "developer" and not own else message.role
-        if role not in _ROLES and not marks.get("role"):
+        if role not in ROLES and not marks.get("role"):
             return None
         content: Any
         if role == "system":
@@ -312,55 +312,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     if target.profile is not None:
         records = conform_to_version(records, target.profile)
     return {"messages": records, **rest} if marks.get("shape") == "object" else records
-
-
-_DISTINCTIVE = {"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning-file"}
-
-
-def fits(document: Any) -> int:
-    """ModelMessages have hyphenated part types and `providerOptions`; plain messages fit other formats too."""
-    records = document.get("messages") if type(document) is dict else document
-    if type(records) is not list or not records:
-        return 0
-    sure = 1
-    for record in records:
-        if type(record) is not dict or record.get("role") not in _ROLES or "parts" in record:
-            return 0
-        content = record.get("content")
-        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type")):
-            return 0
-        if "providerOptions" in record:
-            sure = 3
-        if type(content) is list:
-            for part in content:
-                found = _part_fits(part)
-                if not found:
-                    return 0
-                sure = max(sure, found)
-        elif type(content) is not str or record["role"] == "tool":
-            return 0
-    return sure
-
-
-def _part_fits(part: Any) -> int:
-    if type(part) is not dict or type(part.get("type")) is not str:
-        return 0
-    kind = part["type"]
-    if kind in _DISTINCTIVE or "providerOptions" in part or (kind in ("file", "image") and "mediaType" in part):
-        return 3
-    if kind == "reasoning" and type(part.get("text")) is str:
-        return 2
-    return (
-        1 if kind == "text" and not part.keys() - {"type", "text"} else 1 if kind in ("file", "image", "custom") else 0
-    )
-
-
-FORMAT = Format(
-    name=NAME,
-    title="AI SDK ModelMessages",
-    read=read,
-    write=write,
-    fits=fits,
-    profiles=("v5", "v6", "v7"),
-    binds=True,
-)

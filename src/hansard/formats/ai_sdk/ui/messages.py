@@ -32,8 +32,8 @@ from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.ui.content import STEP, Turn, read_parts, write_part, write_steering
 from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
-from hansard.formats.ai_sdk.ui.versions import fits_v4, read_v4_message, write_v4_message
-from hansard.formats.contract import Format, Target
+from hansard.formats.ai_sdk.ui.versions import read_v4_message, write_v4_message
+from hansard.formats.contract import Target
 from hansard.formats.field_table import Written
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -287,66 +287,3 @@ def write(conversation: Conversation, target: Target) -> Any:
     if shape in ("request", "last"):
         return {**put({}, id=conversation.id), "messages": records, **rest}
     return records
-
-
-_DISTINCTIVE = ("tool-", "data-", "dynamic-tool", "source-", STEP, "reasoning-file", "steering-message")
-
-
-def fits(document: Any) -> int:
-    """UIMessages have parts of types that only the SDK has; plain text parts fit other formats too."""
-    body = document if type(document) is dict else {}
-    if type(document) is list:
-        records = document
-    elif type(body.get("messages")) is list:
-        records = body["messages"]
-    else:
-        records = [body.get("message", body)]
-    if not records:
-        return 0
-    sure = 3 if body.get("trigger") in ("submit-message", "regenerate-message") else 0
-    for record in records:
-        if type(record) is not dict or record.get("role") not in ("system", "user", "assistant", "data"):
-            return 0
-        found = _record_fits(record)
-        if not found:
-            return 0
-        sure = max(sure, found)
-    return sure
-
-
-def _record_fits(record: dict[str, Any]) -> int:
-    parts = record.get("parts")
-    if type(parts) is not list:
-        return fits_v4(record)
-    if "parentMessageId" in record or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
-        return 0
-    metadata = record.get("metadata")
-    if type(metadata) is dict and "schemaVersion" in metadata:
-        return 0
-    if any(part["type"] in ("text", "reasoning") and "content" in part and "text" not in part for part in parts):
-        return 0  # OpenTelemetry
-    kinds = {part["type"] for part in parts}
-    if kinds & {"tool-call", "tool-result", "tool_call", "tool_call_response", "raw"}:
-        return 0
-    if any(kind.startswith(_DISTINCTIVE) for kind in kinds) or fits_v4(record) == 3:
-        return 3
-    return 2 if type(record.get("id")) is str else 1
-
-
-FORMAT = Format(
-    name=NAME,
-    title="AI SDK UIMessages",
-    read=read,
-    write=write,
-    fits=fits,
-    profiles=("v5", "v6", "v7"),
-    why={
-        "signature": "only its provider can read it; clients do not receive it",
-        "encrypted": "only its provider can read it; clients do not receive it",
-        "binding": "only its provider can read it; clients do not receive it",
-        "usage": "clients do not receive what the server knows about the run",
-        "model": "clients do not receive what the server knows about the run",
-        "runId": "clients do not receive what the server knows about the run",
-        "metadata": "only metadata that a client sent is returned to clients",
-    },
-)

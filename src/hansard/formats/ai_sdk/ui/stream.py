@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.ui.content import STEP
 from hansard.formats.ai_sdk.ui.tools import NAME
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.streams.decoder_base import EventDecoder
@@ -193,7 +193,7 @@ def _merged(base: Any, more: Any) -> Any:
 
 def read_block(block: dict[str, Any]) -> list[Any]:
     """Read one native part as the format does: into a part, or a call and its result."""
-    messages = read_plain([{"id": "", "role": "assistant", "parts": [block]}], NAME).messages
+    messages = read([{"id": "", "role": "assistant", "parts": [block]}], NAME).messages
     return [part for message in messages for part in message.parts]
 
 
@@ -294,10 +294,10 @@ class AiSdkUiDecoder(EventDecoder):
 
     def whole(self) -> list[Message]:
         records = [answer.record(place) for place, answer in enumerate(self._answers)]
-        messages = read_plain(records, NAME).messages if records else []
+        messages = read(records, NAME).messages if records else []
         begin = 0
         for answer, record in zip(self._answers, records, strict=True):
-            end = begin + len(read_plain([record], NAME).messages) if len(records) > 1 else len(messages)
+            end = begin + len(read([record], NAME).messages) if len(records) > 1 else len(messages)
             self.finish_messages(answer, messages, begin, end)
             begin = end
         return messages

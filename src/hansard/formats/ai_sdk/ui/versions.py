@@ -295,15 +295,3 @@ def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, wr
         out.append(writer(part))
     elif (other := write_part(part, role)) is not UNSET:
         out.append(other)
-
-
-def fits_v4(record: dict[str, Any]) -> int:
-    """Version 4 has fields of its own beside a string `content`."""
-    if type(record.get("content")) is not str:
-        return 0
-    if any(name in record for name in ("toolInvocations", "experimental_attachments", "annotations")):
-        return 3
-    parts = record.get("parts")
-    if type(parts) is list:
-        return 3 if any(type(part) is dict and part.get("type") == "tool-invocation" for part in parts) else 2
-    return 1 if type(record.get("id")) is str else 0

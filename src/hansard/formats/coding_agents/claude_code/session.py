@@ -26,14 +26,13 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.claude_code import is_record
 from hansard.formats.coding_agents.claude_code.content import (
     NAME,
-    PROVIDER,
     SNAPSHOT,
     legal_uuid,
     read_snapshot,
@@ -53,9 +52,9 @@ from hansard.formats.coding_agents.claude_code.records import (
     write_user,
 )
 from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
-from hansard.formats.coding_agents.identity import derived_uuid, is_derived, is_uuid
+from hansard.formats.coding_agents.identity import derived_uuid, is_derived
 from hansard.formats.coding_agents.records import RecordReader
-from hansard.formats.coding_agents.scanner import Record, Scanner
+from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import unpack
 from hansard.model.conversation import Context, Conversation, Message
@@ -507,70 +506,5 @@ def _join(held: dict[str, Any], more: dict[str, Any], writing: _Writing, message
         writing.lines[message.id] = held["uuid"]
 
 
-# -- telling it from others ------------------------------------------------------------------------------------------
-
-
-def whole(value: Any) -> bool:
-    """Is this object a record, not a part of one? Progress holds the lines of sub-agents, without their session."""
-    if type(value) is dict and value.get("type") in ("user", "assistant") and _SESSIONS.isdisjoint(value):
-        return False
-    return _sure(value) > 1
-
-
-def fits(document: Any) -> int:
-    """Lines with Claude Code's own envelope are certain."""
-    if type(document) is bytes:
-        first = islice(Scanner(whole=whole).feed(document), 40)
-        return max((_sure(one.value) for one in first if isinstance(one, Record)), default=0)
-    return max(map(_sure, document[:20] if type(document) is list else [document]), default=0)
-
-
-def _sure(record: Any) -> int:
-    kind = record.get("type") if type(record) is dict else None
-    if type(kind) is not str:
-        return 0
-    if kind == "summary":
-        return 2 if "leafUuid" in record and type(record.get("summary")) is str else 0
-    if kind == SNAPSHOT:
-        return 3 if type(record.get("snapshot")) is dict else 0
-    if kind in _LINES and type(record.get("uuid")) is str and "parentUuid" in record and "sessionId" in record:
-        if "userType" in record or "cwd" in record:
-            return 3
-    if kind in ("user", "assistant") and type(record.get("message")) is dict and "context" not in record:
-        return _sure_of(record, record["message"], kind)
-    if kind == "system" and record.get("subtype") == "init" and type(record.get("session_id")) is str:
-        return 3 if type(record.get("tools")) is list else 0
-    return 2 if kind in _NOTES and "sessionId" in record else 0
-
-
-def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
-    """Lines that say less, as programs write them: certain where the message is one of the API."""
-    content: Any = body.get("content")
-    if (
-        body.get("role", kind) != kind
-        or type(content) not in (str, list)
-        or "toolCalls" in body
-        or "toolResults" in record
-    ):
-        return 0
-    blocks = {str(block.get("type")) for block in content if type(block) is dict}
-    if body.get("type") == "message" or blocks & _OF_THE_API:
-        return 3
-    return 2 if is_uuid(record.get("sessionId", record.get("session_id"))) else 1
-
-
-_SESSIONS = frozenset({"sessionId", "session_id"})
-_OF_THE_API = frozenset({"tool_use", "tool_result", "thinking"})
-_LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
-_NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})
-
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole, edits=edits_of)
-FORMAT = SESSION.format(
-    "Claude Code session files",
-    fits,
-    own_provider=PROVIDER,
-    why={
-        "id": "Claude Code's ids are UUIDs: one is made of it",
-        "parentMessageId": "Claude Code's ids are UUIDs: one is made of it",
-    },
-)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record, edits=edits_of)
+read, write = SESSION.read, SESSION.write

@@ -20,9 +20,10 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.formats.openai_responses import is_item
 from hansard.formats.openai_responses.content import NAME as RESPONSES
 from hansard.formats.openai_responses.content import PROVIDER, read_block, write_block
-from hansard.formats.openai_responses.messages import is_item, read_item, write_items
+from hansard.formats.openai_responses.messages import read_item, write_items
 from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_answer, read_function
 from hansard.formats.residue import pack, unpack
 from hansard.model.parts import (

@@ -23,13 +23,13 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
+from hansard.formats.coding_agents.copilot_cli import is_record
 from hansard.formats.coding_agents.copilot_cli.records import (
     NAME,
     READERS,
@@ -43,7 +43,7 @@ from hansard.formats.coding_agents.copilot_cli.records import (
 )
 from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_uuid, is_derived, read_time, write_time
 from hansard.formats.coding_agents.records import Chain, RecordReader, raw_record
-from hansard.formats.coding_agents.scanner import Record, Scanner
+from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -263,32 +263,5 @@ def _told(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
     return events + [write_result(part, dict(data), marks) for part in results]
 
 
-# -- telling it from others ------------------------------------------------------------------------------------------
-
-
-def whole(value: Any) -> bool:
-    """Is this object an event, not a part of one?"""
-    return type(value) is dict and type(value.get("type")) is str and "data" in value and "parentId" in value
-
-
-def fits(document: Any) -> int:
-    """Events with dotted types."""
-    found: Any = document[:20] if type(document) is list else [document]
-    if type(document) is bytes:
-        found = (one.value for one in islice(Scanner(whole=whole).feed(document), 20) if isinstance(one, Record))
-    return max(map(_sure, found), default=0)
-
-
-def _sure(event: Any) -> int:
-    if not whole(event) or type(event["data"]) is not dict or "." not in event["type"]:
-        return 0
-    return 3 if event["type"].partition(".")[0] in _OWNERS and "timestamp" in event else 1
-
-
-_OWNERS = frozenset({"session", "system", "user", "assistant", "tool", "hook", "permission"})
-
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
-FORMAT = SESSION.format(
-    "GitHub Copilot CLI event logs",
-    fits,
-)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record)
+read, write = SESSION.read, SESSION.write

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.gemini_cli import EVENTS, is_message
 from hansard.formats.coding_agents.identity import read_time, write_time
 from hansard.formats.coding_agents.records import only_part
 from hansard.formats.gemini.content import read_part, write_part
@@ -36,7 +37,6 @@ from hansard.model.parts import (
 NAME = "gemini-cli"
 PROVIDER = "google"
 RESULTS = ":results"  # the tool message of a record has the record's id and this
-EVENTS = ("info", "error", "warning")
 Fields = dict[str, Any]
 
 
@@ -221,13 +221,6 @@ def _count(value: Any) -> int:
 
 _KNOWN = frozenset({"id", "timestamp", "type", "content"})
 _ANSWER = frozenset({"thoughts", "toolCalls", "tokens", "model"})
-
-
-def is_message(value: Any) -> bool:
-    """A record with an id and a type, which is not a session's header."""
-    if type(value) is not dict or "sessionId" in value:
-        return False
-    return type(value.get("id")) is str and type(value.get("type")) is str
 
 
 def read_message(record: Fields, id: str, parent: Any) -> list[Message]:

@@ -18,13 +18,11 @@ from typing import Any
 
 from msgspec import UNSET
 
+from hansard.formats.coding_agents.gemini_cli import is_message, is_record
 from hansard.formats.coding_agents.gemini_cli.edits import edits_of
 from hansard.formats.coding_agents.gemini_cli.records import (
-    EVENTS,
     NAME,
-    PROVIDER,
     RESULTS,
-    is_message,
     read_message,
     write_message,
 )
@@ -372,35 +370,6 @@ class _Writing:
         return write_message(message, "", {}) is not None
 
 
-_LOOK = 64 * 1024
-
-
-def is_record(value: Any) -> bool:
-    """Is it a record, not an object inside one?"""
-    return _sure(value) > 0
-
-
-def _sure(value: Any) -> int:
-    if type(value) is not dict:
-        return 0
-    if type(value.get("sessionId")) is str and ("projectHash" in value or type(value.get("startTime")) is str):
-        return 3
-    if "$rewindTo" in value or type(value.get("$set")) is dict:
-        return 3
-    if not is_message(value) or "content" not in value or "timestamp" not in value:
-        return 0
-    return 3 if value["type"] == "gemini" else 2 if value["type"] in ("user", *EVENTS) else 0
-
-
-def fits(document: Any) -> int:
-    """Nobody else has a project's hash, these two commands, or messages of the type gemini."""
-    if type(document) is bytes:
-        scanner = DocumentScanner(SESSION.decode, is_record)
-        found = [*scanner.feed(document[:_LOOK]), *scanner.finish()][:20]
-        return max((_sure(one.value) for one in found if type(one) is Record), default=0)
-    return _sure(document)
-
-
 SESSION = SessionFile(
     name=NAME,
     reader=Reader,
@@ -410,8 +379,4 @@ SESSION = SessionFile(
     join=behind,
     edits=edits_of,
 )
-FORMAT = SESSION.format(
-    "Gemini CLI sessions",
-    fits,
-    own_provider=PROVIDER,
-)
+read, write = SESSION.read, SESSION.write

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hansard.errors import Unreadable
-from hansard.formats.coding_agents.gemini_cli.records import is_message
+from hansard.formats.coding_agents.gemini_cli import is_message
 from hansard.formats.coding_agents.scanner import LONGEST_LINE, Bad, Record, Scanner
 from hansard.formats.coding_agents.session_file import joined
 from hansard.model import exact_json

@@ -20,24 +20,20 @@ Lost, and reported: agents, runs, contexts, todos, side chains, sources, several
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.coding_agents.compact_ids import Numbers
 from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_hex, read_time, write_time
+from hansard.formats.coding_agents.pi import is_record
 from hansard.formats.coding_agents.pi.records import NAME, read_event, read_said, write_said
 from hansard.formats.coding_agents.records import Chain, RecordReader
-from hansard.formats.coding_agents.scanner import Record, Scanner
+from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import pack, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.times import milliseconds
-
-_KINDS = frozenset({"message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom"})
-_KINDS |= {"custom_message", "label", "session_info", "context_transform", "ephemeral"}
-
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 
@@ -183,35 +179,5 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         yield {"type": "session_info", "id": entry_id, "parentId": leaf, "timestamp": NO_TIME, "name": name}
 
 
-# -- telling it from others ------------------------------------------------------------------------------------------
-
-
-def whole(value: Any) -> bool:
-    """Is this object an entry, not a part of one?"""
-    kind = value.get("type") if type(value) is dict else None
-    return type(kind) is str and (kind == "session" or (kind in _KINDS and "timestamp" in value))
-
-
-def fits(document: Any) -> int:
-    """pi's header comes first."""
-    found: Any = document[:1] if type(document) is list else [document]
-    if type(document) is bytes:
-        found = (one.value for one in islice(Scanner(whole=whole).feed(document), 20) if isinstance(one, Record))
-    return max(map(_sure, found), default=0)
-
-
-def _sure(entry: Any) -> int:
-    if type(entry) is not dict or type(entry.get("type")) is not str:
-        return 0
-    if entry["type"] == "session":
-        return 3 if type(entry.get("id")) is str and "timestamp" in entry and "cwd" in entry else 0
-    if entry["type"] == "message" and type(entry.get("message")) is dict and "timestamp" in entry:
-        return 2 if type(entry["message"].get("role")) is str and "uuid" not in entry else 0
-    return 0
-
-
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=whole)
-FORMAT = SESSION.format(
-    "pi session files",
-    fits,
-)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record)
+read, write = SESSION.read, SESSION.write

@@ -30,14 +30,12 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr, replace
 
 from hansard.errors import Unreadable
-from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.sage.content import NAME
 from hansard.formats.coding_agents.sage.fields import Record, parse, parse_respelled, read_usual, write_usual
 from hansard.formats.coding_agents.sage.records import (
     ROLES,
     SNAPSHOT,
     Place,
-    is_older,
     is_record,
     read_message,
     read_snapshot,
@@ -45,7 +43,7 @@ from hansard.formats.coding_agents.sage.records import (
     write_snapshot,
 )
 from hansard.formats.coding_agents.scanner import Search
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.residue import MARKS, pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
@@ -396,32 +394,3 @@ def _gaps(count: int, kept: Any) -> list[str]:
         if len(kept) > 1 and count:
             return [kept[0], *[kept[1] if len(kept) > 2 else ","] * (count - 1), kept[-1]]
     return ["[", *[","] * (count - 1), "]"] if count else ["[]"]
-
-
-def fits(document: Any) -> int:
-    """Records with Sage's own objects are certain; lines of the older shape are possible."""
-    if type(document) is bytes:
-        found = [piece.value for piece in islice(pieces_of(document), 20) if type(piece.value) is dict]
-        older = any(map(is_older, found)) and all(map(is_record, found))
-        return max(map(_sure, found), default=0) or int(older)
-    found = document[:20] if type(document) is list else [document]
-    return max(map(_sure, found), default=0)
-
-
-def _sure(record: Any) -> int:
-    kind = record.get("type") if type(record) is dict else None
-    if kind == SNAPSHOT:
-        return 3 if "messageId" in record else 0
-    if type(kind) is not str or kind not in ROLES or type(record.get("uuid")) is not str:
-        return 0
-    if type(record.get("toolResults")) is list or type(record.get("context")) is dict:
-        return 3
-    if type(record.get("message")) is not dict or "cwd" in record or "userType" in record:
-        return 0
-    claude_s = is_uuid(record.get("sessionId")) and "toolCalls" not in record["message"]  # its lines may look so too
-    return 1 if claude_s else 2
-
-
-FORMAT = Format(
-    name=NAME, title="Sage session files", read=read, write=write, fits=fits, text=True, trees=True, verbatim=True
-)

@@ -26,7 +26,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.exchange.atif.content import NAME, has_audio, read_content, result_content, write_content
 from hansard.formats.exchange.atif.difference import apply, diff
 from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
@@ -470,21 +470,3 @@ def _with_difference(
 
 
 # -- detection -----------------------------------------------------------------------------------------------------
-
-
-def fits(document: Any) -> int:
-    """`schema_version` names the format."""
-    if type(document) is not dict or type(document.get("steps")) is not list:
-        return 0
-    version = document.get("schema_version")
-    return 3 if type(version) is str and version.startswith("ATIF") else 0
-
-
-FORMAT = Format(
-    name=NAME,
-    title="ATIF, Harbor's trajectories",
-    read=read,
-    write=write,
-    fits=fits,
-    trees=True,
-)

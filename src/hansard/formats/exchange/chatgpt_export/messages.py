@@ -23,7 +23,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
+from hansard.formats.exchange.chatgpt_export import CAPTURED, is_capture
 from hansard.formats.exchange.chatgpt_export.content import EVERYONE, NAME, groups, read_content, write_content
 from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -33,7 +34,6 @@ from hansard.model.times import epoch_seconds, epoch_time
 from hansard.model.tree import active_path, parents
 
 _ROLES = ("system", "user", "assistant", "tool")
-_CAPTURED = "raw_provider_payload"
 _DEFAULTS: dict[str, Any] = {
     "update_time": None,
     "status": "finished_successfully",
@@ -281,11 +281,6 @@ def join(documents: list[Any]) -> list[Any]:
     return [item for document in documents for item in (document if type(document) is list else [document])]
 
 
-def _is_capture(document: Any) -> bool:
-    """Whether it is a capture of a browser extension, with the conversation inside."""
-    return type(document) is dict and "mapping" not in document and type(document.get(_CAPTURED)) is dict
-
-
 def read(document: Any) -> Conversation:
     """A list of one conversation, or the conversation."""
     marks: dict[str, Any] = {}
@@ -293,9 +288,9 @@ def read(document: Any) -> Conversation:
         document = document[0]
     else:
         marks["shape"] = "object"
-    if _is_capture(document):
-        marks["capture"] = {key: value for key, value in document.items() if key != _CAPTURED}
-        document = document[_CAPTURED]
+    if is_capture(document):
+        marks["capture"] = {key: value for key, value in document.items() if key != CAPTURED}
+        document = document[CAPTURED]
     mapping = document.get("mapping") if type(document) is dict else None
     if type(mapping) is not dict:
         raise Unreadable("missing mapping of nodes", "$.mapping")
@@ -344,29 +339,5 @@ def write(conversation: Conversation, target: Target) -> Any:
         out["current_node"] = ends[path[-1]]
     out |= {key: value for key, value in rest.items() if key != "mapping"}
     if type(marks.get("capture")) is dict:
-        out = {**marks["capture"], _CAPTURED: out}
+        out = {**marks["capture"], CAPTURED: out}
     return out if marks.get("shape") == "object" else [out]
-
-
-def fits(document: Any) -> int:
-    """A mapping of nodes is unique to this export."""
-    records = document[:3] if type(document) is list else [document]
-    for record in records:
-        if _is_capture(record):
-            record = record[_CAPTURED]
-        mapping = record.get("mapping") if type(record) is dict else None
-        if type(mapping) is not dict or not all(type(node) is dict and "message" in node for node in mapping.values()):
-            return 0
-    return 3 if records else 0
-
-
-FORMAT = Format(
-    name=NAME,
-    title="ChatGPT's data export, conversations.json",
-    read=read,
-    write=write,
-    fits=fits,
-    trees=True,
-    split=split,
-    join=join,
-)

@@ -28,7 +28,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
+from hansard.formats.exchange.otel_genai import is_bare
 from hansard.formats.exchange.otel_genai.content import NAME, read_message, read_part, write_message, write_part
 from hansard.formats.exchange.otel_genai.fields import encoded, messages_in, style_of, time_of, to_any
 from hansard.formats.residue import MARKS, Unfit, unpack
@@ -37,7 +38,7 @@ from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.digits import whole_number
 from hansard.model.parts import TextPart, ToolCallPart
 
-_SYSTEM, _INPUT, _OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+_SYSTEM, INPUT, OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
 _ID = "gen_ai.conversation.id"
 _MODEL = {
     "provider": "gen_ai.provider.name",
@@ -53,7 +54,6 @@ _USAGE = {
 }
 _ENDS = ("endTimeUnixNano", "timeUnixNano", "end_time", "timestamp")
 _MAX_DEPTH = 12
-_TOP_LEVEL_KEYS = frozenset({"resourceSpans", "resourceLogs", "attributes", "spans", "logRecords"})
 
 
 # -- records of a document -----------------------------------------------------------------------------------------
@@ -71,13 +71,13 @@ class _Record(Struct):
         return [] if found is None else found
 
 
-def _records(node: Any, path: list[Any]) -> Iterator[_Record]:
+def records_in(node: Any, path: list[Any]) -> Iterator[_Record]:
     """Every object with `gen_ai.*` attributes, in document order; deeply nested values are not searched."""
     if len(path) > _MAX_DEPTH:
         return
     if type(node) is list:
         for i, item in enumerate(node):
-            yield from _records(item, [*path, i])
+            yield from records_in(item, [*path, i])
     if type(node) is not dict:
         return
     found = dict(_attributes(node.get("attributes"), [*path, "attributes"]))
@@ -85,7 +85,7 @@ def _records(node: Any, path: list[Any]) -> Iterator[_Record]:
         yield _Record(path=path, node=node, attributes=found)
     for key, item in node.items():
         if key != "attributes" and type(item) in (dict, list):
-            yield from _records(item, [*path, key])
+            yield from records_in(item, [*path, key])
 
 
 def _attributes(given: Any, path: list[Any]) -> Iterator[tuple[str, tuple[list[Any], Any]]]:
@@ -147,7 +147,7 @@ class _Placeholders:
 
     def messages(self, record: _Record, key: str, start: int, end: int) -> bool:
         where = record.attributes[key]
-        ways = (True, False) if key == _OUTPUT else (False, True)
+        ways = (True, False) if key == OUTPUT else (False, True)
         return any(self.note(where, ["messages", start, end, finish]) for finish in ways)
 
     def change(self, i: int, **fields: Any) -> None:
@@ -156,12 +156,12 @@ class _Placeholders:
 
 def _record_placeholders(record: _Record, places: _Placeholders, begin: int) -> None:
     """Record the placeholders of one span."""
-    given, answer = record.messages(_INPUT), record.messages(_OUTPUT)
+    given, answer = record.messages(INPUT), record.messages(OUTPUT)
     at = begin + len(given)
     messages = places.conversation.messages
     if begin and _SYSTEM in record.attributes:
         places.note(record.attributes[_SYSTEM], ["system"])
-    if _INPUT in record.attributes and not places.messages(record, _INPUT, begin, at):
+    if INPUT in record.attributes and not places.messages(record, INPUT, begin, at):
         return
     if not answer or at + len(answer) > len(messages):
         return
@@ -171,7 +171,7 @@ def _record_placeholders(record: _Record, places: _Placeholders, begin: int) -> 
             places.change(i, finish_reason=item["finish_reason"])
             if not exact_json.same(write_message(messages[i], True), item):
                 messages[i] = before
-    if places.messages(record, _OUTPUT, at, at + len(answer)):
+    if places.messages(record, OUTPUT, at, at + len(answer)):
         _read_answer_fields(record, places, at + len(answer) - 1)
 
 
@@ -210,15 +210,15 @@ def _fields_of(record: _Record, names: dict[str, str], kind: type) -> dict[str, 
 
 def read(document: Any) -> Conversation:
     """OTLP JSON, a span or event, or a list of them; or a bare list of messages."""
-    if _is_bare(document):
-        key = _OUTPUT if any("finish_reason" in item for item in document) else _INPUT
+    if is_bare(document):
+        key = OUTPUT if any("finish_reason" in item for item in document) else INPUT
         whole = read({"attributes": {key: document}})
         return replace(whole, extra={NAME: {MARKS: {**whole.extra[NAME][MARKS], "bare": key}}})  # type: ignore[index]
-    records = list(_records(document, []))
-    if not any(key in record.attributes for record in records for key in (_INPUT, _OUTPUT)):
+    records = list(records_in(document, []))
+    if not any(key in record.attributes for record in records for key in (INPUT, OUTPUT)):
         raise Unreadable("no span or event with gen_ai.input.messages or gen_ai.output.messages", "$")
-    main = max(reversed(records), key=lambda record: len(record.messages(_INPUT)) + len(record.messages(_OUTPUT)))
-    messages = [read_message(item) for item in main.messages(_INPUT) + main.messages(_OUTPUT)]
+    main = max(reversed(records), key=lambda record: len(record.messages(INPUT)) + len(record.messages(OUTPUT)))
+    messages = [read_message(item) for item in main.messages(INPUT) + main.messages(OUTPUT)]
     system = main.messages(_SYSTEM)
     if system:
         messages.insert(0, Message(role="system", parts=[read_part(item) for item in system]))
@@ -240,28 +240,6 @@ def read(document: Any) -> Conversation:
         _set_path(skeleton, path, None)
     marks = {"document": skeleton, "places": found, "count": len(messages)}
     return replace(conversation, extra={NAME: {MARKS: marks}})
-
-
-def _is_bare(document: Any) -> bool:
-    """Whether it is a list of messages with at least one part that only these conventions spell so."""
-    if type(document) is not list or not all(type(item) is dict and type(item.get("role")) is str for item in document):
-        return False
-    parts = [part for item in document for part in _parts(item)]
-    if not parts or not all(type(part) is dict and type(part.get("type")) is str for part in parts):
-        return False
-    return any(
-        part["type"] in _DISTINCTIVE_TYPES or (part["type"] in _TEXT_TYPES and "content" in part and "text" not in part)
-        for part in parts
-    )
-
-
-def _parts(item: dict[str, Any]) -> list[Any]:
-    parts = item.get("parts")
-    return parts if type(parts) is list else [None]
-
-
-_DISTINCTIVE_TYPES = frozenset({"tool_call", "tool_call_response", "blob", "uri"})
-_TEXT_TYPES = frozenset({"text", "reasoning", "thinking"})
 
 
 def _still_matches(conversation: Conversation, place: list[Any], document: Any) -> bool:
@@ -287,10 +265,10 @@ def write(conversation: Conversation, target: Target) -> Any:
         document = exact_json.copied(marks.get("document"))
         for path, what, style in places:
             _set_path(document, path, encoded(_value(conversation, what), style))
-        return document["attributes"][bare] if bare in (_INPUT, _OUTPUT) else document
+        return document["attributes"][bare] if bare in (INPUT, OUTPUT) else document
     except (Unfit, TypeError, ValueError, KeyError, IndexError):
-        if bare in (_INPUT, _OUTPUT):
-            return [write_message(message, bare == _OUTPUT) for message in conversation.messages]
+        if bare in (INPUT, OUTPUT):
+            return [write_message(message, bare == OUTPUT) for message in conversation.messages]
         return _default_document(conversation)
 
 
@@ -311,12 +289,12 @@ def _default_document(conversation: Conversation) -> Any:
         facts[_ID] = conversation.id
     if start:
         facts[_SYSTEM] = exact_json.encode(_instructions(messages[0])).decode()
-    facts[_INPUT] = exact_json.encode([write_message(message, False) for message in messages[start:cut]]).decode()
+    facts[INPUT] = exact_json.encode([write_message(message, False) for message in messages[start:cut]]).decode()
     if cut < len(messages):
         said = [
             {"finish_reason": _finish_reason(message), **write_message(message, True)} for message in messages[cut:]
         ]
-        facts[_OUTPUT] = exact_json.encode(said).decode()
+        facts[OUTPUT] = exact_json.encode(said).decode()
     name = "chat" if last.model is UNSET or last.model.name is UNSET else f"chat {last.model.name}"
     digest = sha256("\n".join(map(str, facts.values())).encode("utf-8", "surrogatepass")).hexdigest()
     span: dict[str, Any] = {"traceId": digest[:32], "spanId": digest[32:48], "name": name, "kind": 3}
@@ -337,25 +315,3 @@ def _is_text_only(message: Message) -> bool:
 def _finish_reason(message: Message) -> str:
     """The finish reason; the conventions require one."""
     return "tool_call" if message.parts and type(message.parts[-1]) is ToolCallPart else "stop"
-
-
-def fits(document: Any) -> int:
-    """Attributes of generative AI with messages are unique to this format."""
-    if _is_bare(document):
-        return 3
-    first = document[0] if type(document) is list and document else document
-    if type(first) is not dict or _TOP_LEVEL_KEYS.isdisjoint(first):
-        return 0
-    for record in _records(document, []):
-        if _INPUT in record.attributes or _OUTPUT in record.attributes:
-            return 3
-    return 0
-
-
-FORMAT = Format(
-    name=NAME,
-    title="OpenTelemetry spans of generative AI",
-    read=read,
-    write=write,
-    fits=fits,
-)

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.formats.gemini.content import read_part
 from hansard.formats.gemini.fields import NAME, PROVIDER, is_snake
 from hansard.formats.gemini.stream.partial_args import Arguments
@@ -404,9 +404,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
         body = {key: value for key, value in self.body().items() if key != "candidates"}
         reason = self._now.first.finish if self._now.first is not None else None
         about = {"finishReason": reason} if reason else {}
-        (message,) = read_plain(
-            {**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]}, NAME
-        ).messages
+        (message,) = read({**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]}, NAME).messages
         self.tell(message)
 
     def whole(self) -> list[Message]:
@@ -417,7 +415,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
                 continue
             if answer.usage and not exact_json.is_json(answer.usage):
                 self.fail("the last usage names a key twice", answer.usage.decode("utf-8", "replace"))
-            (message,) = read_plain(body, NAME).messages
+            (message,) = read(body, NAME).messages
             parts: list[Any] = list(message.parts)
             for i, slot in enumerate(slots):
                 if slot.args is not None and type(parts[i]) is ToolCallPart and slot.args.json():

@@ -21,7 +21,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.formats.openai_chat.content import NAME
 from hansard.formats.openai_chat.stream.answer import RANKS, REASONING, Call, Choice, Completion, group_of
 from hansard.formats.openai_chat.stream.growth import Pieces, grow, grow_content, grow_list, merge
@@ -286,14 +286,14 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         if not reason:
             return
         choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": ""}}
-        (message,) = read_plain({"choices": [choice], "usage": self._now.body.get("usage")}, NAME).messages
+        (message,) = read({"choices": [choice], "usage": self._now.body.get("usage")}, NAME).messages
         self.tell(message)
 
     def whole(self) -> list[Message]:
         messages: list[Message] = []
         for answer in self._answers.all:
             if answer.body or answer.choices:
-                (message,) = read_plain(answer.native(), NAME).messages
+                (message,) = read(answer.native(), NAME).messages
                 self._now = answer
                 self._settle(message)
                 messages.append(message if answer.ended else replace(message, state="partial"))

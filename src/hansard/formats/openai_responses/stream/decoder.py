@@ -20,8 +20,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from hansard.formats.openai_responses import is_item
 from hansard.formats.openai_responses.content import NAME, PROVIDER
-from hansard.formats.openai_responses.messages import is_item
 from hansard.formats.openai_responses.stream.items import (
     GROWTHS,
     NEW,

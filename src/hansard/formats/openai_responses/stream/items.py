@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.documents import read_plain
+from hansard.formats.documents import read
 from hansard.formats.openai_responses.content import NAME, read_block
 from hansard.formats.openai_responses.messages import read_item, read_message
 from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
@@ -284,7 +284,7 @@ class Answer:
         items = self.ordered()
         if not items and not self.body:
             return []
-        messages = read_plain({**self.body, "output": [item.current() for item in items]}, NAME).messages
+        messages = read({**self.body, "output": [item.current() for item in items]}, NAME).messages
         if all(item.done for item in items):
             return messages
         flat: list[Any] = [part for message in messages for part in message.parts]

@@ -25,7 +25,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
+from hansard.formats.contract import Target
 from hansard.formats.field_table import Record, check
 from hansard.formats.pydantic_ai.messages.messages import Reading, Writing
 from hansard.formats.pydantic_ai.releases import DIALECTS, NAME, NEWEST
@@ -116,7 +116,7 @@ def _read_typed(records: list[Any]) -> Conversation:
     return _read_whole(reading, profile)
 
 
-def usual(raw: bytes) -> Any:
+def decode_typed(raw: bytes) -> Any:
     """The list as typed records."""
     from hansard.formats.pydantic_ai.messages.typed import decode
 
@@ -128,33 +128,3 @@ def write(conversation: Conversation, target: Target) -> list[Any]:
     profile = target.profile or unpack(NAME, conversation.extra)[1].get("profile")
     dialect = DIALECTS.get(profile) if type(profile) is str else None
     return Writing(conversation, dialect or DIALECTS[NEWEST]).write(conversation.messages)
-
-
-def fits(document: Any) -> int:
-    """Nobody else has requests and responses with parts in one list."""
-    if type(document) is not list or not document or not all(type(record) is dict for record in document):
-        return 0
-    known = sum(
-        record.get("kind") in ("request", "response") and type(record.get("parts")) is list for record in document
-    )
-    if not known or any(type(record.get("kind")) is not str for record in document):
-        return 0
-    return 3 if known == len(document) else 2
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Pydantic AI message history",
-    read=read,
-    write=write,
-    fits=fits,
-    profiles=("2.62", "2.66"),
-    binds=True,
-    usual=usual,
-    whole_letters=True,
-    why={
-        "finishReason": "Pydantic AI refuses a history with a finish reason it does not know",
-        "agentId": "Pydantic AI messages do not say which agent they are of",
-        "createdAt": "Pydantic AI takes only dates and times of ISO 8601",
-    },
-)

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.contract import Format, Target, only_written
+from hansard.formats.contract import Target
 from hansard.formats.pages.display import about, call_input, heading, outcome, spelled
 from hansard.formats.pages.display import kept as kept_on_a_page
 from hansard.model.conversation import Conversation, Message
@@ -153,15 +153,3 @@ def write(conversation: Conversation, target: Target) -> bytes:
     for message in shown.messages:
         blocks += _message(message)
     return ("\n\n".join(block for block in blocks if block) + "\n").encode()
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Markdown (only written)",
-    read=only_written(NAME),
-    write=write,
-    fits=lambda document: 0,
-    text=True,
-    kept=kept,
-    suffix="md",
-)

@@ -18,8 +18,9 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
-from hansard.formats.exchange.dataset import first_objects, join, read_one, split, write_one
+from hansard.formats.contract import Target
+from hansard.formats.exchange.dataset import join, read_one, split, write_one
+from hansard.formats.exchange.sharegpt import LISTS
 from hansard.formats.residue import MARKS, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
@@ -43,7 +44,6 @@ _DEFAULT_FROM = {
     "result": "observation",
 }
 _KEYS = (("from", "value"), ("role", "content"))
-_LISTS = ("conversations", "items")
 
 
 # -- records -------------------------------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def _same_calls(written: str, text: str) -> bool:
 def read(document: Any) -> Conversation:
     """An array of one conversation, or its line."""
     body, marks = read_one(document, "list")
-    key = next((key for key in _LISTS if type(body.get(key)) is list), None)
+    key = next((key for key in LISTS if type(body.get(key)) is list), None)
     if key is None:
         raise Unreadable("missing list of messages", "$.conversations")
     records = body.pop(key)
-    if key != _LISTS[0]:
+    if key != LISTS[0]:
         marks["key"] = key
     messages: list[Message] = []
     if type(body.get("system")) is str:
@@ -192,36 +192,8 @@ def write(conversation: Conversation, target: Target) -> bytes:
             out["system"] = first["value"]
         else:
             records += written
-    out[key if key in _LISTS else _LISTS[0]] = records
+    out[key if key in LISTS else LISTS[0]] = records
     return write_one({**out, **{name: rest[name] for name in rest if name not in out}}, marks, "list")
 
 
-def fits(document: Any) -> int:
-    """Lists of `from` and `value` are unique to ShareGPT."""
-    records = first_objects(document)
-    sure = 3
-    for record in records:
-        said = (
-            next((record[key] for key in _LISTS if type(record.get(key)) is list), None) if _is_object(record) else None
-        )
-        if said is None or not all(map(_is_object, said)):
-            return 0
-        if not any("from" in one and "value" in one for one in said):
-            sure = 1
-    return sure if records else 0
-
-
-def _is_object(value: Any) -> bool:
-    return type(value) is dict
-
-
-FORMAT = Format(
-    name=NAME,
-    title="ShareGPT training files",
-    read=read,
-    write=write,
-    fits=fits,
-    text=True,
-    split=split,
-    join=join,
-)
+__all__ = ["join", "read", "split", "write"]

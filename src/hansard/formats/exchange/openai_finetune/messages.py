@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format, Target
-from hansard.formats.exchange.dataset import first_objects, join, read_one, split, write_one
-from hansard.formats.openai_chat.content import PROVIDER
-from hansard.formats.openai_chat.messages import ROLES, read_message, write_message
-from hansard.formats.openai_chat.rules import LAW
+from hansard.formats.contract import Target
+from hansard.formats.exchange.dataset import join, read_one, split, write_one
+from hansard.formats.exchange.openai_finetune import is_preference
+from hansard.formats.openai_chat.messages import read_message, write_message
+from hansard.formats.openai_chat.rules import RULES
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Conversation, Message
 
@@ -39,16 +39,12 @@ def _write_records(messages: list[Message]) -> list[dict[str, Any]]:
     return records
 
 
-def _is_preference(record: dict[str, Any]) -> bool:
-    return "messages" not in record and type(record.get("input")) is dict and "preferred_output" in record
-
-
 def read(document: Any) -> Conversation:
     """One line, or an array of one object."""
     record, marks = read_one(document, "lines")
     messages: list[Message] = []
     names: dict[str, str] = {}
-    if not _is_preference(record):
+    if not is_preference(record):
         _read_records(record.pop("messages", None), "$.messages", names, messages)
         return Conversation(messages=messages, extra=pack(NAME, record, marks))
     given = record["input"]
@@ -71,40 +67,4 @@ def write(conversation: Conversation, target: Target) -> bytes:
     return write_one(record, marks, "lines")
 
 
-def fits(document: Any) -> int:
-    """Lines of objects with messages are training files; a single object is a request."""
-    records = first_objects(document)
-    if not records or type(document) is dict:
-        return 3 if type(document) is dict and _is_preference(document) else 0
-    known = False
-    for record in records:
-        if type(record) is not dict:
-            return 0
-        if _is_preference(record):
-            known = True
-            continue
-        said = record.get("messages")
-        if type(said) is not list or not all(map(_is_message, said)):
-            return 0
-        known = known or any(one["role"] in ROLES for one in said)
-    return 3 if known else 0
-
-
-def _is_message(record: Any) -> bool:
-    return type(record) is dict and type(record.get("role")) is str and "parts" not in record
-
-
-FORMAT = Format(
-    name=NAME,
-    title="OpenAI fine-tuning files, one conversation per line",
-    read=read,
-    write=write,
-    fits=fits,
-    text=True,
-    binds=True,
-    own_provider=PROVIDER,
-    split=split,
-    join=join,
-    suffix="jsonl",
-    law=LAW,
-)
+__all__ = ["RULES", "join", "read", "split", "write"]

@@ -18,7 +18,7 @@ from hashlib import sha256
 from html import escape as _escape
 from typing import Any
 
-from hansard.formats.contract import Format, Target, only_written
+from hansard.formats.contract import Target
 from hansard.formats.pages.display import about, call_input, heading, kept, outcome, spelled
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import PART_TYPES, TextPart
@@ -262,13 +262,4 @@ POLICY = (
 )
 
 
-FORMAT = Format(
-    name=NAME,
-    title="A web page in one file (only written)",
-    read=only_written(NAME),
-    write=write,
-    fits=lambda document: 0,
-    text=True,
-    kept=kept,
-    suffix="html",
-)
+__all__ = ["kept", "write"]

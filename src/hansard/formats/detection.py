@@ -1,0 +1,85 @@
+"""Which format a document is of: the hints of the rows, then `sniff` of the formats that are left.
+
+No reader is loaded. Two formats that are equally sure are refused, not guessed between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hansard.errors import AmbiguousFormat, UnknownFormat, Unreadable
+from hansard.formats.contract import Format
+from hansard.formats.registry import own_rows, plugin_rows
+from hansard.model import exact_json
+
+CERTAIN = 3
+TEXTS = (str, bytes, bytearray, memoryview)
+
+
+def detect(data: Any) -> str:
+    """The one format that a document is of, given as bytes, text or parsed JSON; refuses to guess between two.
+
+    >>> detect({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
+    'gemini'
+    """
+    return recognized(data)[0].name
+
+
+def recognized(data: Any) -> tuple[Format, Any, bool]:
+    """The format of a document, its values, and whether a string in them may hold a lone surrogate.
+
+    Values that are given are given back, not copied. Bytes that are not one JSON value stay bytes, if they may be of a
+    format of text.
+    """
+    if not isinstance(data, TEXTS):
+        return _only(_candidates(data)), data, True
+    raw = as_bytes(data)
+    try:
+        document, surrogates = exact_json.decode_noting(raw)
+    except Unreadable:
+        if not (found := _candidates(raw)):
+            raise
+        return _only(found), raw, True
+    return _only(_candidates(document)), document, surrogates
+
+
+def as_bytes(data: str | bytes | bytearray | memoryview) -> bytes:
+    """Text as the bytes of a file."""
+    return data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+
+
+def _candidates(document: Any) -> list[tuple[int, Format]]:
+    """The formats that a document may be of, with the confidence of each."""
+    found = _sniffed(own_rows().values(), document)
+    if max((confidence for confidence, _ in found), default=0) < CERTAIN:
+        found += _sniffed(plugin_rows(), document)  # looking for them takes time: only where our own leave a doubt
+    return found
+
+
+def _sniffed(rows: Iterable[Format], document: Any) -> list[tuple[int, Format]]:
+    return [(confidence, row) for row in rows if may_be(row, document) and (confidence := row.sniff(document))]
+
+
+def _only(found: list[tuple[int, Format]]) -> Format:
+    if not found:
+        raise UnknownFormat("the data fits no format; name it with --from (`hansard formats` lists them)")
+    best = max(confidence for confidence, _ in found)
+    rows = [row for confidence, row in found if confidence == best]
+    if len(rows) > 1:
+        fits = " and ".join(row.name for row in rows)
+        raise AmbiguousFormat(f"the data fits {fits}; name the right one with --from")
+    return rows[0]
+
+
+def may_be(row: Format, document: Any) -> bool:
+    """Whether the hints of the row allow the document, so that its `sniff` is worth a call."""
+    if isinstance(document, bytes):
+        return row.text
+    keys = row.keys
+    if type(document) is list:
+        keys = row.item_keys
+        document = document[0] if document else None
+    elif type(document) is not dict:
+        return False
+    return keys is None or (type(document) is dict and not keys.isdisjoint(document))
