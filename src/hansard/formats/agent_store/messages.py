@@ -1,22 +1,4 @@
-"""The agent store's `CanonicalMessage` with `content.format` 2: a list, one message, or a thread with its messages.
-
-Fields may be in camelCase (the type) or snake_case (rows of its table).
-
-    canonical                         native
-    message                           {id, threadId, role, type, content: {format: 2, parts, metadata}, createdAt}
-    conversation id, resource id      threadId, resourceId, when all messages agree
-    title, metadata, times            the `thread` beside `messages`, or the fields around them
-    text, reasoning                   text, reasoning; their signatures in providerMetadata
-    tool-call                         tool-invocation with state call (or partial-call)
-    tool-result                       merged into the invocation of the message before it (state result), unless its
-                                      message has an id, a time or other fields: then a row with role tool
-    file                              file: `data` is a URL or base64
-    source, data                      source, data
-    raw(agent-store)                  any other part, verbatim
-
-`type` follows from role and parts: event, tool or text. This is a server store, so it holds signatures. Lost, and
-reported: branches, agents, models, usage, error flags, names of files and of data.
-"""
+"""Documents, rows and messages of the agent store: `read` and `write`."""
 
 from __future__ import annotations
 

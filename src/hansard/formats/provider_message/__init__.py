@@ -1,4 +1,24 @@
-"""The provider-neutral message."""
+"""Provider messages: one provider-neutral `Message` type for OpenAI, Gemini and Claude; a list, an object, or one.
+
+    canonical                         native
+    system, developer, user           the same roles
+    assistant                         reasoning, content, refusal, tool_calls
+    tool                              one record per result; `call_id` (or `id`) is the id of the call
+    text, file                        content: a string, or text, image, audio, file
+    reasoning                         `reasoning`; signed: `extra.claude.thinking_blocks`
+    refusal                           `refusal`
+    tool-call                         tool_calls; `arguments` is a string of JSON
+    signatures of Google              `extra.gemini.thought_signatures`
+    raw(provider-message)             any other part, verbatim
+
+Messages and parts that the format has no role or type for are left out, except retries and summaries, which are
+written as text. Lost, and reported: the order of reasoning, text and calls in a message, tool errors, times, agents,
+usage.
+
+Read `messages` first, then `content`, `reasoning` (with the signatures in `extra`) and `tools`. May import: the core
+of `formats`, the model. Free to change: detection, fast paths (they must equal the general path).
+Stored, so never renamed: residue keys and spelling hints (`"$"`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""ModelMessages of the AI SDK."""
+"""AI SDK ModelMessages: the input of `streamText` and the content of `responseMessages`.  As of ai 5.0, 6.0 and 7.0.
+
+    canonical                         native
+    system                            system (`content` is a string)
+    user, assistant, tool             the same; `content` is a list of parts, or a string
+    text, reasoning                   text, reasoning; opaque reasoning in `providerOptions`
+    file                              file (`data`: base64, an https URL or a data URL), image
+    tool-call                         tool-call; its `approval` a tool-approval-request after it and, once answered,
+                                      a tool-approval-response in the tool message
+    tool-result                       tool-result (`tools`); in an assistant message: run by the provider
+    raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), verbatim
+
+A server format: signatures are written into `providerOptions`. Without a profile the writer returns the document as it
+was read; with one (v5, v6, v7) it writes what `modelMessageSchema` of that version accepts. Lost, and reported: ids,
+times, models and usage, sources, data.
+
+Read `messages` first, then `content`, `files`, `tools` (results and approvals); `rules` is what each SDK version
+accepts. May import: the core of `formats`, `ai_sdk.reasoning`, the model. Free to change: detection, `rules` after a
+release of the SDK (`tests/judges/test_ai_sdk.py` asks the real packages).
+Stored, so never renamed: residue keys and spelling hints (`"$"`).
+"""
 
 from __future__ import annotations
 

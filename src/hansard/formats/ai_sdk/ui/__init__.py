@@ -1,4 +1,32 @@
-"""UIMessages of the AI SDK, their stream and its emitter."""
+"""AI SDK UIMessages: a list, one message, or the body a `DefaultChatTransport` posts.  As of ai 5.0, 6.0 and 7.0.
+
+    canonical                         native
+    user                              a user message; inside an answer a `steering-message`
+    assistant, tool, assistant ...    one assistant message, until the next user message; each assistant message
+                                      begins with a `step-start`
+    system                            only one that a client sent; other system prompts stay on the server
+    text, reasoning                   text, reasoning (`state: done`)
+    tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `tools`)
+    file                              file: a URL, or bytes as a data URL
+    source                            source-url, source-document
+    data                              data-<name>
+    raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), verbatim
+
+The reader accepts messages of version 4 too (`versions`). Without a profile the writer returns the document as it was
+read; with one (v5, v6, v7) it writes what that version accepts (`rules`).
+
+A UIMessage must have an id: a message without one is written as `hansard-<position in the list>`, and that id at that
+position reads as no id. This is a client format: encrypted reasoning, signatures, usage, models, runs, metadata and
+the residue of other formats are written only if they came from such a document. Opaque reasoning is not bound to the
+text before it, because the system prompt is not in the document. Lost, and reported: ids after the first of an answer.
+
+Read `messages` first, then `content`, `tools` (call and result in one part), `versions` (messages of version 4) and
+`rules` (what each version accepts). `stream` is the decoder of the UI message stream, `emit` its emitter; only these
+two may import `streams`. Otherwise: the core of `formats`, `ai_sdk.reasoning`, the model. Free to change: detection,
+`rules` and the chunk table in `emit` after a release of the SDK (`tests/judges/test_ai_sdk.py` asks the real
+packages).
+Stored, so never renamed: residue keys and spelling hints (`"$"`), ids `hansard-<n>`, `call-<n>`, `approval-<id>`.
+"""
 
 from __future__ import annotations
 

@@ -1,25 +1,4 @@
-"""AI SDK UIMessages: a list, one message, or the body a `DefaultChatTransport` posts.  As of ai 5.0, 6.0 and 7.0.
-
-    canonical                         native
-    user                              a user message; inside an answer a `steering-message`
-    assistant, tool, assistant ...    one assistant message, until the next user message; each assistant message
-                                      begins with a `step-start`
-    system                            only one that a client sent; other system prompts stay on the server
-    text, reasoning                   text, reasoning (`state: done`)
-    tool-call with its tool-result    one `tool-<name>` or `dynamic-tool` part (see `tools`)
-    file                              file: a URL, or bytes as a data URL
-    source                            source-url, source-document
-    data                              data-<name>
-    raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), verbatim
-
-The reader accepts messages of version 4 too (`versions`). Without a profile the writer returns the document as it was
-read; with one (v5, v6, v7) it writes what that version accepts (`rules`).
-
-A UIMessage must have an id: a message without one is written as `hansard-<position in the list>`, and that id at that
-position reads as no id. This is a client format: encrypted reasoning, signatures, usage, models, runs, metadata and the
-residue of other formats are written only if they came from such a document. Opaque reasoning is not bound to the text
-before it, because the system prompt is not in the document. Lost, and reported: ids after the first of an answer.
-"""
+"""Documents and messages of UIMessages: `read` and `write`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,22 @@
-"""The data export of ChatGPT."""
+"""ChatGPT's data export: `conversations.json`, a list of conversations, each a tree.  As of 2026.
+
+    canonical                         native
+    messages, parents                 `mapping`: nodes with parent and children; nodes without a message are residue
+    head                              `current_node`; unset if it is the last message
+    system, user, assistant, tool     `author.role`; others are events
+    text, file                        content text, multimodal_text (`asset_pointer`), text in other content types
+    reasoning                         content thoughts, reasoning_recap
+    tool-call                         assistant content with a `recipient` other than all
+    tool-result                       content of the author `tool`; its name is the tool name
+    raw(chatgpt-export)               any other content, verbatim
+    model, createdAt                  `metadata.model_slug`, `create_time`
+
+A single object is read too, also as captured by a browser extension. A canonical message with several kinds of parts
+becomes a chain of nodes. Lost, and reported: call ids, signatures, errors, files by value, runs, usage.
+
+Read `messages` first, then `content` (one message). May import: the core of `formats`, the model. Free to change:
+detection, new content types. Stored, so never renamed: residue keys and spelling hints (`"$"`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""OpenAI fine-tuning files."""
+"""OpenAI fine-tuning files: one conversation per line, as Chat Completions messages.  As of openai 3.49.0.
+
+    canonical                         native
+    messages                          `messages`, as in `openai_chat`; `weight` and `name` are residue
+    messages, the last ones preferred `input.messages`, then `preferred_output`; `non_preferred_output` is residue
+    residue of the conversation       `tools`, `parallel_tool_calls`, fields of a grader
+
+A file holds many conversations. An array of such objects is read too, and written back as an array. Lost, and
+reported: the same as in `openai-chat`.
+
+One module: `messages`; files of many conversations are in `exchange.dataset`. It builds on `openai_chat`, which it may
+import besides `exchange.dataset`, the core of `formats` and the model. Free to change: detection.
+Stored, so never renamed: residue keys and spelling hints (`"$"`).
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""OpenAI fine-tuning files: one conversation per line, as Chat Completions messages.  As of openai 3.49.0.
-
-    canonical                         native
-    messages                          `messages`, as in `openai_chat`; `weight` and `name` are residue
-    messages, the last ones preferred `input.messages`, then `preferred_output`; `non_preferred_output` is residue
-    residue of the conversation       `tools`, `parallel_tool_calls`, fields of a grader
-
-A file holds many conversations. An array of such objects is read too, and written back as an array. Lost, and reported:
-the same as in `openai-chat`.
-"""
+"""Lines of fine-tuning files: `read`, `write`, `split` and `join`."""
 
 from __future__ import annotations
 

@@ -1,22 +1,4 @@
-"""OpenTelemetry's conventions for generative AI: spans and events with `gen_ai.*` attributes.  As of semconv 1.41.
-
-    canonical                         native
-    first system message              gen_ai.system_instructions
-    messages                          gen_ai.input.messages, then gen_ai.output.messages
-    text, reasoning, tool-call        parts text, reasoning, tool_call
-    tool-result                       part tool_call_response
-    file by value, URL, id            parts blob, uri, file
-    raw(otel-genai)                   any other part
-    model, usage, finishReason        gen_ai.response.*, gen_ai.usage.* of the span of the message
-    createdAt                         the end of that span
-    conversation id                   gen_ai.conversation.id
-
-The reader accepts OTLP JSON (traces, logs), spans or events as plain objects, alone or in a list, and a bare list of
-messages, as the attribute of a span holds it. The messages come from the span with the most of them; other spans repeat
-its beginning. The document around them is kept as residue, with a placeholder for each attribute that the messages
-repeat. Conversations of other formats become one span; its ids are hashes of its content. Lost, and reported: message
-ids, tool errors, signatures, branches, model and usage of all but the last answer.
-"""
+"""Spans, events and the placeholders in them: `read` and `write`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""ShareGPT training files: an array of conversations, or one per line.  As LLaMA-Factory and axolotl read them.
-
-    canonical                         native
-    user, assistant, system           human, gpt, system; user, assistant, bot ... are other spellings
-    first system message              the field `system`, if read from there
-    tool-call                         function_call: a string of JSON with name and arguments; several are a list
-    tool-result                       observation: there are no ids, it answers the first unanswered call
-    event, raw(sharegpt)              any other record, verbatim
-
-A record is a message; a canonical message of text and calls becomes several records. `tools`, images and all other
-fields beside the records are residue. Lost, and reported: call ids, reasoning, files, errors, times, models.
-"""
+"""Records of ShareGPT files: `read`, `write`, `split` and `join`."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""A web page in one file: write-only.
-
-    message                           an article; role, model, agent, time and tokens in its heading
-    text                              as it is, fenced code highlighted
-    reasoning, tool-call, tool-result folded, with a preview line
-    data, retry, raw
-    image by value                    shown; other files by name or as a link
-
-The page fetches and runs nothing: its Content-Security-Policy allows one style sheet, by its hash, and inline images.
-All text of the conversation is escaped. It shows the result of `display.kept`.
-"""
+"""The HTML page: parts, document and style sheet."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Markdown pages to read and paste: write-only.
-
-    message                           a heading with the role, a line with model, agent, time and tokens
-    text, refusal, compaction         as they are (they are Markdown already)
-    reasoning                         folded
-    tool-call, tool-result, data      a line with the name, a fenced block
-    file, source                      a link, or its name
-
-It shows the result of `kept`; everything else, bytes of files too, is reported as lost.
-"""
+"""The Markdown page: parts and document."""
 
 from __future__ import annotations
 
