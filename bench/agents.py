@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import hansard
-from hansard.gc_pause import collect_seldom
+from hansard.gc_pause import freeze_startup_objects
 
 STREAMS, CHUNKS, PACE, SPREAD, ROUNDS = 200, 100, 0.05, 2.0, 1
 Answer: TypeAlias = Callable[[str], AsyncIterator[bytes]]
@@ -106,7 +106,7 @@ def _served(serve: Callable[[Any], Answer], path: str, numbers: range) -> tuple[
                 break
 
         _loop(once())
-        collect_seldom()  # as `hansard serve` does
+        freeze_startup_objects()  # as `hansard serve` does
         _gate.wait()
         start, cpu = time.perf_counter(), time.process_time()
         _loop(clients())

@@ -15,7 +15,7 @@ from data import anthropic_request
 
 from hansard import formats
 from hansard.formats.contract import Target
-from hansard.gc_pause import quiet_collector
+from hansard.gc_pause import gc_pause
 from hansard.model import exact_json
 
 
@@ -40,7 +40,7 @@ def main(source: str, target: str, rounds: int = 25) -> None:
             if name == "floor":
                 step()
             else:
-                with quiet_collector():
+                with gc_pause():
                     step()
             best[name] = min(best[name], (time.process_time() - start) * 1000)
     messages = len(conversation.messages)

@@ -10,7 +10,7 @@ import gc
 from types import TracebackType
 
 
-class quiet_collector:
+class gc_pause:
     """`with quiet_collector(): ...`; nested and from several threads, it always ends as it was."""
 
     __slots__ = ("_was_on",)
@@ -24,7 +24,7 @@ class quiet_collector:
             gc.enable()
 
 
-def collect_seldom() -> None:
+def freeze_startup_objects() -> None:
     """For a server process after set-up: freeze existing objects and collect less often.
 
     A full collection scans all libraries that an agent loads, a quarter of a second on a slow core, and would stall

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.contract import Target
-from hansard.formats.rules.conform import lawful
+from hansard.formats.rules.conform import conform
 from hansard.model import Conversation, Message, RawPart, TextPart, ToolCallPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -126,10 +126,10 @@ def test_a_key_that_is_given_twice_is_refused_in_typed_records_too(name: str) ->
 
 @given(conversation=conversations)
 def test_what_anthropic_writes_with_records_is_what_the_general_way_writes(conversation: Conversation) -> None:
-    """An empty `extra` leads the general way; the law leaves no part that the format cannot say."""
+    """An empty `extra` leads the general way; the rules leave no part that the format cannot say."""
     chosen = formats.get("anthropic")
     assert chosen.rules is not None
-    messages = lawful(
+    messages = conform(
         conversation.messages, chosen.rules, Target(), "anthropic", [], [*range(len(conversation.messages))]
     )
     general = [replace(message, extra={}) if message.extra is UNSET else message for message in messages]

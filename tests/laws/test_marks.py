@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hansard import formats
 from hansard.errors import HansardError
-from hansard.formats.residue import MARKS
+from hansard.formats.residue import HINTS
 from hansard.model import Conversation, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import json_values
@@ -31,7 +31,7 @@ def nodes_of(value: Any) -> list[dict[str, Any]]:
 def marks_of(node: dict[str, Any], name: str) -> dict[str, Any]:
     """The marks of a node, to change."""
     held = node
-    for key in ("extra", name, MARKS):
+    for key in ("extra", name, HINTS):
         if type(held.get(key)) is not dict:
             held[key] = {}
         held = held[key]

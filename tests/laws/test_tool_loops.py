@@ -160,7 +160,7 @@ def test_another_provider_may_take_over_with_tools(name: str, other: str, corpus
         return
     for document in own_documents(name, corpus):
         conversation = formats.read(document, name)
-        lawful = not any("asIs" in str(message.extra) for message in conversation.messages)
+        conforms = not any("asIs" in str(message.extra) for message in conversation.messages)
         known = errors(conversation, name)
         for step in LOOPS[other]:
             conversation = append(conversation, formats.read(step, other))
@@ -168,7 +168,7 @@ def test_another_provider_may_take_over_with_tools(name: str, other: str, corpus
             was, now = records(name, document), records(name, written.data)
             assert exact_json.same(now[: len(was)], was)
             assert problems(name, now[len(was) :]) == []
-            if lawful and step is not LOOPS[other][0]:  # behind the first step its calls still wait
+            if conforms and step is not LOOPS[other][0]:  # behind the first step its calls still wait
                 assert errors(formats.read(written.json, name), name) <= known
             back = formats.write(conversation, other).json
             for secret in SECRETS.get(other, ()):

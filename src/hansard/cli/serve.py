@@ -72,7 +72,7 @@ def command(
         import uvicorn
 
         from hansard.cli.access import access_to
-        from hansard.gc_pause import collect_seldom
+        from hansard.gc_pause import freeze_startup_objects
         from hansard.server import create_app
         from hansard.server.access_control import is_loopback
         from hansard.server.app_state import Served
@@ -112,7 +112,7 @@ def command(
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
         )
-        collect_seldom()
+        freeze_startup_objects()
         _announce(_shown(listening, "http" if tls_cert is None else "https"), app, access)
         if tls_cert is None and not is_loopback(host):
             click.echo(

@@ -13,7 +13,7 @@ from hansard.formats.detection import TEXTS, as_bytes, recognized
 from hansard.formats.field_table import NeedsPlainDecode, Typed
 from hansard.formats.registry import get, names
 from hansard.formats.residue import unpack
-from hansard.gc_pause import quiet_collector
+from hansard.gc_pause import gc_pause
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 from hansard.model.hashing import bind
@@ -29,7 +29,7 @@ def read(data: Any, format: str | None = None) -> Conversation:
     >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
     'hi'
     """
-    with quiet_collector():
+    with gc_pause():
         source = _Source(data, format)
         if len(source.documents) != 1:
             way_out = "read them with hansard.read_all; `hansard convert` writes them all"
@@ -44,7 +44,7 @@ def read_all(data: Any, format: str | None = None) -> list[Conversation]:
     >>> [conversation.messages[0].parts[0].text for conversation in read_all(said)]
     ['hi', 'bye']
     """
-    with quiet_collector():
+    with gc_pause():
         return _Source(data, format).read_all()
 
 
@@ -52,7 +52,7 @@ def convert(
     data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
     """Read one format, write another; of a document of many conversations, all of them."""
-    with quiet_collector():
+    with gc_pause():
         source = _Source(data, from_)
         if len(source.documents) == 1:
             return _write(*source.read(0), to, target)
@@ -67,7 +67,7 @@ def write(conversation: Conversation, format: str, *, target: Target | str | Non
     >>> write(hello, "anthropic").data, write(hello, "anthropic").losses
     ({'messages': [{'role': 'user', 'content': 'hi'}]}, [])
     """
-    with quiet_collector():
+    with gc_pause():
         return _write(conversation, None, format, target)
 
 
@@ -102,12 +102,12 @@ class _Source:
             document, self.surrogates = (raw, True) if self.format.text else exact_json.decode_noting(raw)
         elif name is not None:
             self.format, document = get(name), exact_json.copied(data)
-            self.surrogates = exact_json.may_hold_halves(document)
+            self.surrogates = exact_json.may_hold_surrogates(document)
         else:
             self.format, document, self.surrogates = recognized(data if raw is None else raw)
             if raw is None:
                 document = exact_json.copied(document)
-                self.surrogates = exact_json.may_hold_halves(document)
+                self.surrogates = exact_json.may_hold_surrogates(document)
             elif self._typed(raw):
                 return
         if self.format.text and not isinstance(document, bytes):
@@ -147,7 +147,7 @@ class _Source:
 
 
 def _read(chosen: Format, document: Any, surrogates: bool) -> tuple[Conversation, Outline | None]:
-    met = exact_json.Halves.count
+    met = exact_json.LoneSurrogates.count
     try:
         conversation = chosen.read(document.document if type(document) is Typed else document)
     except NeedsPlainDecode:
@@ -163,20 +163,20 @@ def _read(chosen: Format, document: Any, surrogates: bool) -> tuple[Conversation
     if chosen.rules is None:
         if chosen.binds:
             bind(messages, chosen.own_provider, _model_of(chosen, conversation))
-        if chosen.strict_unicode and (surrogates or exact_json.Halves.count != met):
-            from hansard.formats.rules.unicode import mark_halves
+        if chosen.strict_unicode and (surrogates or exact_json.LoneSurrogates.count != met):
+            from hansard.formats.rules.unicode import mark_surrogates
 
-            mark_halves(messages, chosen.name)
+            mark_surrogates(messages, chosen.name)
         return conversation, None
-    from hansard.formats.rules.conform import is_plain, mark_unlawful, outline
+    from hansard.formats.rules.conform import is_plain, mark_nonconforming, outline
 
     seen = outline(messages)
     if seen is None or seen.signed:
         bind(messages, chosen.own_provider, _model_of(chosen, conversation))
-    surrogates = surrogates or exact_json.Halves.count != met
+    surrogates = surrogates or exact_json.LoneSurrogates.count != met
     if surrogates or not is_plain(seen, chosen.rules):
         answer = unpack(chosen.name, conversation.extra)[1].get("shape") == "response"
-        mark_unlawful(messages, chosen.rules, chosen.name, halves=surrogates, answer=answer)
+        mark_nonconforming(messages, chosen.rules, chosen.name, surrogates=surrogates, answer=answer)
     return conversation, seen
 
 
@@ -217,19 +217,19 @@ def _write_path(
             data = chosen.write(shown, aim)
             return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
     else:
-        from hansard.formats.rules.conform import lawful
+        from hansard.formats.rules.conform import conform
 
         if aim.model is None:
             aim = replace(aim, model=_model_of(chosen, source))
-        messages = lawful(shown.messages, chosen.rules, aim, chosen.name, notes, path, seen)
-    met = exact_json.Halves.count
+        messages = conform(shown.messages, chosen.rules, aim, chosen.name, notes, path, seen)
+    met = exact_json.LoneSurrogates.count
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data) if type(data) is not bytes else b""
-    if text is None or exact_json.Halves.count != met:
-        from hansard.formats.rules.unicode import without_halves
+    if text is None or exact_json.LoneSurrogates.count != met:
+        from hansard.formats.rules.unicode import without_surrogates
 
-        without_halves(shown.messages, chosen.name, notes, path)
-        whole = without_halves(messages, chosen.name, [], list(range(len(messages))))
+        without_surrogates(shown.messages, chosen.name, notes, path)
+        whole = without_surrogates(messages, chosen.name, [], list(range(len(messages))))
         if whole is not messages:
             data, text = chosen.write(replace(shown, messages=whole), aim), None
     return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)

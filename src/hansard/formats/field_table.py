@@ -39,7 +39,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from hansard.formats.residue import MARKS, Unfit, pack, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, RawPart
@@ -227,7 +227,7 @@ class Block:
     def mismatch(self, key: str, value: Any) -> NoReturn:
         row = self.by_key[key]
         found = "is missing" if value is UNSET else f"must be {row.kind.__name__ if row.kind else 'there'}"
-        raise Unfit(f"{self.place(key)} {found}")
+        raise SchemaMismatch(f"{self.place(key)} {found}")
 
     def residue(self, block: dict[str, Any], hints: dict[str, Any] | None = None) -> dict[str, Any] | UnsetType:
         """`extra` of a part: the values that no row takes, and the spelling hints."""
@@ -239,7 +239,7 @@ class Block:
         """A record that says more than its rows can is read as plain values."""
         try:
             part = self.read(plain(record), context)
-        except Unfit:
+        except SchemaMismatch:
             raise NeedsPlainDecode from None
         if type(part) is RawPart:
             raise NeedsPlainDecode
@@ -272,7 +272,7 @@ class Blocks:
             if type(name) is str and (reader := self.readers[name]) is not None:
                 try:
                     return reader(block, context)
-                except Unfit:
+                except SchemaMismatch:
                     pass
         return RawPart(format=self.format, value=block)
 
@@ -285,7 +285,7 @@ class Blocks:
                 try:
                     parts.append(reader(block, context))
                     continue
-                except Unfit:
+                except SchemaMismatch:
                     pass
             parts.append(RawPart(format=self.format, value=block))
         return parts
@@ -295,7 +295,7 @@ class Blocks:
         readers = self.record_readers
         try:
             return [readers[type(record)](record, context) for record in records]
-        except Unfit:
+        except SchemaMismatch:
             raise NeedsPlainDecode from None
 
     @cached_property
@@ -347,7 +347,7 @@ def _read_record_source(block: Block) -> str:
         lines += _read_row(row, f"record_.{row.native}", record=True)
     lines += _read_name(block, "type(record_) is Record_", "record_.__struct_config__.tag")
     if _has_hints(block):
-        lines.append(f"    extra_ = {{{block.format!r}: {{{MARKS!r}: hints_}}}} if hints_ else UNSET")
+        lines.append(f"    extra_ = {{{block.format!r}: {{{HINTS!r}: hints_}}}} if hints_ else UNSET")
     return "\n".join([*lines, *_make_part(block, extra=_has_hints(block))])
 
 

@@ -1,7 +1,7 @@
 """From differences to losses: what reads back otherwise, with the reason why.
 
-The difference between the source and what reads back decides what is lost. The notes that the law's repairs
-left on the way give the better reason where they speak of the same place.
+The difference between the source and what reads back decides what is lost. The notes of the repairs
+that the rules made give the better reason where they speak of the same place.
 """
 
 from __future__ import annotations

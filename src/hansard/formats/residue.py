@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-MARKS = "$"
+HINTS = "$"
 
 
-class Unfit(Exception):
+class SchemaMismatch(Exception):
     """A block whose fields are not of the kind its type promises: it is kept raw."""
 
 
@@ -24,14 +24,14 @@ def pack(name: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) -
     >>> pack("x", {"a": 1}, {"content": "list"})
     {'x': {'a': 1, '$': {'content': 'list'}}}
     """
-    if MARKS in rest:
-        marks = {**(marks or {}), MARKS: rest.pop(MARKS)}
+    if HINTS in rest:
+        marks = {**(marks or {}), HINTS: rest.pop(HINTS)}
     if marks:
-        return {name: {**rest, MARKS: marks}}
+        return {name: {**rest, HINTS: marks}}
     return {name: rest} if rest else UNSET
 
 
-def left(
+def residue_of(
     name: str, block: dict[str, Any], known: frozenset[str], marks: dict[str, Any] | None = None
 ) -> dict[str, Any] | UnsetType:
     """`extra` for a block of which the `known` fields were read: quick when there is nothing else.
@@ -42,7 +42,7 @@ def left(
     for key in block:
         if key not in known:
             return pack(name, {key: value for key, value in block.items() if key not in known}, marks)
-    return {name: {MARKS: marks}} if marks else UNSET
+    return {name: {HINTS: marks}} if marks else UNSET
 
 
 def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -57,12 +57,12 @@ def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any]
     if type(kept) is not dict:
         return {}, {}
     rest = dict(kept)
-    marks = rest.pop(MARKS, None)
+    marks = rest.pop(HINTS, None)
     if type(marks) is not dict:
         return rest, {}
-    if MARKS in marks:
+    if HINTS in marks:
         marks = dict(marks)
-        rest[MARKS] = marks.pop(MARKS)
+        rest[HINTS] = marks.pop(HINTS)
     return rest, marks
 
 
@@ -70,7 +70,7 @@ def take_str(block: dict[str, Any], key: str) -> str:
     """Take a field that must be a string, or say that the block is Unfit."""
     value = block.pop(key, None)
     if type(value) is not str:
-        raise Unfit(key)
+        raise SchemaMismatch(key)
     return value
 
 
@@ -88,14 +88,14 @@ def take_maybe_int(block: dict[str, Any], key: str) -> int | UnsetType:
     return UNSET
 
 
-def fill(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+def merge_residue(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
     """Add the residue behind what the canonical value says; the canonical value wins."""
     for key, value in rest.items():
         out.setdefault(key, value)
     return out
 
 
-def put(out: dict[str, Any], /, **fields: Any) -> dict[str, Any]:
+def set_present(out: dict[str, Any], /, **fields: Any) -> dict[str, Any]:
     """Set the fields that are not UNSET."""
     for key, value in fields.items():
         if value is not UNSET:

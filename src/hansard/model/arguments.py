@@ -42,6 +42,6 @@ def read_arguments(text: str) -> tuple[Any, str | UnsetType]:
 def write_arguments(part: ToolCallPart) -> str:
     """The string of arguments a call was read from, or the compact JSON of its input."""
     if type(part.input_text) is str:
-        exact_json.Halves.look(part.input_text)
+        exact_json.LoneSurrogates.look(part.input_text)
         return part.input_text
     return exact_json.encode(part.input).decode() if part.input is not UNSET else ""

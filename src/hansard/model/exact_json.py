@@ -74,7 +74,7 @@ def decode_noting(data: bytes | str) -> tuple[Any, bool]:
     return (_decode_slowly(raw), True) if value is UNSET else (value, False)
 
 
-class Halves:
+class LoneSurrogates:
     """Counts the texts read or written that may hold half a surrogate pair, such as the arguments of a call.
 
     Whoever reads or writes a document looks whether `count` has grown: a search through all of it takes longer.
@@ -125,7 +125,7 @@ def encode_utf8(value: Any) -> bytes | None:
 
 def encode_surrogates(value: Any) -> bytes:
     """The same text with half surrogate pairs written as their escapes, the only way UTF-8 has for them."""
-    Halves.count += 1
+    LoneSurrogates.count += 1
     return _ENCODER.encode(_escaped(plain(value)))
 
 
@@ -250,7 +250,7 @@ def _decode_slowly(raw: bytes) -> Any:
             parse_constant=_refuse_constant,
             parse_int=_integer,
         )
-        Halves.count += 1
+        LoneSurrogates.count += 1
         return value
     except json.JSONDecodeError as error:
         raise Unreadable(
@@ -304,13 +304,13 @@ _HALF = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u[dD]")
 
 
-def may_hold_halves(value: Any) -> bool:
+def may_hold_surrogates(value: Any) -> bool:
     """May some string in the data hold half a surrogate pair, or JSON that does?"""
     if type(value) is str:
         return _ESCAPED.search(value) is not None or (not value.isascii() and _HALF.search(value) is not None)
     if isinstance(value, dict):
-        return any(may_hold_halves(key) or may_hold_halves(item) for key, item in value.items())
-    return type(value) is list and any(map(may_hold_halves, value))
+        return any(may_hold_surrogates(key) or may_hold_surrogates(item) for key, item in value.items())
+    return type(value) is list and any(map(may_hold_surrogates, value))
 
 
 _BEGINS = frozenset(bytes((sign,)) for sign in b'{["-0123456789tfnNI')

@@ -54,7 +54,7 @@ def encode(node: Any) -> bytes:
         return exact_json.encode_surrogates(plain(node))
 
 
-def holds_halves(node: Any) -> bool:
+def holds_surrogates(node: Any) -> bool:
     """Does some string in the value hold half a surrogate pair?"""
     try:
         _ENCODER.encode(node)

@@ -22,7 +22,7 @@ from hansard.errors import NotFound, Unreadable
 from hansard.formats.coding_agents.claude_code.folder import Calls, started
 from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import Reading
-from hansard.gc_pause import quiet_collector
+from hansard.gc_pause import gc_pause
 from hansard.ledger import sources, threads
 from hansard.ledger.backends.driver import Tx
 from hansard.ledger.hash_chain import clock
@@ -198,7 +198,7 @@ class _Import:
         at = much = pictured = 0
         with open(path, "rb") as source:
             for chunk in chain(_chunks(source, stat.st_size), (b"",)):
-                with quiet_collector():
+                with gc_pause():
                     messages = reading.feed(chunk) if chunk else reading.finish()
                 snapshots += reading.snapshots()
                 digest.update(chunk)

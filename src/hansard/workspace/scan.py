@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from hansard.gc_pause import quiet_collector
+from hansard.gc_pause import gc_pause
 from hansard.ledger import bodies
 from hansard.workspace import ignore
 from hansard.workspace import rooted_fs as beneath
@@ -110,7 +110,7 @@ class Scan:
     def run(self) -> Scan:
         fd = os.dup(self._root.fd)
         try:
-            with quiet_collector():
+            with gc_pause():
                 self._folder(fd, "", ignore.start(), fresh=False)
         finally:
             os.close(fd)

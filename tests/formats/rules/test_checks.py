@@ -1,4 +1,4 @@
-"""The rules of providers as checks: each is broken once, and together they agree with what the law would repair."""
+"""The rules of providers as checks: each is broken once, and together they agree with what writing would repair."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hansard import formats
 from hansard.errors import UnknownFormat
 from hansard.formats.contract import Target
 from hansard.formats.rules.checks import ONLY, PROVIDER_CHECKS, validate
-from hansard.formats.rules.conform import lawful
+from hansard.formats.rules.conform import conform
 from hansard.model import (
     Binding,
     Conversation,
@@ -191,8 +191,8 @@ def test_only_providers_have_rules(name: str) -> None:
 def test_errors_are_found_if_and_only_if_the_law_would_repair(provider: str, conversation: Conversation) -> None:
     path = active_path(conversation)
     notes: list[Any] = []
-    law: Any = formats.get(provider).rules
-    lawful([conversation.messages[i] for i in path], law, Target(), provider, notes, path)
+    rules: Any = formats.get(provider).rules
+    conform([conversation.messages[i] for i in path], rules, Target(), provider, notes, path)
     by_law = PROVIDER_CHECKS.keys() - ONLY.keys() - {"surrogates"}
     found = [finding for finding in validate(conversation, provider) if finding.check in by_law]
     if notes:

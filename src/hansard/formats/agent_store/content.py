@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
-from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import (
@@ -57,7 +57,7 @@ def _with_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
         return out
     rest, _ = unpack(NAME, part.extra)
     put_opaque(rest, _METADATA, part, make=True)
-    return fill(out, rest)
+    return merge_residue(out, rest)
 
 
 # -- parts ---------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _write_file(part: FilePart) -> Any:
     data = part.data if part.data is not UNSET else part.url
     if data is UNSET:
         return UNSET
-    return _with_signature(put({"type": "file", "data": data}, mimeType=part.media_type), part)
+    return _with_signature(set_present({"type": "file", "data": data}, mimeType=part.media_type), part)
 
 
 def _read_source(block: dict[str, Any]) -> Any:
@@ -99,8 +99,8 @@ def _read_source(block: dict[str, Any]) -> Any:
 
 
 def _write_source(part: SourcePart) -> Any:
-    out = put({"type": "source"}, id=part.source_id, title=part.title, url=part.url)
-    return fill(out, unpack(NAME, part.extra)[0])
+    out = set_present({"type": "source"}, id=part.source_id, title=part.title, url=part.url)
+    return merge_residue(out, unpack(NAME, part.extra)[0])
 
 
 def _read_data(block: dict[str, Any]) -> Any:
@@ -108,7 +108,7 @@ def _read_data(block: dict[str, Any]) -> Any:
 
 
 def _write_data(part: DataPart) -> Any:
-    return fill(put({"type": "data"}, data=part.data), unpack(NAME, part.extra)[0])
+    return merge_residue(set_present({"type": "data"}, data=part.data), unpack(NAME, part.extra)[0])
 
 
 def _write_as_text(part: Any) -> Any:
@@ -163,19 +163,19 @@ def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
             out["result"] = result
         out["state"] = "call" if answer is None else "result"
         return out
-    out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
+    out = set_present({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
     state = unpack(NAME, part.extra)[1].get("state")
     if answer is None:
         out["state"] = state if type(state) is str else "call"
     else:
-        put(out, result=_write_output(answer))["state"] = "result"
+        set_present(out, result=_write_output(answer))["state"] = "result"
     return _with_signature(out, part)
 
 
 def _write_result(part: ToolResultPart) -> Any:
     """Write a result that is not merged into its call."""
-    out = put({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name)
-    put(out, result=_write_output(part))["state"] = "result"
+    out = set_present({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name)
+    set_present(out, result=_write_output(part))["state"] = "result"
     return _with_signature(out, part)
 
 
@@ -207,7 +207,7 @@ def read_part(block: Any, role: str, results: list[Any]) -> Any:
         del taken["type"]
         try:
             return _READERS[kind](taken) if kind in _READERS else _read_invocation(taken, role, results)
-        except Unfit:
+        except SchemaMismatch:
             pass
     return RawPart(format=NAME, value=block)
 
@@ -326,7 +326,7 @@ def write_content(
     content["parts"] = blocks
     if marks.get("said") is True:
         content["content"] = _text_of(message.parts)
-    fill(put(content, metadata=message.metadata), held)
+    merge_residue(set_present(content, metadata=message.metadata), held)
     if "text" not in marks:
         return content
     text = marks["text"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hansard.errors import Unreadable
 from hansard.formats.agent_store.content import NAME, read_content, read_parts, write_content, write_parts
 from hansard.formats.contract import Target
-from hansard.formats.residue import fill, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import merge_residue, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
 
@@ -146,12 +146,12 @@ def _write_message(message: Message, answers: dict[int, ToolResultPart], shared:
     rest, marks = unpack(NAME, message.extra)
     held = rest.pop("content", None)
     role = message.role if marks.get("role") == message.role else _ROLES.get(message.role, message.role)
-    out = put({}, id=message.id, threadId=rest.pop("threadId", shared["threadId"]), role=role)
+    out = set_present({}, id=message.id, threadId=rest.pop("threadId", shared["threadId"]), role=role)
     if marks.get("type") != "absent":
         out["type"] = rest.pop("type", _type(message.role, message.parts))
     out["content"] = write_content(message, answers, dict(held) if type(held) is dict else {}, marks)
-    put(out, createdAt=message.created_at, resourceId=rest.pop("resourceId", shared["resourceId"]))
-    return _write_row(fill(out, rest), marks.get("row") is True)
+    set_present(out, createdAt=message.created_at, resourceId=rest.pop("resourceId", shared["resourceId"]))
+    return _write_row(merge_residue(out, rest), marks.get("row") is True)
 
 
 def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
@@ -229,9 +229,9 @@ def _read_thread(thread: dict[str, Any], marks: dict[str, Any]) -> tuple[dict[st
 def _write_thread(conversation: Conversation, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     unsaid = marks.get("unsaid")
     said = {key: field for key, field in _THREAD.items() if type(unsaid) is not list or field not in unsaid}
-    out = put({}, **{key: getattr(conversation, field) for key, field in said.items()})
-    put(out, metadata=conversation.metadata)
-    return _write_row(fill(out, rest), marks.get("row") is True)
+    out = set_present({}, **{key: getattr(conversation, field) for key, field in said.items()})
+    set_present(out, metadata=conversation.metadata)
+    return _write_row(merge_residue(out, rest), marks.get("row") is True)
 
 
 def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:

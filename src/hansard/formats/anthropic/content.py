@@ -12,7 +12,7 @@ from msgspec import UNSET
 from hansard.formats.anthropic.fields import CACHE, CALL, COMPACTION, NAME, REDACTED, TEXT, THINKING
 from hansard.formats.anthropic.files import DOCUMENT, IMAGE, write_file
 from hansard.formats.field_table import Block, Blocks, Row
-from hansard.formats.residue import Unfit, unpack
+from hansard.formats.residue import SchemaMismatch, unpack
 from hansard.model import exact_json
 from hansard.model.parts import (
     CompactionPart,
@@ -30,7 +30,7 @@ from hansard.model.parts import (
 
 def _read_result_content(value: Any, names: dict[str, str], hints: dict[str, Any]) -> tuple[Any, Any]:
     if type(value) is not list:
-        raise Unfit("anthropic tool_result: content must be a string or a list")
+        raise SchemaMismatch("anthropic tool_result: content must be a string or a list")
     return UNSET, BLOCKS.read_all(value, names)
 
 
@@ -68,7 +68,7 @@ def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> Part:
     """The result of a tool that the provider ran: an error is told by the type of the content too."""
     kind, call_id, content = block["type"], block.get("tool_use_id"), block.get("content", UNSET)
     if type(call_id) is not str:
-        raise Unfit(f"anthropic {kind}: tool_use_id must be a string")
+        raise SchemaMismatch(f"anthropic {kind}: tool_use_id must be a string")
     failed = type(content) is dict and str(content.get("type", "")).endswith("_error")
     return ToolResultPart(
         tool_call_id=call_id,

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.anthropic.fields import CACHE, NAME
 from hansard.formats.data_url import by_value
 from hansard.formats.field_table import Block, Row
-from hansard.formats.residue import Unfit, left, put, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, residue_of, set_present, take_str, unpack
 from hansard.model.parts import Binding, FilePart
 
 _OURS = Binding(provider="anthropic")
@@ -20,7 +20,7 @@ _OURS = Binding(provider="anthropic")
 def _read_file(block: dict[str, Any], names: dict[str, str]) -> FilePart:
     kind, source = block["type"], block.get("source")
     if type(source) is not dict:
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     held = dict(source)
     how = held.pop("type", None)
     marks: dict[str, Any] = {}
@@ -37,7 +37,7 @@ def _read_file(block: dict[str, Any], names: dict[str, str]) -> FilePart:
         fields = {"data": _from_text(take_str(held, "data")), "media_type": take_str(held, "media_type")}
         marks["text"] = True
     else:
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     if held:
         marks["source"] = held
     if kind != _kind_of(fields.get("media_type", UNSET), how):
@@ -46,7 +46,7 @@ def _read_file(block: dict[str, Any], names: dict[str, str]) -> FilePart:
         fields["media_type"] = "image/*" if kind == "image" else "application/pdf" if how == "url" else UNSET
     given = block.get("title")
     title = given if type(given) is str else UNSET
-    return FilePart(**fields, name=title, extra=left(NAME, block, _FILE if title is UNSET else _TITLED, marks))
+    return FilePart(**fields, name=title, extra=residue_of(NAME, block, _FILE if title is UNSET else _TITLED, marks))
 
 
 _FILE = frozenset({"type", "source"})
@@ -82,7 +82,7 @@ def write_file(part: FilePart) -> dict[str, Any]:
     source.update(more if type(more) is dict else {})
     out = {"type": kind, "source": source}
     if kind == "document":
-        put(out, title=part.name)
+        set_present(out, title=part.name)
     return {**out, **rest}
 
 

@@ -28,7 +28,7 @@ from hansard.formats.anthropic.content import BLOCKS, write_block, write_record
 from hansard.formats.anthropic.fields import NAME, SETTINGS
 from hansard.formats.contract import Target
 from hansard.formats.field_table import NeedsPlainDecode, Record, Written, body, decode
-from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
+from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
     Part,
@@ -250,12 +250,12 @@ def _read_response(body: dict[str, Any]) -> Conversation:
 def _write_response(message: Message) -> dict[str, Any]:
     rest, marks = unpack(NAME, message.extra)
     model = message.model if message.model is not UNSET else ModelRef()
-    out = put({}, id=model.response_id, model=model.name)
+    out = set_present({}, id=model.response_id, model=model.name)
     out["content"] = [write_block(part) for part in message.parts]
     if message.finish_reason is not UNSET:
         out["stop_reason"] = marks.get("stop_reason") or _STOP.get(message.finish_reason, message.finish_reason)
     usage = _write_usage(message.usage, marks.get("usage", UNSET))
-    return {**put(out, usage=usage), "role": "assistant", **rest}
+    return {**set_present(out, usage=usage), "role": "assistant", **rest}
 
 
 def _read_usage(value: Any) -> tuple[Usage | UnsetType, Any]:
@@ -279,7 +279,7 @@ def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
         return left
     read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
     out: dict[str, Any] = {"input_tokens": usage.input_tokens - (read or 0) - (wrote or 0)}
-    put(
+    set_present(
         out,
         output_tokens=usage.output_tokens,
         cache_read_input_tokens=read,

@@ -15,7 +15,7 @@ from hansard.formats.gemini.files import write_file
 from hansard.formats.gemini.reasoning import DUMMY, is_signed, put_signature, take_signature
 from hansard.formats.gemini.tools import READERS as TOOL_READERS
 from hansard.formats.gemini.tools import is_client_call, read_plain, write_call, write_response, write_result
-from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_str, unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -59,7 +59,7 @@ def read_part(block: Any, snake: bool) -> Any:
         return RawPart(format=NAME, value=block)
     try:
         return _READERS[about[0]](taken, snake, marks)
-    except Unfit:
+    except SchemaMismatch:
         return RawPart(format=NAME, value=block)
 
 
@@ -212,7 +212,7 @@ def take_content(
 def write_content(
     message: Message, role: Any, snake: bool, rest: dict[str, Any], marks: dict[str, Any]
 ) -> dict[str, Any]:
-    out = put({}, role=role)
+    out = set_present({}, role=role)
     parts = write_parts(message.parts, snake, message.role == "assistant")
     if parts or not (lacks(marks, "parts") or "parts" in marks):
         out["parts"] = parts

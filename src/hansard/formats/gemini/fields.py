@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.gemini.reasoning import put_signature
-from hansard.formats.residue import Unfit, pack, unpack
+from hansard.formats.residue import SchemaMismatch, pack, unpack
 
 NAME = "gemini"
 PROVIDER = "google"
@@ -139,7 +139,7 @@ def take_held(taken: dict[str, Any], key: str, snake: bool, marks: dict[str, Any
     """The object that the part is about."""
     held = taken.pop(key)
     if type(held) is not dict:
-        raise Unfit(key)
+        raise SchemaMismatch(key)
     held = camel(held, INNER, snake, marks)
     take_nulls(held, marks, "innerNull")
     return held

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hansard.formats.data_url import by_value
 from hansard.formats.gemini.fields import NAME, around, packed, put_together, take_held, taken_apart
 from hansard.formats.gemini.reasoning import FROM_URL_SAFE, take_signature
-from hansard.formats.residue import Unfit, put, take_maybe_str, take_str
+from hansard.formats.residue import SchemaMismatch, set_present, take_maybe_str, take_str
 from hansard.model.parts import FilePart, Part, RawPart
 
 _TO_URL_SAFE = str.maketrans("+/", "-_")
@@ -62,7 +62,7 @@ def write_file(part: FilePart, rest: dict[str, Any], marks: dict[str, Any], snak
         held["data"] = data.translate(_TO_URL_SAFE)
     if type(media) is str and media.endswith("/*") and "mimeType" not in marks:
         media = UNSET
-    return around(key, put(held, mimeType=media, displayName=part.name), part, rest, marks, snake)
+    return around(key, set_present(held, mimeType=media, displayName=part.name), part, rest, marks, snake)
 
 
 def read_media(block: Any, snake: bool) -> Part:
@@ -74,7 +74,7 @@ def read_media(block: Any, snake: bool) -> Part:
         if len(about) == 1 and taken.keys().isdisjoint(("text", "thoughtSignature")):
             try:
                 return READERS[about[0]](taken, snake, marks)  # type: ignore[no-any-return]
-            except Unfit:
+            except SchemaMismatch:
                 pass
     return RawPart(format=NAME, value=block)
 

@@ -30,7 +30,7 @@ from hansard.formats.gemini import ROLES
 from hansard.formats.gemini.content import read_parts, take_content, write_content, write_parts, write_usual
 from hansard.formats.gemini.fields import NAME, PROVIDER, Keys, camel, is_snake, lacks, spelled, without
 from hansard.formats.gemini.tools import is_client_call, is_name
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import RawPart, TextPart, ToolResultPart
 
@@ -56,7 +56,7 @@ def _read_content(record: Any, i: int, snake: bool, out: list[Message]) -> None:
             return
         if role == "model":
             parts = read_parts(blocks, snake, True)
-            extra = {NAME: {MARKS: {"apart": True}}} if _is_apart(parts, out) else UNSET
+            extra = {NAME: {HINTS: {"apart": True}}} if _is_apart(parts, out) else UNSET
             out.append(Message(role="assistant", parts=parts, extra=extra))
             return
     path = f"$.contents[{i}]"
@@ -85,7 +85,7 @@ def _append(out: list[Message], role: str, parts: list[Any], extra: Any) -> None
     if role == "user" and ToolResultPart in map(type, parts):
         for said_by, run in _runs(parts):
             out.append(Message(role=said_by, parts=run, extra=extra))
-            extra = {NAME: {MARKS: {"joined": True}}}
+            extra = {NAME: {HINTS: {"joined": True}}}
     else:
         out.append(Message(role=role, parts=parts, extra=extra))
 
@@ -307,14 +307,14 @@ def _read_response(document: dict[str, Any], snake: bool) -> Conversation:
 def _write_response(message: Message, snake: bool) -> dict[str, Any]:
     rest, marks = unpack(NAME, message.extra)
     model = message.model if message.model is not UNSET else ModelRef()
-    out = put({}, modelVersion=model.name, responseId=model.response_id, createTime=message.created_at)
+    out = set_present({}, modelVersion=model.name, responseId=model.response_id, createTime=message.created_at)
     if not lacks(marks, "candidates"):
         left, others = _take_candidate(rest)
         candidate: dict[str, Any] = {} if lacks(marks, "index") else {"index": 0}
         if not lacks(marks, "content"):
             role = marks["role"] if "role" in marks else UNSET if lacks(marks, "role") else "model"
             candidate["content"] = write_content(message, role, snake, _take_left(left, "content"), marks)
-        put(candidate, finishReason=_finish(message, marks))
+        set_present(candidate, finishReason=_finish(message, marks))
         out["candidates"] = [spelled({**candidate, **left}, _CANDIDATE, snake, marks), *others]
     _put_usage(out, message.usage, rest, snake, marks)
     return spelled({**out, **rest}, _RESPONSE, snake, marks)

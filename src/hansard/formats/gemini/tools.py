@@ -12,7 +12,7 @@ from hansard.errors import Unreadable
 from hansard.formats.gemini.fields import NAME, around, lacks, packed, take_held, without
 from hansard.formats.gemini.files import read_media, write_media
 from hansard.formats.gemini.reasoning import DUMMY, is_signature, take_signature
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str
 from hansard.model import exact_json
 from hansard.model.parts import Part, TextPart, ToolCallPart, ToolResultPart
 
@@ -36,7 +36,7 @@ def read_plain(block: dict[str, Any], first: bool) -> Part | None:
         if type(held) is dict:
             return _read_plain_result(held)
         if first:
-            extra = {NAME: {MARKS: {"unsigned": True}}}
+            extra = {NAME: {HINTS: {"unsigned": True}}}
     elif len(block) == 2:
         signature = block.get("thoughtSignature")
         if first and signature == DUMMY:
@@ -68,7 +68,7 @@ def _read_plain_result(held: dict[str, Any]) -> Part | None:
         tool_name=held["name"],
         output=output,
         is_error=is_error,
-        extra={NAME: {MARKS: marks}} if marks else UNSET,
+        extra={NAME: {HINTS: marks}} if marks else UNSET,
     )
 
 
@@ -93,7 +93,7 @@ def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part
 def write_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     if part.provider_executed is True:
         return _write_served(_SERVER_CALLS, part, rest, marks, snake)
-    held = put({}, id=part.tool_call_id, name=part.tool_name)
+    held = set_present({}, id=part.tool_call_id, name=part.tool_name)
     _put_args(held, part, marks)
     return around("functionCall", held, part, rest, marks, snake)
 
@@ -104,7 +104,7 @@ def _take_args(held: dict[str, Any], marks: dict[str, Any]) -> Any:
     if type(args) is dict:
         return args
     if args is not UNSET:
-        raise Unfit("args")
+        raise SchemaMismatch("args")
     if "partialArgs" in held or "partial_args" in held:
         return UNSET
     without(marks, "args")
@@ -150,7 +150,7 @@ def read_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Pa
 def write_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     if part.provider_executed is True:
         return _write_served(_SERVER_RESULTS, part, rest, marks, snake)
-    held = put({}, id=part.tool_call_id, name=part.tool_name)
+    held = set_present({}, id=part.tool_call_id, name=part.tool_name)
     output: Any = part.output
     media: list[Any] = []
     if type(part.content) is list:
@@ -173,7 +173,7 @@ def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
         without(marks, "response")
         return UNSET, False
     if type(response) is not dict:
-        raise Unfit("response")
+        raise SchemaMismatch("response")
     if len(response) == 1:
         if "output" in response:
             output = response["output"]
@@ -246,7 +246,7 @@ def read_code(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part
 
 def _write_code(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     held = dict(part.input) if type(part.input) is dict else {}
-    return around("executableCode", put(held, id=part.tool_call_id), part, rest, marks, snake)
+    return around("executableCode", set_present(held, id=part.tool_call_id), part, rest, marks, snake)
 
 
 def read_code_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
@@ -257,7 +257,7 @@ def read_code_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) 
 
 def _write_code_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
     held = dict(part.output) if type(part.output) is dict else {}
-    return around("codeExecutionResult", put(held, id=part.tool_call_id), part, rest, marks, snake)
+    return around("codeExecutionResult", set_present(held, id=part.tool_call_id), part, rest, marks, snake)
 
 
 def read_tool_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
@@ -267,7 +267,7 @@ def read_tool_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) ->
 
 
 def _write_tool_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = put({}, id=part.tool_call_id, toolType=part.tool_name)
+    held = set_present({}, id=part.tool_call_id, toolType=part.tool_name)
     _put_args(held, part, marks)
     return around("toolCall", held, part, rest, marks, snake)
 
@@ -280,7 +280,7 @@ def read_tool_response(taken: dict[str, Any], snake: bool, marks: dict[str, Any]
 
 
 def _write_tool_response(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = put({}, id=part.tool_call_id, toolType=part.tool_name, response=part.output)
+    held = set_present({}, id=part.tool_call_id, toolType=part.tool_name, response=part.output)
     return around("toolResponse", held, part, rest, marks, snake)
 
 

@@ -21,7 +21,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.langchain.files import NAME, TYPES, merge_deep, read_file, write_file
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import (
@@ -64,7 +64,7 @@ def _write_text(part: TextPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
     if marks.get("string") is True:
         return part.text
-    out = put({"type": "text", "text": part.text}, id=part.id)
+    out = set_present({"type": "text", "text": part.text}, id=part.id)
     return merge_deep(_signed(out, part, provider), rest)
 
 
@@ -75,7 +75,7 @@ def _read_string(text: str) -> Part:
 def _read_compaction(block: dict[str, Any]) -> Part:
     text, sealed = take_maybe_str(block, "content"), take_maybe_str(block, "encrypted_content")
     if text is UNSET and sealed is UNSET:
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     return CompactionPart(text=text, encrypted=sealed, extra=pack(NAME, block, {"type": "compaction"}))
 
 
@@ -83,7 +83,7 @@ def _write_as_text(part: Any, provider: Any) -> Any:
     """Write text to the model for which this format has no block type as plain text."""
     rest, marks = unpack(NAME, part.extra)
     if type(part) is CompactionPart and marks.get("type") == "compaction":
-        return {**put({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
+        return {**set_present({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
     words = part.text if type(part) is CompactionPart else part.content
     return {"type": "text", "text": words} if type(words) is str and words else UNSET
 
@@ -122,7 +122,7 @@ def _read_reasoning(block: dict[str, Any]) -> Part:
 def _read_summary(summary: Any, marks: dict[str, Any]) -> str:
     """The text of OpenAI's summary; a spelling hint says how it is cut and holds the other fields of each item."""
     if type(summary) is not list or not all(type(item) is dict and type(item.get("text")) is str for item in summary):
-        raise Unfit("summary")
+        raise SchemaMismatch("summary")
     text = _SEPARATOR.join(item["text"] for item in summary)
     if not exact_json.same(_write_summary(text, None), summary):
         about = [{key: value for key, value in item.items() if key != "text"} for item in summary]
@@ -152,12 +152,12 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
     if kind == "redacted_thinking" or (
         kind is None and not part.text and encrypted is not UNSET and _by_anthropic(part)
     ):
-        return {"type": "redacted_thinking", **put({}, data=encrypted), **rest}
+        return {"type": "redacted_thinking", **set_present({}, data=encrypted), **rest}
     if kind == "thinking":
         return {
             "type": "thinking",
             "thinking": part.text,
-            **put({}, signature=part.signature if mine else UNSET),
+            **set_present({}, signature=part.signature if mine else UNSET),
             **rest,
         }
     out: dict[str, Any] = {"type": "reasoning"}
@@ -166,9 +166,9 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
         out["summary"] = _write_summary(part.text, marks.get("cuts"))
     elif how != "missing" or part.text:
         out["reasoning"] = part.text
-    put(out, id=part.id)
+    set_present(out, id=part.id)
     if "encrypted" in marks:
-        put(out, encrypted_content=encrypted)
+        set_present(out, encrypted_content=encrypted)
     elif encrypted is not UNSET:
         out["extras"] = {"encrypted_content": encrypted}
     if kind == "text":
@@ -226,7 +226,7 @@ def _take_extra(block: dict[str, Any], key: str) -> Any:
 
 def _read_server_call(block: dict[str, Any]) -> Part:
     if not ("id" in block and "name" in block and "args" in block):
-        raise Unfit("args")
+        raise SchemaMismatch("args")
     fields: dict[str, Any] = {"tool_call_id": take_str(block, "id"), "tool_name": take_str(block, "name")}
     fields["input"] = block.pop("args")
     signature = _take_extra(block, "signature")
@@ -237,7 +237,7 @@ def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
     if type(kind := marks.get("type")) is str and kind in _NATIVE_CALLS:
         return _write_native_call(kind, part, rest, marks)
-    out = put({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
+    out = set_present({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
     out["args"] = {} if part.input is UNSET else part.input
     return merge_deep(_signed(out, part, provider), unpack(NAME, part.extra)[0])
 
@@ -245,7 +245,7 @@ def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
 def _read_server_result(block: dict[str, Any]) -> Part:
     call_id, status = take_str(block, "tool_call_id"), block.get("status")
     if status != "success" and status != "error":
-        raise Unfit("status")
+        raise SchemaMismatch("status")
     del block["status"]
     return ToolResultPart(
         tool_call_id=call_id,
@@ -261,12 +261,12 @@ def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
     rest, marks = unpack(NAME, part.extra)
     if type(kind := marks.get("type")) is str and _is_native_result(kind):
         return _write_native_result(kind, part, rest)
-    out: dict[str, Any] = put({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
+    out: dict[str, Any] = set_present({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
     out["status"] = "error" if part.is_error is True else "success"
     output: Any = part.output
     if type(part.content) is list:
         output = [made for made in (write_block(inner, provider) for inner in part.content) if made is not UNSET]
-    return {**put(out, output=output), **unpack(NAME, part.extra)[0]}
+    return {**set_present(out, output=output), **unpack(NAME, part.extra)[0]}
 
 
 # -- tools that the provider ran, in the provider's own spelling --------------------------------------------------
@@ -289,17 +289,17 @@ def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
     elif "input" in block:
         name, given = take_str(block, "name"), block.pop("input")
     else:
-        raise Unfit("input")
+        raise SchemaMismatch("input")
     fields: dict[str, Any] = {"tool_call_id": call_id, "tool_name": name, "input": given, "input_text": text}
     return ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, marks))
 
 
 def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    out = put({"type": kind}, id=part.tool_call_id)
+    out = set_present({"type": kind}, id=part.tool_call_id)
     item = _ITEM_CALLS.get(kind)
     if item is not None:
-        return {**put(out, **{item[1]: part.input}), **rest}
-    put(out, name=part.tool_name)
+        return {**set_present(out, **{item[1]: part.input}), **rest}
+    set_present(out, name=part.tool_name)
     if kind == "mcp_call":
         out["arguments"] = write_arguments(part)
     elif "streamed" in marks:
@@ -317,7 +317,7 @@ def _is_native_result(kind: str) -> bool:
 def _read_native_result(kind: str, block: dict[str, Any]) -> Part:
     call_id = take_str(block, "tool_use_id")
     if "content" not in block:
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     output = block.pop("content")
     inner = output.get("type") if type(output) is dict else None
     failed = block.get("is_error") is True or (type(inner) is str and inner.endswith("_error"))
@@ -332,8 +332,8 @@ def _read_native_result(kind: str, block: dict[str, Any]) -> Part:
 
 
 def _write_native_result(kind: str, part: ToolResultPart, rest: dict[str, Any]) -> dict[str, Any]:
-    out = put({"type": kind}, tool_use_id=part.tool_call_id, id=part.id)
-    return {**put(out, content=part.output), **rest}
+    out = set_present({"type": kind}, tool_use_id=part.tool_call_id, id=part.id)
+    return {**set_present(out, content=part.output), **rest}
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def read_block(block: Any) -> Any:
             return _read_native_call(kind, taken)
         if _is_native_result(kind):
             return _read_native_result(kind, taken)
-    except Unfit:
+    except SchemaMismatch:
         pass
     return RawPart(format=NAME, value=block)
 
@@ -380,7 +380,7 @@ def _read_wrapped(block: dict[str, Any]) -> Part:
     inner: Any = block.get("value")
     kind = inner.get("type") if type(inner) is dict else None
     if type(kind) is not str or kind not in _WRAPPED:
-        raise Unfit("value")
+        raise SchemaMismatch("value")
     taken = dict(inner)
     del taken["type"]
     around = {key: value for key, value in block.items() if key not in ("type", "value")}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from hansard.formats.residue import Unfit, pack, unpack
+from hansard.formats.residue import SchemaMismatch, pack, unpack
 from hansard.model.parts import FilePart
 
 NAME = "langchain"
@@ -68,7 +68,7 @@ def read_file(block: dict[str, Any]) -> FilePart:
         if block["type"] in spelling.types and type(_get(block, main)) is str:
             if all(_get(block, path) == value for path, value in spelling.discriminators.items()):
                 return _read_spelling(block, name, spelling)
-    raise Unfit("file")
+    raise SchemaMismatch("file")
 
 
 def _read_spelling(block: dict[str, Any], name: str, spelling: _Spelling) -> FilePart:
@@ -137,7 +137,7 @@ def _encoded(text: str) -> str:
     try:
         return base64.b64encode(text.encode()).decode()
     except UnicodeEncodeError:
-        raise Unfit("text") from None
+        raise SchemaMismatch("text") from None
 
 
 def _decoded(data: Any) -> Any:

@@ -31,7 +31,7 @@ from hansard.formats.langchain.usage import (
     write_kwarg,
     write_metadata,
 )
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
@@ -114,7 +114,7 @@ def _read_message(record: Any, where: str, form: str, names: dict[str, str], out
     opened = open_envelope(record)
     role = _role_of(opened) if opened is not None else None
     if opened is None or role is None:
-        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        raw = RawPart(format=NAME, value=record, extra={NAME: {HINTS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
         return
     mine, kind, fields, around = opened
@@ -193,7 +193,7 @@ def _write_record(message: Message, form: str, names: dict[str, str], out: list[
         fields: dict[str, Any] = {}
         standard = answers and {"v0": False, "v1": True}.get(str(marks.get("version")), _needs_standard_blocks(pieces))
         _write_content(pieces, kwargs, standard, marks, names, fields)
-        put(fields, id=message.id, name=message.agent_id if answers else UNSET)
+        set_present(fields, id=message.id, name=message.agent_id if answers else UNSET)
         if answers:
             fields |= write_metadata(message, marks, standard, rest)
         if kwargs or message.role == "developer":

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from hansard.formats.langchain.content import read_block, read_input_block, with_hints, write_block
 from hansard.formats.langchain.files import NAME
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
@@ -43,7 +43,7 @@ def read_entries(fields: dict[str, Any], names: dict[str, str]) -> list[Any]:
 def _read_entry(item: Any, key: str, names: dict[str, str]) -> ToolCallPart | RawPart:
     fit = type(item) is dict and type(item.get("args")) is (dict if key == "tool_calls" else str)
     if not fit or (key == "tool_calls" and type(item.get("name")) is not str):
-        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": key}}})
+        return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": key}}})
     rest, marks = dict(item), {}
     fields: dict[str, Any] = {"tool_name": take_maybe_str(rest, "name"), "tool_call_id": take_maybe_str(rest, "id")}
     arguments = rest.pop("args")
@@ -68,7 +68,7 @@ def write_entry(part: Any, names: dict[str, str]) -> tuple[str, Any]:
     key = "tool_calls" if runs else "invalid_tool_calls"
     if type(part.tool_call_id) is type(part.tool_name) is str:
         names[part.tool_call_id] = part.tool_name
-    out = put({}, name=part.tool_name, id=part.tool_call_id)
+    out = set_present({}, name=part.tool_name, id=part.tool_call_id)
     out["args"] = part.input if runs else write_arguments(part)
     return key, {**with_defaults(out, marks, _entry_defaults(key)), **rest}
 
@@ -209,11 +209,11 @@ def write_result(part: ToolResultPart, marks: dict[str, Any], names: dict[str, s
     if type(part.content) is list:
         out["content"] = [made for made in map(write_block, part.content) if made is not UNSET]
     elif type(part.output) is str or marks.get("content") == "data":
-        put(out, content=part.output)
+        set_present(out, content=part.output)
     else:
         out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
     unnamed = marks.get("unnamed") is True and names.get(str(part.tool_call_id)) == part.tool_name
-    put(out, name=UNSET if unnamed else part.tool_name, id=part.id, tool_call_id=part.tool_call_id)
+    set_present(out, name=UNSET if unnamed else part.tool_name, id=part.id, tool_call_id=part.tool_call_id)
     if part.is_error is True:
         out["status"] = "error"
     return out

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr, replace
 
 from hansard.formats.langchain.content import read_block, write_block
 from hansard.formats.langchain.files import NAME, merge_deep
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.hashing import opaque
@@ -55,7 +55,7 @@ def read_metadata(message: Message, fields: dict[str, Any], marks: dict[str, Any
     usage = _read_usage(fields, marks)
     if type(meta) is not dict:
         _bind(message, UNSET, UNSET, marks)
-        put(fields, response_metadata=meta)
+        set_present(fields, response_metadata=meta)
         return replace(message, usage=usage) if usage is not UNSET else message
     meta = dict(meta)
     known = len(meta)
@@ -133,7 +133,7 @@ def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
 def write_metadata(message: Message, marks: dict[str, Any], standard: bool, rest: dict[str, Any]) -> dict[str, Any]:
     """Write the fields that `read_metadata` reads, merged with their residue."""
     model = message.model if message.model is not UNSET else ModelRef()
-    meta: dict[str, Any] = put({}, **{"model" if marks.get("model") is True else "model_name": model.name})
+    meta: dict[str, Any] = set_present({}, **{"model" if marks.get("model") is True else "model_name": model.name})
     provider = model.provider
     if provider is UNSET and marks.get("provider") is not False:
         provider = provider_of(message)
@@ -141,7 +141,7 @@ def write_metadata(message: Message, marks: dict[str, Any], standard: bool, rest
         kept = marks.get("provider")
         as_given = type(kept) is str and _PROVIDERS.get(kept, kept) == provider
         meta["model_provider"] = kept if as_given else _NATIVE.get(provider, provider)
-    put(meta, id=model.response_id)
+    set_present(meta, id=model.response_id)
     if type(message.finish_reason) is str:
         meta |= _write_finish(message.finish_reason, marks)
     if standard:
@@ -232,4 +232,4 @@ def write_kwarg(part: Any, kwargs: dict[str, Any], provider: Any) -> bool:
 
 
 def _hint_at(key: str) -> dict[str, Any]:
-    return {NAME: {MARKS: {"at": key}}}
+    return {NAME: {HINTS: {"at": key}}}

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
-from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, residue_of, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.parts import Binding, FilePart, Part, RawPart, ReasoningPart, RefusalPart, TextPart
 
@@ -42,9 +42,9 @@ def _read_thinking(block: dict[str, Any]) -> Part:
     """A thought among the words, as Mistral's models give it: a list of texts."""
     entries = block.pop("thinking", None)
     if type(entries) is not list or not all(type(entry) is dict and entry.keys() == _TEXT for entry in entries):
-        raise Unfit("thinking")
+        raise SchemaMismatch("thinking")
     if not all(entry["type"] == "text" and type(entry["text"]) is str for entry in entries):
-        raise Unfit("thinking")
+        raise SchemaMismatch("thinking")
     marks: dict[str, Any] = {"at": "content"}
     if len(entries) != 1:
         marks["cuts"] = [len(entry["text"]) for entry in entries]
@@ -69,7 +69,7 @@ def _read_image(block: dict[str, Any]) -> Part:
     if type(image) is str:
         image, marks = {"url": image}, {"string": True}
     if type(image) is not dict:
-        raise Unfit("image_url")
+        raise SchemaMismatch("image_url")
     inner = dict(image)
     url = take_str(inner, "url")
     fields = _from_data_url(url) or {"url": url, "media_type": "image/*"}
@@ -93,7 +93,7 @@ def _read_file(block: dict[str, Any]) -> Part:
         if not found:
             marks["bare"] = True
     elif file_id is UNSET:
-        raise Unfit("file")
+        raise SchemaMismatch("file")
     if file_id is not UNSET:
         fields["binding"] = OWN
     return _file(fields, "file", block, inner, marks)
@@ -102,7 +102,7 @@ def _read_file(block: dict[str, Any]) -> Part:
 def take_object(block: dict[str, Any], key: str) -> dict[str, Any]:
     value = block.pop(key, None)
     if type(value) is not dict:
-        raise Unfit(key)
+        raise SchemaMismatch(key)
     return dict(value)
 
 
@@ -138,7 +138,7 @@ def _write_file(part: FilePart) -> Any:
     kind = marks.get("kind") or _kind_of(part)
     inner: dict[str, Any]
     if kind == "image_url":
-        inner = put({}, url=_data_url(part))
+        inner = set_present({}, url=_data_url(part))
         if "string" in marks and inner:
             return {"type": kind, kind: inner["url"], **rest}
     elif kind == "input_audio":
@@ -148,13 +148,13 @@ def _write_file(part: FilePart) -> Any:
     else:
         kind = "file"
         data = part.data if "bare" in marks or part.media_type is UNSET else _data_url(part)
-        inner = put({}, file_data=data, file_id=part.file_id)
+        inner = set_present({}, file_data=data, file_id=part.file_id)
         if inner:
-            put(inner, filename=part.name)
+            set_present(inner, filename=part.name)
     if not inner:
         return UNSET
-    left = rest.pop(kind, None)
-    return {"type": kind, kind: {**inner, **left} if type(left) is dict else inner, **rest}
+    inner_rest = rest.pop(kind, None)
+    return {"type": kind, kind: {**inner, **inner_rest} if type(inner_rest) is dict else inner, **rest}
 
 
 def _data_url(part: FilePart) -> str | UnsetType:
@@ -170,14 +170,14 @@ def read_part(block: Any) -> Part:
     if type(block) is dict:
         kind, text = block.get("type"), block.get("text")
         if kind == "text" and type(text) is str:
-            return TextPart(text=text, extra=left(NAME, block, _TEXT))
+            return TextPart(text=text, extra=residue_of(NAME, block, _TEXT))
         reader = _READERS.get(kind) if type(kind) is str else None
         if reader is not None:
             taken = dict(block)
             del taken["type"]
             try:
                 return reader(taken)  # type: ignore[no-any-return]
-            except Unfit:
+            except SchemaMismatch:
                 pass
     return RawPart(format=NAME, value=block)
 

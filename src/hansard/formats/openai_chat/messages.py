@@ -44,7 +44,7 @@ from hansard.formats.openai_chat.tools import (
     write_function_call,
     write_result,
 )
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
@@ -80,7 +80,7 @@ def read_message(record: Any, place: str, i: int, names: dict[str, str], out: li
         parts = read_content(taken.pop("content", UNSET), marks, more=False)
         out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
     else:
-        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        raw = RawPart(format=NAME, value=record, extra={NAME: {HINTS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
 
 
@@ -170,7 +170,7 @@ def _read_spoken(audio: dict[str, Any]) -> list[Any]:
     rest = dict(audio)
     parts: list[Any] = []
     if type(rest.get("transcript")) is str:
-        parts.append(TextPart(text=rest.pop("transcript"), extra={NAME: {MARKS: {"at": "audio"}}}))
+        parts.append(TextPart(text=rest.pop("transcript"), extra={NAME: {HINTS: {"at": "audio"}}}))
     file_id, data = take_str(rest, "id"), take_maybe_str(rest, "data")
     extra = pack(NAME, rest, {"at": "audio"})
     parts.append(FilePart(media_type="audio/*", file_id=file_id, data=data, binding=OWN, extra=extra))
@@ -194,7 +194,7 @@ def _write_spoken(part: Any) -> dict[str, Any]:
     if type(part) is TextPart:
         return {"transcript": part.text}
     if type(part) is FilePart:
-        return put({}, id=part.file_id, data=part.data) | unpack(NAME, part.extra)[0]
+        return set_present({}, id=part.file_id, data=part.data) | unpack(NAME, part.extra)[0]
     return {}
 
 
@@ -293,9 +293,9 @@ def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[s
         reason = said.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
         choice["finish_reason"] = reason
     model = message.model if message.model is not UNSET else ModelRef()
-    out = put({}, id=model.response_id, model=model.name)
+    out = set_present({}, id=model.response_id, model=model.name)
     out["choices"] = [choice, *others] if type(others) is list else [choice]
-    return {**put(out, usage=_write_usage(message.usage)), **rest}
+    return {**set_present(out, usage=_write_usage(message.usage)), **rest}
 
 
 _COUNTS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"), ("total_tokens", "total_tokens"))
@@ -333,7 +333,7 @@ def _write_usage(usage: Usage | UnsetType) -> Any:
     rest, _ = unpack(NAME, usage.extra)
     out: dict[str, Any] = {}
     for name, key in _COUNTS:
-        put(out, **{key: getattr(usage, name)})
+        set_present(out, **{key: getattr(usage, name)})
     out.update(rest)
     for name, group, key in _DETAILS:
         if getattr(usage, name) is not UNSET:

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.openai_chat.content import NAME
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.parts import Binding, RawPart, ReasoningPart
 
 _TEXTS = ("reasoning_content", "reasoning")
@@ -29,7 +29,7 @@ _ANTHROPIC = Binding(provider="anthropic")
 def _read_detail(item: dict[str, Any]) -> ReasoningPart:
     kind = take_str(item, "type")
     if kind not in _WORDS:
-        raise Unfit("type")
+        raise SchemaMismatch("type")
     marks: dict[str, Any] = {"key": "reasoning_details"}
     if kind != "reasoning.text":
         marks["kind"] = kind
@@ -37,7 +37,7 @@ def _read_detail(item: dict[str, Any]) -> ReasoningPart:
     encrypted: str | UnsetType = UNSET
     if kind == "reasoning.encrypted":
         if words is UNSET:
-            raise Unfit("data")
+            raise SchemaMismatch("data")
         words, encrypted = "", words
     elif words is UNSET:
         marks["wordless"] = True
@@ -67,7 +67,7 @@ def _write_detail(part: ReasoningPart, rest: dict[str, Any], marks: dict[str, An
         out = {"type": kind}
         if "wordless" not in marks:
             out[_WORDS[kind]] = part.text
-    return {**put(out, signature=part.signature, id=part.id), **rest}
+    return {**set_present(out, signature=part.signature, id=part.id), **rest}
 
 
 def _read_thinking(item: dict[str, Any]) -> ReasoningPart:
@@ -76,7 +76,7 @@ def _read_thinking(item: dict[str, Any]) -> ReasoningPart:
         data = take_str(item, "data")
         return ReasoningPart(text="", encrypted=data, binding=_ANTHROPIC, extra=pack(NAME, item, marks))
     if kind != "thinking":
-        raise Unfit("type")
+        raise SchemaMismatch("type")
     text, signature = take_str(item, "thinking"), take_maybe_str(item, "signature")
     binding = _ANTHROPIC if signature is not UNSET else UNSET
     return ReasoningPart(text=text, signature=signature, binding=binding, extra=pack(NAME, item, marks))
@@ -85,7 +85,7 @@ def _read_thinking(item: dict[str, Any]) -> ReasoningPart:
 def _write_thinking(part: ReasoningPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     if part.encrypted is not UNSET:
         return {"type": "redacted_thinking", "data": part.encrypted, **rest}
-    return {**put({"type": "thinking", "thinking": part.text}, signature=part.signature), **rest}
+    return {**set_present({"type": "thinking", "thinking": part.text}, signature=part.signature), **rest}
 
 
 _LISTS: dict[str, tuple[Any, Any]] = {
@@ -98,9 +98,9 @@ def _read_item(item: Any, key: str) -> ReasoningPart | RawPart:
     if type(item) is dict:
         try:
             return _LISTS[key][0](dict(item))  # type: ignore[no-any-return]
-        except Unfit:
+        except SchemaMismatch:
             pass
-    return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"key": key}}})
+    return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"key": key}}})
 
 
 def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
@@ -116,7 +116,7 @@ def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
         if type(text) is not str or not text:
             continue
         if not parts:
-            parts = [ReasoningPart(text=record.pop(key), extra={NAME: {MARKS: {"key": key}}})]
+            parts = [ReasoningPart(text=record.pop(key), extra={NAME: {HINTS: {"key": key}}})]
             continue
         glue = next((glue for glue in _GLUES if glue.join(_texts(parts)) == text), None)
         if glue is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.openai_chat.content import NAME, read_part, take_object, write_part
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import Binding, Part, RawPart, ToolCallPart, ToolResultPart
@@ -31,7 +31,7 @@ def read_call(item: Any, names: dict[str, str]) -> Part:
 def _read_other_call(item: Any, names: dict[str, str]) -> Part:
     try:
         if type(item) is not dict:
-            raise Unfit("tool call")
+            raise SchemaMismatch("tool call")
         rest = dict(item)
         kind = rest.pop("type", UNSET)
         call_id = take_maybe_str(rest, "id")
@@ -45,9 +45,9 @@ def _read_other_call(item: Any, names: dict[str, str]) -> Part:
             marks = {} if kind == "function" else {"kind": "untyped"}
             fields = _read_input(inner, marks)
         else:
-            raise Unfit("type")
-    except Unfit:
-        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
+            raise SchemaMismatch("type")
+    except SchemaMismatch:
+        return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": "tool_calls"}}})
     name = take_maybe_str(inner, "name")
     if type(call_id) is str and type(name) is str:
         names[call_id] = name
@@ -69,7 +69,7 @@ def read_function_call(record: dict[str, Any]) -> list[Any]:
 
 def write_function_call(part: ToolCallPart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
-    return {**_write_input(part, marks, put({}, name=part.tool_name)), **rest}
+    return {**_write_input(part, marks, set_present({}, name=part.tool_name)), **rest}
 
 
 def _read_input(inner: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _read_input(inner: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
 def _write_input(part: ToolCallPart, marks: dict[str, Any], out: dict[str, Any]) -> dict[str, Any]:
     how = marks.get("arguments")
     if how == "data":
-        return put(out, arguments=part.input)
+        return set_present(out, arguments=part.input)
     if how != "missing":
         out["arguments"] = write_arguments(part)
     return out
@@ -95,7 +95,7 @@ def write_call(part: ToolCallPart) -> dict[str, Any]:
     if part.extra is UNSET and part.signature is UNSET and call_id is not UNSET and name is not UNSET:
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": write_arguments(part)}}
     rest, marks = unpack(NAME, part.extra)
-    inner = put({}, name=name)
+    inner = set_present({}, name=name)
     if marks.get("kind") == "custom" and type(part.input) is str:
         kind = "custom"
         inner["input"] = part.input
@@ -105,7 +105,7 @@ def write_call(part: ToolCallPart) -> dict[str, Any]:
     left = rest.pop(kind, None)
     if type(left) is dict:
         inner.update(left)
-    out = put({}, id=call_id, type=UNSET if marks.get("kind") == "untyped" else kind)
+    out = set_present({}, id=call_id, type=UNSET if marks.get("kind") == "untyped" else kind)
     out[kind] = inner
     out.update(rest)
     if part.signature is not UNSET and part.binding is not UNSET and part.binding.provider == "google":
@@ -177,13 +177,13 @@ def write_result(part: ToolResultPart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
     named = marks.get("role") == "function"
     out: dict[str, Any] = {"role": "function" if named else "tool"}
-    put(out, tool_call_id=call_id, name=part.tool_name if named or "name" in marks else UNSET)
+    set_present(out, tool_call_id=call_id, name=part.tool_name if named or "name" in marks else UNSET)
     how = marks.get("content")
     if type(part.content) is list:
         written = [made for made in map(write_part, part.content) if made is not UNSET]
         out["content"] = written if written or how == "list" else ""
     elif type(part.output) is str or how == "data":
-        put(out, content=part.output)
+        set_present(out, content=part.output)
     else:
         out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
     return {**out, **rest}

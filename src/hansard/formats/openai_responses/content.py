@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, TextPart
 
 NAME = "openai-responses"
@@ -81,7 +81,7 @@ def _read_image(kind: str, block: dict[str, Any], usual: str, marks: dict[str, A
     """An image by address, value or id; a screenshot is one too."""
     url, file_id = take_maybe_str(block, "image_url"), take_maybe_str(block, "file_id")
     if url is UNSET and file_id is UNSET:
-        raise Unfit("image_url")
+        raise SchemaMismatch("image_url")
     fields: dict[str, Any] = from_data_url(url) if url is not UNSET else {}
     media = fields.setdefault("media_type", "image/*")
     if kind != "input_image" or not media.startswith("image/"):
@@ -97,7 +97,7 @@ def _read_image(kind: str, block: dict[str, Any], usual: str, marks: dict[str, A
 
 
 def _write_image(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    out = put({"type": kind}, image_url=_data_url(part), file_id=part.file_id)
+    out = set_present({"type": kind}, image_url=_data_url(part), file_id=part.file_id)
     if kind == "input_image" and "bare" not in marks:
         out["detail"] = "auto"
     return {**out, **rest}
@@ -121,7 +121,7 @@ def _read_file(kind: str, block: dict[str, Any], usual: str, marks: dict[str, An
     elif url is not UNSET:
         fields = {"media_type": "application/pdf"}
     elif file_id is UNSET:
-        raise Unfit("file_data")
+        raise SchemaMismatch("file_data")
     if url is not UNSET:
         fields["url"] = url
         if data is not UNSET:
@@ -138,20 +138,20 @@ def _unnamed(media: str) -> str:
 
 def _write_file_block(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     media = part.media_type if type(part.media_type) is str else ""
-    out = put({"type": kind}, file_id=part.file_id, filename=part.name)
+    out = set_present({"type": kind}, file_id=part.file_id, filename=part.name)
     if part.data is not UNSET:
         out["file_data"] = _data_url(part) if media else part.data
         if part.name is UNSET and "nameless" not in marks:
             out["filename"] = _unnamed(media)
     if part.data is UNSET or "both" in marks:
-        put(out, file_url=part.url)
+        set_present(out, file_url=part.url)
     return {**out, **rest}
 
 
 def _read_audio(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
     held = block.pop("input_audio", None)
     if type(held) is not dict:
-        raise Unfit("input_audio")
+        raise SchemaMismatch("input_audio")
     held = dict(held)
     data, sort = take_str(held, "data"), held.get("format")
     media = _AUDIO.get(sort, f"audio/{sort}") if type(sort) is str else "audio/*"
@@ -160,7 +160,7 @@ def _read_audio(kind: str, block: dict[str, Any], usual: str, marks: dict[str, A
 
 def _write_audio(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
     held = marks.get("audio")
-    return {"type": kind, "input_audio": put(dict(held) if type(held) is dict else {}, data=part.data), **rest}
+    return {"type": kind, "input_audio": set_present(dict(held) if type(held) is dict else {}, data=part.data), **rest}
 
 
 _FILES: dict[str, Any] = {
@@ -195,7 +195,7 @@ def read_block(block: Any, usual: str, marks: dict[str, Any]) -> Part:
         del taken["type"]
         try:
             return reader(kind, taken, usual, dict(marks))  # type: ignore[no-any-return]
-        except Unfit:
+        except SchemaMismatch:
             pass
     return RawPart(format=NAME, value=block, extra=pack(NAME, {}, marks))
 

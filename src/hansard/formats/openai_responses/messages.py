@@ -41,7 +41,7 @@ from hansard.formats.openai_responses.tools import (
     write_call,
     write_output,
 )
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
     CompactionPart,
@@ -74,7 +74,7 @@ def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
         del taken["type"]
         try:
             parts: list[Part] = reader(kind, taken, calls)
-        except Unfit:
+        except SchemaMismatch:
             pass
         else:
             asked = type(parts[0]) is ToolResultPart and parts[0].provider_executed is not True
@@ -348,9 +348,11 @@ def _write_response(conversation: Conversation, body: dict[str, Any]) -> dict[st
     message = conversation.messages[-1]
     ends, marks = unpack(NAME, message.extra)
     model = message.model if message.model is not UNSET else ModelRef()
-    out = put({**body, **{key: ends[key] for key in _ENDS if key in ends}}, id=model.response_id, model=model.name)
+    out = set_present(
+        {**body, **{key: ends[key] for key in _ENDS if key in ends}}, id=model.response_id, model=model.name
+    )
     out["output"] = _write_messages(conversation.messages, request=False)
-    return put(out, usage=_write_usage(message.usage, marks.get("usage")))
+    return set_present(out, usage=_write_usage(message.usage, marks.get("usage")))
 
 
 def _read_usage(value: Any) -> tuple[Usage | UnsetType, dict[str, Any]]:
@@ -376,7 +378,9 @@ def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
     if usage is UNSET:
         return UNSET
     out: dict[str, Any] = dict(left) if type(left) is dict else {}
-    put(out, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, total_tokens=usage.total_tokens)
+    set_present(
+        out, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, total_tokens=usage.total_tokens
+    )
     for group, key, name in _DETAILS:
         count = getattr(usage, name)
         if count is not UNSET:

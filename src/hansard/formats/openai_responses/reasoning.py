@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from hansard.formats.openai_responses.content import NAME
 from hansard.formats.openai_responses.tools import Calls, Fields
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str
 from hansard.model.parts import CompactionPart, Part, ReasoningPart
 
 _GAP = "\n\n"
@@ -39,12 +39,12 @@ def read_reasoning(kind: str, item: Fields, calls: Calls) -> list[Part]:
 def _texts(entries: Any, kind: str) -> list[str]:
     """The texts of plain entries of one kind."""
     if type(entries) is not list:
-        raise Unfit(kind)
+        raise SchemaMismatch(kind)
     for entry in entries:
         if type(entry) is not dict or entry.keys() != {"type", "text"} or entry["type"] != kind:
-            raise Unfit(kind)
+            raise SchemaMismatch(kind)
         if type(entry["text"]) is not str:
-            raise Unfit(kind)
+            raise SchemaMismatch(kind)
     return [entry["text"] for entry in entries]
 
 
@@ -71,7 +71,7 @@ def write_reasoning(part: ReasoningPart, rest: Fields, marks: Fields, calls: Cal
     if texts or "bare" not in marks:
         out["summary"] = [{"type": "summary_text", "text": text} for text in texts]
     sealed = part.encrypted if part.encrypted is not UNSET else part.signature
-    return {**put(out, encrypted_content=sealed), **rest}
+    return {**set_present(out, encrypted_content=sealed), **rest}
 
 
 def read_compaction(kind: str, item: Fields, calls: Calls) -> list[Part]:

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.formats.openai_responses.content import NAME, read_block, write_block, write_blocks
-from hansard.formats.residue import Unfit, left, pack, put, take_maybe_str, take_str
+from hansard.formats.residue import SchemaMismatch, pack, residue_of, set_present, take_maybe_str, take_str
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart, ToolResultPart
@@ -81,7 +81,7 @@ def read_function(item: Fields, calls: Calls) -> list[Part] | None:
         return None
     given, text = read_arguments(words)
     calls[call_id] = ("function_call", name, False)
-    extra = UNSET if len(item) == 4 else left(NAME, item, _FUNCTION)
+    extra = UNSET if len(item) == 4 else residue_of(NAME, item, _FUNCTION)
     return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=extra)]
 
 
@@ -91,7 +91,7 @@ _FUNCTION = frozenset({"type", "call_id", "name", "arguments"})
 def _write_function(part: ToolCallPart, rest: Fields) -> Fields:
     call_id, name = part.tool_call_id, part.tool_name
     if call_id is UNSET or name is UNSET:
-        out = put({"type": "function_call"}, call_id=call_id, name=name)
+        out = set_present({"type": "function_call"}, call_id=call_id, name=name)
         return {**out, "arguments": write_arguments(part), **rest}
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": write_arguments(part), **rest}
 
@@ -149,7 +149,7 @@ def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
         return [call]
     if kind == "image_generation_call":
         if type(result) is not str:
-            raise Unfit("result")
+            raise SchemaMismatch("result")
         sort = item.get("output_format")
         image = FilePart(data=result, media_type=f"image/{sort if type(sort) is str else 'png'}")
         return [call, replace(_held(call, UNSET, False, {}), content=[image])]
@@ -178,16 +178,16 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
     if kind is None and part.provider_executed is not True:
         out = _write_function(part, rest)
     elif kind == "custom_tool_call" and type(part.input) is str:
-        out = put({"type": kind}, call_id=part.tool_call_id, name=part.tool_name, input=part.input)
+        out = set_present({"type": kind}, call_id=part.tool_call_id, name=part.tool_name, input=part.input)
         out.update(rest)
     elif kind == "mcp_call":
-        out = put({"type": kind}, id=part.tool_call_id, name=part.tool_name)
+        out = set_present({"type": kind}, id=part.tool_call_id, name=part.tool_name)
         out = {**out, "arguments": write_arguments(part), **rest}
     elif type(kind) is str and kind in _TOOLS:
         tool = _TOOLS[kind]
-        out = put({"type": kind}, **{"id" if marks.get("by") == "id" else tool.id: part.tool_call_id})
+        out = set_present({"type": kind}, **{"id" if marks.get("by") == "id" else tool.id: part.tool_call_id})
         if type(tool.input) is str:
-            put(out, **{tool.input: part.input})
+            set_present(out, **{tool.input: part.input})
         elif type(part.input) is dict:
             out.update({key: part.input[key] for key in tool.input if key in part.input})
         out.update(rest)
@@ -253,12 +253,12 @@ def _read_said(item: Fields, fields: Fields) -> None:
     elif type(output) is str:
         fields["output"] = output
     else:
-        raise Unfit("output")
+        raise SchemaMismatch("output")
 
 
 def _read_screenshot(item: Fields, fields: Fields) -> None:
     if "output" not in item:
-        raise Unfit("output")
+        raise SchemaMismatch("output")
     fields["content"] = [read_block(item.pop("output"), "input_text", {})]
 
 
@@ -272,7 +272,7 @@ def _read_words(key: str) -> Any:
 def _read_rows(key: str) -> Any:
     def read(item: Fields, fields: Fields) -> None:
         if type(item.get(key)) is not list:
-            raise Unfit(key)
+            raise SchemaMismatch(key)
         fields["output"] = item.pop(key)
 
     return read
@@ -280,7 +280,7 @@ def _read_rows(key: str) -> Any:
 
 def _read_patched(item: Fields, fields: Fields) -> None:
     if item.get("status") not in ("completed", "failed"):
-        raise Unfit("status")
+        raise SchemaMismatch("status")
     fields["is_error"] = item.pop("status") == "failed"
     fields["output"] = take_maybe_str(item, "output")
 
@@ -307,10 +307,10 @@ def write_output(part: ToolResultPart, rest: Fields, marks: Fields, calls: Calls
             if call_id is not UNSET:
                 return {"type": kind, "call_id": call_id, "output": part.output, **rest}
     if kind == "local_shell_call_output":
-        return {**put({"type": kind}, id=call_id), "output": _words(part), **rest}
-    out = put({"type": kind}, call_id=UNSET if "unnamed" in marks else call_id)
+        return {**set_present({"type": kind}, id=call_id), "output": _words(part), **rest}
+    out = set_present({"type": kind}, call_id=UNSET if "unnamed" in marks else call_id)
     if "named" in marks:
-        put(out, name=part.tool_name)
+        set_present(out, name=part.tool_name)
     if kind == "program_output":
         out["result"] = _words(part)
     elif kind == "tool_search_output":
@@ -371,7 +371,7 @@ def join_result(item: Fields, part: ToolResultPart, marks: Fields) -> bool:
     value = part.output
     if value is UNSET and part.content is not UNSET and part.content and type(part.content[0]) is FilePart:
         value = part.content[0].data
-    put(item, **{key: value})
+    set_present(item, **{key: value})
     return True
 
 

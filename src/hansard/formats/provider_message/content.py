@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.provider_message import KINDS
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.parts import CompactionPart, FilePart, Part, RawPart, RetryPart, TextPart
 
 NAME = "provider-message"
@@ -66,7 +66,7 @@ def _write_file(part: FilePart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
     kind = marks.get("kind") or _kind_of(part.media_type)
     format = marks.get("format", UNSET if part.media_type in ("image/*", "audio/*") else part.media_type)
-    fields = put({}, format=format, file_id=part.file_id, name=part.name, url=part.url, data=part.data)
+    fields = set_present({}, format=format, file_id=part.file_id, name=part.name, url=part.url, data=part.data)
     return {"type": kind, **fields, **rest}
 
 
@@ -85,7 +85,7 @@ def read_part(block: Any) -> Part:
     del taken["type"]
     try:
         return _read_text(taken, kind) if kind == "text" else _read_file(taken, kind)
-    except Unfit:
+    except SchemaMismatch:
         return RawPart(format=NAME, value=block)
 
 

@@ -17,7 +17,7 @@ from hansard.formats.provider_message.reasoning import (
     write_signatures,
 )
 from hansard.formats.provider_message.tools import Calls, read_call, read_result, write_call, write_result
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model.calls import append_result
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import RawPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart, ToolResultPart
@@ -45,7 +45,7 @@ def _read_message(record: Any, place: str, i: int, calls: Calls, out: list[Messa
     elif role == "tool":
         append_result(out, read_result(taken, calls))
     else:
-        raw = RawPart(format=NAME, value=record, extra={NAME: {MARKS: {"at": "messages"}}})
+        raw = RawPart(format=NAME, value=record, extra={NAME: {HINTS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
 
 
@@ -99,7 +99,7 @@ def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
             del rest["type"]
             parts.append(RefusalPart(text=rest.pop("text"), extra=pack(NAME, rest)))
         else:
-            parts.append(RawPart(format=NAME, value=block, extra={NAME: {MARKS: {"at": "refusal"}}}))
+            parts.append(RawPart(format=NAME, value=block, extra={NAME: {HINTS: {"at": "refusal"}}}))
     if len(parts) == 1 and parts[0].extra is UNSET:
         marks["refusal"] = "list"
     return parts
@@ -107,7 +107,7 @@ def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
 
 def _write_refusal(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
     refusal = write_texts(parts, marks.get("refusal"))
-    put(out, refusal=refusal)
+    set_present(out, refusal=refusal)
     return refusal is not UNSET
 
 
@@ -134,7 +134,7 @@ def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
     body = write_content(content, marks, more)
     write_signatures(reasoning, content if body else [], calls, marks, record)
     if body or more or rest or not message.parts or body == "":
-        out.append({**put({"role": message.role}, content=body, id=message.id), **record})
+        out.append({**set_present({"role": message.role}, content=body, id=message.id), **record})
     out.extend(write_result(part, known) for part in results)
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from hansard.formats.provider_message.content import NAME, is_text, write_part, write_texts
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.hashing import opaque
 from hansard.model.parts import Binding, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart
 
@@ -68,9 +68,9 @@ def _read_block(item: Any) -> ReasoningPart | RawPart:
                 text, signature = take_str(taken, "thinking"), take_maybe_str(taken, "signature")
                 bound = UNSET if signature is UNSET else _ANTHROPIC
                 return ReasoningPart(text=text, signature=signature, binding=bound, extra=pack(NAME, taken))
-        except Unfit:
+        except SchemaMismatch:
             pass
-    return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "thinking_blocks"}}})
+    return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": "thinking_blocks"}}})
 
 
 def _write_block(part: Any) -> Any:
@@ -80,7 +80,10 @@ def _write_block(part: Any) -> Any:
     own = _made_by(part, "anthropic")
     if part.encrypted is not UNSET and own:
         return {"type": "redacted_thinking", "data": part.encrypted, **rest}
-    return {**put({"type": "thinking", "thinking": part.text}, signature=part.signature if own else UNSET), **rest}
+    return {
+        **set_present({"type": "thinking", "thinking": part.text}, signature=part.signature if own else UNSET),
+        **rest,
+    }
 
 
 def _made_by(part: Any, provider: str) -> bool:
@@ -125,7 +128,7 @@ def _read_entry(block: Any) -> ReasoningPart | RawPart:
         rest = dict(block)
         del rest["type"]
         return ReasoningPart(text=rest.pop("text"), extra=pack(NAME, rest))
-    return RawPart(format=NAME, value=block, extra={NAME: {MARKS: {"at": "reasoning"}}})
+    return RawPart(format=NAME, value=block, extra={NAME: {HINTS: {"at": "reasoning"}}})
 
 
 def _texts(parts: list[Any]) -> list[str]:
@@ -142,7 +145,7 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
             out.setdefault("reasoning", (how if how in _SEPARATORS else "").join(texts))
         return True
     reasoning = write_texts(parts, how)
-    put(out, reasoning=reasoning)
+    set_present(out, reasoning=reasoning)
     return reasoning is not UNSET
 
 

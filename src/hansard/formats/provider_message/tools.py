@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.provider_message.content import NAME, read_part, write_part
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
@@ -34,7 +34,7 @@ class Calls:
 
 def read_call(item: Any, calls: Calls) -> ToolCallPart | RawPart:
     if type(item) is not dict or not ("name" in item or "arguments" in item):
-        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
+        return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": "tool_calls"}}})
     if len(item) == 3 and type(call_id := item.get("id")) is type(name := item.get("name")) is str:
         if type(given := item.get("arguments")) is str:  # fast path
             calls.names[call_id] = name
@@ -68,15 +68,15 @@ def write_call(part: Any, calls: Calls) -> Any:
         return {"name": part.tool_name, "arguments": write_arguments(part), "id": part.tool_call_id}
     rest, marks = unpack(NAME, part.extra)
     how, key = marks.get("arguments"), marks.get("id")
-    out = put({}, name=part.tool_name)
+    out = set_present({}, name=part.tool_name)
     if how == "data":
-        put(out, arguments=part.input)
+        set_present(out, arguments=part.input)
     elif how != "missing":
         out["arguments"] = write_arguments(part)
     if key == "both":
-        put(out, id=part.id, call_id=part.tool_call_id)
+        set_present(out, id=part.id, call_id=part.tool_call_id)
     else:
-        put(out, **{"call_id" if key == "call_id" else "id": part.tool_call_id})
+        set_present(out, **{"call_id" if key == "call_id" else "id": part.tool_call_id})
     return {**out, **rest}
 
 
@@ -116,13 +116,13 @@ def write_result(part: ToolResultPart, calls: Calls) -> dict[str, Any]:
     if type(part.content) is list:
         out["content"] = [made for made in map(write_part, part.content) if made is not UNSET]
     elif type(part.output) is str or marks.get("content") == "data":
-        put(out, content=part.output)
+        set_present(out, content=part.output)
     else:
         out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
     if part.tool_call_id is not UNSET:
-        put(out, **{"id" if "id" in marks else "call_id": part.tool_call_id})
+        set_present(out, **{"id" if "id" in marks else "call_id": part.tool_call_id})
         if "call_id" in out:
-            put(out, id=part.id)
+            set_present(out, id=part.id)
     if "name" in marks or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
-        put(out, name=part.tool_name)
+        set_present(out, name=part.tool_name)
     return {**out, **rest}

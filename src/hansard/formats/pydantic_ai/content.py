@@ -31,7 +31,7 @@ from hansard.formats.pydantic_ai.tools import (
     write_call,
     write_server_return,
 )
-from hansard.formats.residue import Unfit, pack, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, take_str, unpack
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
 from hansard.model.parts import (
@@ -132,7 +132,7 @@ def _read_file_part(block: dict[str, Any], around: Around) -> Part:
     content = block.pop("content", None)
     marks: dict[str, Any] = {}
     if type(content) is not dict or content.get("kind") != "binary":
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     file = read_file(content, dialect)
     settle(dialect.defaults["file"], block, marks)
     if file.extra is not UNSET:
@@ -217,7 +217,7 @@ def read_part(block: Any, readers: dict[str, Any], around: Around) -> Part:
         if type(kind) is str and kind in readers and kind in around.dialect.defaults:
             try:
                 return readers[kind](block, around)  # type: ignore[no-any-return]
-            except Unfit:
+            except SchemaMismatch:
                 pass
     return RawPart(format=around.dialect.name, value=block)
 

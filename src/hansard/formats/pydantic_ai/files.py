@@ -16,7 +16,7 @@ from msgspec import UNSET
 from hansard.errors import Unreadable
 from hansard.formats.pydantic_ai.fields import Dialect, filled, is_absent, lacks, settle
 from hansard.formats.pydantic_ai.reasoning import bound_to, owner_name
-from hansard.formats.residue import Unfit, pack, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.parts import FilePart, Part, RawPart, RefusalPart, TextPart
 
@@ -48,7 +48,7 @@ def read_file(item: dict[str, Any], dialect: Dialect) -> FilePart:
     if kind == "uploaded-file":
         return _read_uploaded(block, marks, dialect)
     if kind not in _URLS:
-        raise Unfit("kind")
+        raise SchemaMismatch("kind")
     url = take_str(block, "url")
     settle(dialect.defaults["url"], block, marks)
     media = take_maybe_str(block, "media_type")
@@ -62,12 +62,12 @@ def _read_binary(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect)
     data, media = take_str(block, "data"), take_str(block, "media_type")
     if "+" in data or "/" in data:
         if "-" in data or "_" in data:
-            raise Unfit("data")
+            raise SchemaMismatch("data")
         marks["alphabet"] = "standard"
     data = data.translate(_STANDARD)
     raw = decoded(data)
     if raw is None:
-        raise Unfit("data")
+        raise SchemaMismatch("data")
     settle(dialect.defaults["binary"], block, marks)
     _read_identifier(raw, block, marks)
     return FilePart(data=data, media_type=media, extra=pack(dialect.name, block, marks))
@@ -76,7 +76,7 @@ def _read_binary(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect)
 def _read_uploaded(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect) -> FilePart:
     file_id, owner = take_str(block, "file_id"), take_str(block, "provider_name")
     if owner not in _FILE_OWNERS:
-        raise Unfit("provider_name")
+        raise SchemaMismatch("provider_name")
     settle(dialect.defaults["uploaded-file"], block, marks)
     media = take_maybe_str(block, "media_type")
     _read_identifier(file_id, block, marks)
@@ -152,7 +152,7 @@ def read_item(item: Any, dialect: Dialect) -> Part:
     if type(item) is dict:
         try:
             return _read_words(item, dialect) if item.get("kind") in _WORDS else read_file(item, dialect)
-        except Unfit:
+        except SchemaMismatch:
             pass
     whole = type(item) is dict and "part_kind" in item
     return RawPart(format=dialect.name, value=item, extra=pack(dialect.name, {}, {"whole": False} if whole else {}))
@@ -225,7 +225,7 @@ def read_returned(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect
                 continue
             try:
                 files[i] = read_file(item, dialect)
-            except Unfit:
+            except SchemaMismatch:
                 continue
     _read_digests(value, [items[i] for i in files], block, marks, dialect)
     if not files:

@@ -34,11 +34,11 @@ _HOURS = {"5m": 0, "1h": 1}
 class Case:
     """A conversation before one provider: its messages on the active path, and where they stand in the whole."""
 
-    def __init__(self, conversation: Conversation, law: Rules, name: str) -> None:
-        self.conversation, self.law, self.name = conversation, law, name
+    def __init__(self, conversation: Conversation, rules: Rules, name: str) -> None:
+        self.conversation, self.rules, self.name = conversation, rules, name
         self.indices = active_path(conversation)
         self.messages: list[Message] = [conversation.messages[i] for i in self.indices]
-        self.is_id, self.is_name = law.matchers()
+        self.is_id, self.is_name = rules.matchers()
 
     @cached_property
     def links(self) -> Links:
@@ -64,7 +64,7 @@ class Case:
         return part.extra is not UNSET and self.name in part.extra
 
     def owned(self, part: Any) -> bool:
-        return part.binding is not UNSET and part.binding.provider == self.law.provider
+        return part.binding is not UNSET and part.binding.provider == self.rules.provider
 
     def said(self, i: int, where: str, problem: str, fix: str, severity: str = "error") -> Finding:
         path = f"$.messages[{self.indices[i]}]{where}"
@@ -111,13 +111,13 @@ def check_server_results(case: Case) -> Iterator[Finding]:
 
 
 def check_call_ids(case: Case) -> Iterator[Finding]:
-    if not case.law.ids:
+    if not case.rules.ids:
         return
     for i, j, part in case.parts(ToolCallPart, ToolResultPart):
         if type(part.tool_call_id) is not str:
             yield case.said(i, f".parts[{j}].toolCallId", "no id of the call", "give call and result the same id")
         elif not case.is_id(part.tool_call_id):
-            problem = f"{part.tool_call_id!r} does not match {case.law.id_pattern}"
+            problem = f"{part.tool_call_id!r} does not match {case.rules.id_pattern}"
             yield case.said(i, f".parts[{j}].toolCallId", problem, "give call and result another id")
 
 
@@ -125,7 +125,7 @@ def check_duplicate_ids(case: Case) -> Iterator[Finding]:
     seen: set[str] = set()
     for (i, j), call in case.links.calls.items():
         if type(call.tool_call_id) is str:
-            if call.tool_call_id in seen and case.law.ids:
+            if call.tool_call_id in seen and case.rules.ids:
                 problem = f"the id {call.tool_call_id!r} was used before"
                 yield case.said(i, f".parts[{j}].toolCallId", problem, "give each call an id of its own")
             seen.add(call.tool_call_id)
@@ -135,12 +135,12 @@ def check_names(case: Case) -> Iterator[Finding]:
     for i, j, part in case.parts(ToolCallPart):
         if type(part.tool_name) is not str or not case.is_name(part.tool_name):
             shown = repr(part.tool_name) if type(part.tool_name) is str else "no name"
-            problem = f"{shown} does not match {case.law.name_pattern}"
+            problem = f"{shown} does not match {case.rules.name_pattern}"
             yield case.said(i, f".parts[{j}].toolName", problem, "name the tool with letters, digits, _ and -")
 
 
 def check_input(case: Case) -> Iterator[Finding]:
-    if not case.law.object_input:
+    if not case.rules.object_input:
         return
     for i, j, part in case.parts(ToolCallPart):
         if type(part.input) is not dict:
@@ -154,16 +154,16 @@ def check_input(case: Case) -> Iterator[Finding]:
 
 def check_roles(case: Case) -> Iterator[Finding]:
     for i, message in enumerate(case.messages):
-        becomes = case.law.roles.get(message.role)
+        becomes = case.rules.roles.get(message.role)
         if becomes != message.role:
             fix = "leave it out" if becomes is None else f"make it a {becomes} message"
             yield case.said(i, ".role", f"there are no {message.role} messages", fix)
 
 
 def check_part_kinds(case: Case) -> Iterator[Finding]:
-    law = case.law
+    rules = case.rules
     for i, message in enumerate(case.messages):
-        allowed = law.parts.get(law.roles.get(message.role) or "", frozenset())
+        allowed = rules.parts.get(rules.roles.get(message.role) or "", frozenset())
         for j, part in enumerate(message.parts):
             tag = part.__struct_config__.tag
             where = f".parts[{j}]"
@@ -178,17 +178,17 @@ def check_part_kinds(case: Case) -> Iterator[Finding]:
             elif type(part) is ToolResultPart and type(part.content) is list and not foreign:
                 for k, inner in enumerate(part.content):
                     own = type(inner) is RawPart and inner.format == case.name
-                    if not own and type(inner) not in law.result_parts:
+                    if not own and type(inner) not in rules.result_parts:
                         tag = inner.__struct_config__.tag
                         yield case.said(i, f"{where}.content[{k}]", f"no {tag} parts in tool results", "make it text")
 
 
 def _own_kind(case: Case, part: Any) -> bool:
-    return type(part) in case.law.own_parts and (case.own(part) or (opaque(part) and case.owned(part)))
+    return type(part) in case.rules.own_parts and (case.own(part) or (opaque(part) and case.owned(part)))
 
 
 def check_empty(case: Case) -> Iterator[Finding]:
-    if case.law.empty_text:
+    if case.rules.empty_text:
         return
     for i, message in enumerate(case.messages):
         if not message.parts:
@@ -199,24 +199,24 @@ def check_empty(case: Case) -> Iterator[Finding]:
 
 
 def check_system_place(case: Case) -> Iterator[Finding]:
-    if case.law.mid_system == "any":
+    if case.rules.mid_system == "any":
         return
     begun = False
     for i, message in enumerate(case.messages):
-        if case.law.roles.get(message.role) == "system" and begun:
+        if case.rules.roles.get(message.role) == "system" and begun:
             after = case.messages[i + 1].role if i + 1 < len(case.messages) else "assistant"
             asked = case.messages[i - 1].role in ("user", "tool") and after == "assistant"
-            if case.law.mid_system == "never" or not asked:
+            if case.rules.mid_system == "never" or not asked:
                 fix = "put it first, or make it the user's words"
                 yield case.said(i, "", "a system message in the middle of the talk", fix)
-        begun = begun or case.law.roles.get(message.role) not in ("system", None)
+        begun = begun or case.rules.roles.get(message.role) not in ("system", None)
 
 
 def check_first_user(case: Case) -> Iterator[Finding]:
-    if not case.law.first_user or len(case.messages) < 2:
+    if not case.rules.first_user or len(case.messages) < 2:
         return
     for i, message in enumerate(case.messages):
-        role = case.law.roles.get(message.role)
+        role = case.rules.roles.get(message.role)
         if role not in ("system", None):
             if role != "user":
                 yield case.said(i, ".role", f"the talk begins with {message.role}", "begin with a user message")
@@ -225,9 +225,9 @@ def check_first_user(case: Case) -> Iterator[Finding]:
 
 def check_surrogates(case: Case) -> Iterator[Finding]:
     for i, message in enumerate(case.messages):
-        if native.holds_halves(message):
+        if native.holds_surrogates(message):
             for j, part in enumerate(message.parts):
-                if native.holds_halves(part):
+                if native.holds_surrogates(part):
                     fix = "replace the half character by U+FFFD"
                     yield case.said(i, f".parts[{j}]", "half a surrogate pair, which JSON on the wire refuses", fix)
 
@@ -236,11 +236,11 @@ def check_surrogates(case: Case) -> Iterator[Finding]:
 
 
 def check_signatures(case: Case) -> Iterator[Finding]:
-    law = case.law
+    rules = case.rules
     for i, j, part in case.parts(ReasoningPart):
-        if opaque(part) or law.unsigned_reasoning or (law.own_reasoning and case.own(part)):
+        if opaque(part) or rules.unsigned_reasoning or (rules.own_reasoning and case.own(part)):
             continue
-        if ReasoningPart in law.parts.get(case.messages[i].role, frozenset()):
+        if ReasoningPart in rules.parts.get(case.messages[i].role, frozenset()):
             yield case.said(i, f".parts[{j}]", "reasoning without its signature", "leave the reasoning out")
 
 
@@ -251,8 +251,8 @@ def check_bindings(case: Case) -> Iterator[Finding]:
         bound = part.binding
         where, fix = f".parts[{j}].binding", "leave the signature (and reasoning that has no other proof) out"
         if bound is UNSET or bound.provider is UNSET:
-            yield case.said(i, where, f"nothing says that {case.law.provider} made this signature", fix)
-        elif bound.provider != case.law.provider:
+            yield case.said(i, where, f"nothing says that {case.rules.provider} made this signature", fix)
+        elif bound.provider != case.rules.provider:
             yield case.said(i, where, f"the signature was made by {bound.provider}", fix)
         elif bound.prefix is not UNSET and bound.prefix != case.prefixes[i]:
             yield case.said(i, where, "the words before it are not those it was made for", fix)
@@ -270,7 +270,7 @@ def check_reasoning_first(case: Case) -> Iterator[Finding]:
 
 def check_reasoning_followed(case: Case) -> Iterator[Finding]:
     for i, message in enumerate(case.messages[:-1]):
-        if case.law.leading_reasoning and message.parts and type(message.parts[-1]) is ReasoningPart:
+        if case.rules.leading_reasoning and message.parts and type(message.parts[-1]) is ReasoningPart:
             where = f".parts[{len(message.parts) - 1}]"
             yield case.said(i, where, "reasoning without what was thought of behind it", "leave the reasoning out")
 
@@ -298,12 +298,12 @@ def check_files(case: Case) -> Iterator[Finding]:
 def _file(case: Case, i: int, where: str, part: FilePart) -> Iterator[Finding]:
     if type(part.file_id) is str:
         if not case.owned(part):
-            problem = f"nothing says that the file {part.file_id!r} is known to {case.law.provider}"
+            problem = f"nothing says that the file {part.file_id!r} is known to {case.rules.provider}"
             yield case.said(i, f"{where}.fileId", problem, "give its data or its address")
         return
     if part.url is UNSET and part.data is UNSET:
         yield case.said(i, where, "a file of which neither data nor address is known", "leave it out")
-    if not case.own(part) and not media_fits(case.law, part):
+    if not case.own(part) and not media_fits(case.rules, part):
         media = part.media_type if type(part.media_type) is str else "unknown"
         yield case.said(i, f"{where}.mimeType", f"no files of type {media}", "give it as text, or leave it out")
 
@@ -371,10 +371,10 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
     found = validate_always(conversation)
     if provider is None:
         return found
-    law = formats.get(provider).rules
-    if law is None:
+    rules = formats.get(provider).rules
+    if rules is None:
         raise UnknownFormat(f"{provider!r} is no provider with rules; there are {', '.join(_providers())}")
-    case = Case(conversation, law, provider)
+    case = Case(conversation, rules, provider)
     for name, (check, _) in PROVIDER_CHECKS.items():
         if provider in ONLY.get(name, {provider}):
             found += [replace(finding, check=name) for finding in check(case)]

@@ -1,8 +1,8 @@
 """A provider's rules for a request, and the repairs that make any conversation keep them.
 
-`lawful` works on canonical messages before they are mapped, so that formats stay pure mapping. Every repair
+`conform` works on canonical messages before they are mapped, so that formats stay pure mapping. Every repair
 leaves a note with the place in the source. A message that was read from this very provider and would be
-repaired carries the mark `asIs`: what a provider's document says is written back as it was, lawful or not.
+repaired carries the mark `asIs`: what a provider's document says is written back as it was, conforming or not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hansard.formats.contract import Loss, Target
 from hansard.formats.rules.repair import Repair
 from hansard.formats.rules.tool_pairing import Item, as_is, legal_ids, mark_as_is, paired
-from hansard.formats.rules.unicode import mark_halves
+from hansard.formats.rules.unicode import mark_surrogates
 from hansard.model.conversation import Message
 from hansard.model.hashing import digests
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -101,7 +101,7 @@ def _apply(repair: Repair) -> list[Item]:
 
 def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
     """System messages behind the first turn, where the provider does not take them, become the user's words."""
-    if repair.law.mid_system == "any" or all(message.role != "system" for _, message in items):
+    if repair.rules.mid_system == "any" or all(message.role != "system" for _, message in items):
         return items
     out: list[Item] = []
     begun = False
@@ -109,7 +109,7 @@ def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
         if message.role == "system" and begun and not as_is(message, repair.name):
             before = out[-1][1].role
             after = items[k + 1][1].role if k + 1 < len(items) else "assistant"
-            if repair.law.mid_system == "never" or before not in ("user", "tool") or after != "assistant":
+            if repair.rules.mid_system == "never" or before not in ("user", "tool") or after != "assistant":
                 why = f"{repair.name} takes no system message in this place"
                 repair.note(i, ".role", "system becomes user", why)
                 message = replace(message, role="user")
@@ -119,7 +119,7 @@ def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
-    """What a law asks about a plain conversation: one whose calls are each answered in the very next message.
+    """What rules ask about a plain conversation: one whose calls are each answered in the very next message.
 
     `kinds` are the kinds of part that each role says, `signed` the messages with opaque reasoning.
     """
@@ -135,7 +135,7 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def outline(messages: list[Message]) -> Outline | None:
-    """The quick look that is enough for almost every conversation and every law; None means: look closer."""
+    """The facts that decide for almost every conversation and every provider; None where they do not."""
     kinds: dict[str, set[type]] = {}
     ids: set[str] = set()
     names: set[str] = set()
@@ -201,31 +201,31 @@ def outline(messages: list[Message]) -> Outline | None:
     )
 
 
-def is_plain(seen: Outline | None, law: Rules) -> bool:
-    """Is there nothing for the law to repair, but perhaps signatures, whose binding is still to be looked at?"""
-    if seen is None or (seen.ends_in_thought and law.leading_reasoning):
+def is_plain(seen: Outline | None, rules: Rules) -> bool:
+    """Whether the rules leave nothing to repair; the bindings of signatures are checked apart."""
+    if seen is None or (seen.ends_in_thought and rules.leading_reasoning):
         return False
-    if seen.mid_system and law.mid_system != "any":
+    if seen.mid_system and rules.mid_system != "any":
         return False
-    if law.first_user and seen.begins is not None and seen.begins != "user":
+    if rules.first_user and seen.begins is not None and seen.begins != "user":
         return False
-    if law.object_input and not seen.object_input:
+    if rules.object_input and not seen.object_input:
         return False
     for role, kinds in seen.kinds.items():
-        if law.roles.get(role) != role or not kinds <= law.parts[role]:
+        if rules.roles.get(role) != role or not kinds <= rules.parts[role]:
             return False
-    is_id, is_name = law.matchers()
+    is_id, is_name = rules.matchers()
     return all(map(is_id, seen.ids)) and all(map(is_name, seen.names))
 
 
-def _bound(messages: list[Message], signed: list[int], law: Rules, target: Target) -> bool:
+def _bound(messages: list[Message], signed: list[int], rules: Rules, target: Target) -> bool:
     """Does every signed thought stand where it was made?"""
     prefixes = digests(messages[: signed[-1] + 1], set(signed))
     for i in signed:
         for part in messages[i].parts:
             if type(part) is ReasoningPart:
                 bound = part.binding
-                if bound is UNSET or bound.provider != law.provider or bound.prefix not in (UNSET, prefixes[i]):
+                if bound is UNSET or bound.provider != rules.provider or bound.prefix not in (UNSET, prefixes[i]):
                     return False
                 if bound.transport is not UNSET and target.transport not in (None, bound.transport):
                     return False
@@ -234,9 +234,9 @@ def _bound(messages: list[Message], signed: list[int], law: Rules, target: Targe
     return True
 
 
-def lawful(
+def conform(
     messages: list[Message],
-    law: Rules,
+    rules: Rules,
     target: Target,
     name: str,
     notes: list[Loss],
@@ -245,25 +245,25 @@ def lawful(
 ) -> list[Message]:
     """The messages as the provider takes them; a note for each repair, by the index in the source.
 
-    `seen` is their outline, when somebody has it already.
+    `seen` is their outline, where the caller has it already.
     """
     seen = seen or outline(messages)
-    if seen is not None and is_plain(seen, law) and (not seen.signed or _bound(messages, seen.signed, law, target)):
+    if seen is not None and is_plain(seen, rules) and (not seen.signed or _bound(messages, seen.signed, rules, target)):
         return messages
-    repair = Repair(law, target, name, messages)
+    repair = Repair(rules, target, name, messages)
     items = _apply(repair)
     for i, where, what, why in repair.notes:
         notes.append(Loss(path=f"$.messages[{indices[i]}]{where}", what=what, why=why, kind="repair"))
     return [message for _, message in items]
 
 
-def mark_unlawful(messages: list[Message], law: Rules, name: str, *, halves: bool, answer: bool) -> None:
-    """Mark the messages, just read, that the law would repair: they are written back as they are."""
-    if halves:
-        mark_halves(messages, name)
+def mark_nonconforming(messages: list[Message], rules: Rules, name: str, *, surrogates: bool, answer: bool) -> None:
+    """Mark the messages, just read, that the rules would repair: they are written back as they are."""
+    if surrogates:
+        mark_surrogates(messages, name)
     for _ in range(len(messages) + 1):
-        repair = Repair(law, Target(), name, messages)
-        repair.first_user = law.first_user and not answer
+        repair = Repair(rules, Target(), name, messages)
+        repair.first_user = rules.first_user and not answer
         repair.open_end = answer  # a request stays as it was when something is said behind it
         _apply(repair)
         touched = {note[0] for note in repair.notes if not as_is(messages[note[0]], name)}

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from hansard.formats.rules.conform import Rules
 
 
-def media_fits(law: Rules, part: FilePart) -> bool:
+def media_fits(rules: Rules, part: FilePart) -> bool:
     """Does the provider take files of this type, given so?"""
-    if type(part.file_id) is str or law.media is None:
+    if type(part.file_id) is str or rules.media is None:
         return True  # the provider's own: it has the file already
     part = by_value(part)
     linked = part.data is UNSET
-    kinds = law.media if law.linked is None or not linked else law.linked
+    kinds = rules.media if rules.linked is None or not linked else rules.linked
     media = part.media_type if type(part.media_type) is str else ""
     if media in kinds:
         return True
@@ -47,13 +47,13 @@ def media_fits(law: Rules, part: FilePart) -> bool:
 class Repair:
     """One pass over the messages of one conversation."""
 
-    def __init__(self, law: Rules, target: Target, name: str, messages: list[Message]) -> None:
-        self.law, self.target, self.name, self.messages = law, target, name, messages
-        self.allowed = law.parts
-        self.wants_ids = law.ids
-        self.first_user = law.first_user and len(messages) > 1  # an answer by itself needs no question
+    def __init__(self, rules: Rules, target: Target, name: str, messages: list[Message]) -> None:
+        self.rules, self.target, self.name, self.messages = rules, target, name, messages
+        self.allowed = rules.parts
+        self.wants_ids = rules.ids
+        self.first_user = rules.first_user and len(messages) > 1  # an answer by itself needs no question
         self.open_end = True  # the answer may still be under way
-        self.is_id, self.is_name = law.matchers()
+        self.is_id, self.is_name = rules.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
         self._prefixes: dict[int, str] | None = None
         self._names: dict[str, str] = {}
@@ -72,9 +72,9 @@ class Repair:
     # -- one message -------------------------------------------------------------------------------------------
 
     def fits(self, i: int, message: Message) -> bool:
-        """Is the message lawful by itself? The quick answer for almost every message."""
-        law, role = self.law, message.role
-        if law.roles.get(role) != role or (not message.parts and not law.empty_text):
+        """Whether the message conforms by itself. The quick answer for almost every message."""
+        rules, role = self.rules, message.role
+        if rules.roles.get(role) != role or (not message.parts and not rules.empty_text):
             return False
         allowed = self.allowed[role]
         part: Any
@@ -86,14 +86,14 @@ class Repair:
                 if part.signature is not UNSET:
                     if not self.holds(i, part):
                         return False
-                elif not part.text and not law.empty_text:
+                elif not part.text and not rules.empty_text:
                     return False
             elif not self.part_fits(i, kind, part, allowed):
                 return False
         return not self.ends_in_thought(i, message.parts)
 
     def part_fits(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
-        law = self.law
+        rules = self.rules
         if kind is RawPart:
             return bool(part.format == self.name)
         if kind not in allowed and not self.own_kind(kind, part):
@@ -101,12 +101,12 @@ class Repair:
         if kind is ToolCallPart or kind is ToolResultPart:
             if part.provider_executed is True and not self.own(part):
                 return False
-            if law.ids and (type(part.tool_call_id) is not str or not self.is_id(part.tool_call_id)):
+            if rules.ids and (type(part.tool_call_id) is not str or not self.is_id(part.tool_call_id)):
                 return False
         if kind is ToolCallPart:
             if type(part.tool_name) is not str or not self.is_name(part.tool_name):
                 return False
-            if law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+            if rules.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
                 return False
         elif kind is ToolResultPart:
             if part.provider_executed is not True and type(part.content) is list:
@@ -120,17 +120,17 @@ class Repair:
         return not opaque(part) or self.holds(i, part)
 
     def own_kind(self, kind: type, part: Any) -> bool:
-        return kind in self.law.own_parts and (self.own(part) or (opaque(part) and self.owned(part)))
+        return kind in self.rules.own_parts and (self.own(part) or (opaque(part) and self.owned(part)))
 
     def ends_in_thought(self, i: int, parts: list[Any]) -> bool:
         """Does a thought, which this provider wants followed by what was thought of, stand last?"""
         last = self.open_end and i == len(self.messages) - 1
-        return self.law.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
+        return self.rules.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
 
     def inner_fits(self, part: Any) -> bool:
         """May the part stand inside a tool result?"""
         kind = type(part)
-        return self.raw(part) or (kind in self.law.result_parts and (kind is not FilePart or self.file_fits(part)))
+        return self.raw(part) or (kind in self.rules.result_parts and (kind is not FilePart or self.file_fits(part)))
 
     def file_fits(self, part: FilePart) -> bool:
         if type(part.file_id) is str:
@@ -138,10 +138,10 @@ class Repair:
                 return False
         elif part.url is UNSET and part.data is UNSET:
             return False
-        return self.own(part) or (media_fits(self.law, part) and self.data_fits(part))
+        return self.own(part) or (media_fits(self.rules, part) and self.data_fits(part))
 
     def data_fits(self, part: FilePart) -> bool:
-        data = by_value(part).data if self.law.base64 else UNSET
+        data = by_value(part).data if self.rules.base64 else UNSET
         return type(data) is not str or mended_base64(data) == data
 
     def own(self, part: Part) -> bool:
@@ -152,12 +152,12 @@ class Repair:
         return type(part) is RawPart and part.format == self.name
 
     def owned(self, part: Any) -> bool:
-        return part.binding is not UNSET and part.binding.provider == self.law.provider
+        return part.binding is not UNSET and part.binding.provider == self.rules.provider
 
     def holds(self, i: int, part: Any) -> bool:
         """May the opaque part go to this provider, transport and model, behind these words?"""
         bound = part.binding
-        if bound is UNSET or bound.provider != self.law.provider:
+        if bound is UNSET or bound.provider != self.rules.provider:
             return False
         if bound.transport is not UNSET and self.target.transport not in (None, bound.transport):
             return False
@@ -166,7 +166,7 @@ class Repair:
         return bound.prefix is UNSET or bound.prefix == self.prefix(i)
 
     def reason(self, i: int, part: Any) -> str:
-        bound, provider = part.binding, self.law.provider
+        bound, provider = part.binding, self.rules.provider
         if bound is UNSET or bound.provider is UNSET:
             return f"nothing says that it was made by {provider}"
         if bound.provider != provider:
@@ -177,7 +177,7 @@ class Repair:
 
     def repaired(self, i: int, message: Message) -> Message | None:
         """The message as this provider takes it, or None when nothing of it can be said."""
-        role = self.law.roles.get(message.role)
+        role = self.rules.roles.get(message.role)
         if role is None:
             self.note(i, "", f"the {message.role} message", f"{self.name} has no {message.role} messages")
             return None
@@ -192,8 +192,8 @@ class Repair:
                 self.note(i, where, "the reasoning", drop_reasoning)
                 continue
             made = self.repaired_part(i, where, part, allowed)
-            if made is not None and drop_reasoning and self.law.unbound is not None:
-                made = self.law.unbound(made)
+            if made is not None and drop_reasoning and self.rules.unbound is not None:
+                made = self.rules.unbound(made)
                 if made is None:
                     why = f"{self.name} takes it only with its reasoning"
                     self.note(i, where, f"a {part.__struct_config__.tag} part", why)
@@ -203,7 +203,7 @@ class Repair:
             j = max((j for j, part in enumerate(message.parts) if part is parts[-1]), default=0)
             self.note(i, f".parts[{j}]", "the reasoning", f"{self.name} wants it followed by what was thought of")
             parts.pop()
-        if not parts and (message.parts or not self.law.empty_text):
+        if not parts and (message.parts or not self.rules.empty_text):
             self.note(i, "", f"the {message.role} message", f"nothing is left of it that {self.name} takes")
             return None
         return replace(message, role=role, parts=parts)
@@ -215,7 +215,7 @@ class Repair:
             return ""
         if ReasoningPart not in allowed:
             return f"{self.name} has no reasoning in {message.role} messages"
-        if self.law.unsigned_reasoning:
+        if self.rules.unsigned_reasoning:
             return ""
         for part in thoughts:
             if not opaque(part):
@@ -226,11 +226,11 @@ class Repair:
         return ""
 
     def may_be_unsigned(self, part: ReasoningPart) -> bool:
-        return self.law.unsigned_reasoning or (self.law.own_reasoning and self.own(part))
+        return self.rules.unsigned_reasoning or (self.rules.own_reasoning and self.own(part))
 
     def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> Part | None:
         kind = type(part)
-        if self.part_lawful(i, kind, part, allowed):
+        if self.part_conforms(i, kind, part, allowed):
             return part  # type: ignore[no-any-return]
         if kind is RawPart:
             self.note(i, where, f"a part of {part.format}", f"{self.name} does not know it")
@@ -240,7 +240,7 @@ class Repair:
             if part is None:
                 return None
             kind = type(part)
-        if kind is TextPart and not part.text and not self.law.empty_text:
+        if kind is TextPart and not part.text and not self.rules.empty_text:
             self.note(i, where, "an empty text", f"{self.name} refuses empty texts")
             return None
         if kind not in allowed or (kind in (ToolCallPart, ToolResultPart) and self.foreign_tool(part)):
@@ -262,11 +262,11 @@ class Repair:
             return self.repaired_result(i, where, part)
         return part  # type: ignore[no-any-return]
 
-    def part_lawful(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
+    def part_conforms(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
         if kind is TextPart:
             if part.signature is not UNSET:
                 return kind in allowed and self.holds(i, part)
-            return kind in allowed and bool(part.text or self.law.empty_text)
+            return kind in allowed and bool(part.text or self.rules.empty_text)
         return self.part_fits(i, kind, part, allowed)
 
     def foreign_tool(self, part: Any) -> bool:
@@ -291,7 +291,7 @@ class Repair:
                 return None
             self.note(i, f"{where}.fileId", f"{part.file_id!r}", "a file id belongs to the provider that gave it")
             part = replace(part, file_id=UNSET)
-        if not self.own(part) and not media_fits(self.law, part):
+        if not self.own(part) and not media_fits(self.rules, part):
             self.note(i, where, f"a file of type {part.media_type!s}", f"{self.name} takes no such files")
             return None
         if not self.own(part) and not self.data_fits(part):
@@ -316,7 +316,7 @@ class Repair:
                 f"{self.name} allows no such name",
             )
             part = replace(part, tool_name=legal)
-        if self.law.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
+        if self.rules.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
             if type(part.input) is dict:
                 return replace(part, input_text=UNSET)
             given = part.input_text if part.input is UNSET else part.input
@@ -350,7 +350,7 @@ class Repair:
         for k, inner in enumerate(part.content):
             if self.inner_fits(inner):
                 kept.append(inner)
-            elif type(inner) is FilePart and FilePart in self.law.result_parts:
+            elif type(inner) is FilePart and FilePart in self.rules.result_parts:
                 file: Any = self.repaired_file(i, f"{where}.content[{k}]", inner)
                 kept += [file] if file is not None else []
             else:

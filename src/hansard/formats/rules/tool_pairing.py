@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
-from hansard.formats.residue import MARKS
+from hansard.formats.residue import HINTS
 from hansard.model.calls import Links, Place
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolResultPart
@@ -30,12 +30,12 @@ class Repairs(Protocol):
 
 
 def as_is(message: Message, name: str) -> bool:
-    """Was the message read from this format in a state its own law would change?"""
+    """Whether the message was read from this format in a state that the format's rules would change."""
     extra = message.extra
     if extra is UNSET or name not in extra:
         return False
     kept = extra[name]
-    return type(kept) is dict and type(kept.get(MARKS)) is dict and AS_IS in kept[MARKS]
+    return type(kept) is dict and type(kept.get(HINTS)) is dict and AS_IS in kept[HINTS]
 
 
 def mark_as_is(message: Message, name: str) -> None:
@@ -43,7 +43,7 @@ def mark_as_is(message: Message, name: str) -> None:
     given: Any = message.extra
     extra: dict[str, Any] = {} if given is UNSET else dict(given)
     kept = dict(extra.get(name, {}))
-    kept[MARKS] = {**kept.get(MARKS, {}), AS_IS: True}
+    kept[HINTS] = {**kept.get(HINTS, {}), AS_IS: True}
     force_setattr(message, "extra", {**extra, name: kept})
 
 

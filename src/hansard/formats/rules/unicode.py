@@ -13,14 +13,14 @@ from hansard.model.conversation import Message
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def without_halves(messages: list[Message], name: str, notes: list[Loss], indices: list[int]) -> list[Message]:
+def without_surrogates(messages: list[Message], name: str, notes: list[Loss], indices: list[int]) -> list[Message]:
     """The messages with every half surrogate pair, which no provider's parser takes, replaced by U+FFFD."""
     out = []
     why = f"{name} refuses JSON with half a surrogate pair"
     for i, message in zip(indices, messages, strict=True):
-        if not as_is(message, name) and native.holds_halves(message):
+        if not as_is(message, name) and native.holds_surrogates(message):
             for j, part in enumerate(message.parts):
-                if native.holds_halves(part):
+                if native.holds_surrogates(part):
                     path = f"$.messages[{i}].parts[{j}]"
                     notes.append(Loss(path=path, what="half a character becomes U+FFFD", why=why, kind="repair"))
             message = native.build(Message, _clean(native.plain(message)), "$")
@@ -28,10 +28,10 @@ def without_halves(messages: list[Message], name: str, notes: list[Loss], indice
     return out if any(new is not old for new, old in zip(out, messages, strict=True)) else messages
 
 
-def mark_halves(messages: list[Message], name: str) -> None:
+def mark_surrogates(messages: list[Message], name: str) -> None:
     """Mark the messages, just read, that hold half a pair: their own format writes them back as they are."""
     for message in messages:
-        if native.holds_halves(message):
+        if native.holds_surrogates(message):
             mark_as_is(message, name)
 
 

@@ -13,7 +13,7 @@ from hansard.formats.pydantic_ai.content import read_response, write_response
 from hansard.formats.pydantic_ai.fields import Around, Dialect, is_absent, lacks, settle
 from hansard.formats.pydantic_ai.messages.requests import read_request, write_request
 from hansard.formats.pydantic_ai.reasoning import take_provider
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Agent, Conversation, Message, ModelRef, Run, Usage
 from hansard.model.parts import DataPart, RawPart
 from hansard.model.turns import Turn, from_turns, turns
@@ -61,13 +61,15 @@ def _read_agent(key: str, value: dict[str, Any]) -> Agent:
 def _write_agent(agent: Agent) -> dict[str, Any]:
     rest, marks = unpack(NAME, agent.extra)
     out: dict[str, Any] = {} if is_absent(marks, "agent_id") else {"agent_id": agent.id}
-    put(out, agent_name=agent.name, model_name=agent.model, provider_name=agent.provider, created_at=agent.created_at)
-    return {**put(out, config_ref=agent.config_ref), **rest}
+    set_present(
+        out, agent_name=agent.name, model_name=agent.model, provider_name=agent.provider, created_at=agent.created_at
+    )
+    return {**set_present(out, config_ref=agent.config_ref), **rest}
 
 
 def _default_agent(created_at: Any) -> dict[str, Any]:
     """The registry entry of the agent whose turns belong to no run."""
-    return put({"agent_id": DEFAULT_AGENT, "agent_name": DEFAULT_AGENT}, created_at=created_at)
+    return set_present({"agent_id": DEFAULT_AGENT, "agent_name": DEFAULT_AGENT}, created_at=created_at)
 
 
 # -- usage ---------------------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ def _take_usage(record: dict[str, Any], key: str) -> Usage | UnsetType:
 def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
     if usage is UNSET:
         return UNSET
-    out = put({}, **{native: getattr(usage, name) for native, name in _COUNTS.items()})
+    out = set_present({}, **{native: getattr(usage, name) for native, name in _COUNTS.items()})
     return {**out, **unpack(NAME, usage.extra)[0]}
 
 
@@ -184,12 +186,12 @@ def _write_records(start: int, messages: list[Message], agent_id: Any, around: A
 
 
 def _record(kind: str, message: Message, marks: dict[str, Any], agent_id: Any) -> dict[str, Any]:
-    out = put({"message_type": kind}, timestamp=message.created_at)
+    out = set_present({"message_type": kind}, timestamp=message.created_at)
     if message.agent_id is not UNSET:
         agent_id = message.agent_id
     elif is_absent(marks, "agent_id"):
         agent_id = UNSET
-    return put(out, agent_id=agent_id)
+    return set_present(out, agent_id=agent_id)
 
 
 def _write_answer(
@@ -197,9 +199,9 @@ def _write_answer(
 ) -> dict[str, Any]:
     out = _record("response", message, marks, agent_id)
     model = message.model if message.model is not UNSET else ModelRef()
-    put(out, model_name=model.name, provider_name=model.provider, provider_response_id=model.response_id)
+    set_present(out, model_name=model.name, provider_name=model.provider, provider_response_id=model.response_id)
     out["parts"] = write_response(i, message, around)
-    put(out, usage=_write_usage(message.usage), finish_reason=message.finish_reason)
+    set_present(out, usage=_write_usage(message.usage), finish_reason=message.finish_reason)
     return {**out, **rest}
 
 
@@ -207,8 +209,8 @@ def _write_events(message: Message, rest: dict[str, Any], marks: dict[str, Any])
     out: list[Any] = []
     for part in message.parts:
         if type(part) is DataPart:
-            record = put({"message_type": "system"}, timestamp=message.created_at)
-            put(record, event_type=part.name, event_data=part.data, agent_id=message.agent_id)
+            record = set_present({"message_type": "system"}, timestamp=message.created_at)
+            set_present(record, event_type=part.name, event_data=part.data, agent_id=message.agent_id)
             out.append({**record, **rest})
         elif type(part) is RawPart and part.format == NAME and marks.get("record") is True:
             if type(part.value) is dict:
@@ -319,7 +321,7 @@ def _write_user_turn(turn: Turn, around: Around) -> Any:
     parts = [part for i, message in enumerate(turn.messages, turn.start) for part in write_request(i, message, around)]
     if not parts and (first.role != "user" or first.parts):
         return UNSET
-    return {**put({"turn_type": "user"}, submitted_at=first.created_at), "parts": parts, **rest}
+    return {**set_present({"turn_type": "user"}, submitted_at=first.created_at), "parts": parts, **rest}
 
 
 def _write_agent_turn(turn: Turn, around: Around) -> Any:
@@ -334,9 +336,11 @@ def _write_agent_turn(turn: Turn, around: Around) -> Any:
     records = _write_records(turn.start, turn.messages, agent_id, around)
     if not records:
         return UNSET
-    out = put({"turn_type": "agent"}, agent_id=agent_id, started_at=run.started_at, completed_at=run.completed_at)
+    out = set_present(
+        {"turn_type": "agent"}, agent_id=agent_id, started_at=run.started_at, completed_at=run.completed_at
+    )
     out["messages"] = records
-    return {**put(out, total_usage=_write_usage(run.usage)), **rest}
+    return {**set_present(out, total_usage=_write_usage(run.usage)), **rest}
 
 
 # -- documents -----------------------------------------------------------------------------------------------------
@@ -383,8 +387,8 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
     around = Around(DIALECT, conversation.messages)
     records, has_default_agent = _write_turns(conversation, around)
     out: dict[str, Any] = {} if is_absent(marks, "version") else {"version": VERSION}
-    put(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)
-    put(out, title=conversation.title, metadata=conversation.metadata)
+    set_present(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)
+    set_present(out, title=conversation.title, metadata=conversation.metadata)
     agents = {key: _write_agent(agent) for key, agent in (conversation.agents or {}).items()}
     if has_default_agent:
         agents.setdefault(DEFAULT_AGENT, _default_agent(conversation.created_at))

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from hansard.formats.ai_sdk.model.files import NAME, read_file, read_image, write_file
 from hansard.formats.ai_sdk.model.tools import read_result, write_result
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
-from hansard.formats.residue import Unfit, pack, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, take_str, unpack
 from hansard.model.display import shown_input
 from hansard.model.hashing import opaque
 from hansard.model.parts import (
@@ -65,7 +65,7 @@ def _write_as_text(part: Any, writing: WriterContext) -> dict[str, Any] | None:
 def _read_call(block: dict[str, Any], role: str) -> Part:
     call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
     if "input" not in block:
-        raise Unfit("input")
+        raise SchemaMismatch("input")
     fields: dict[str, Any] = {"input": block.pop("input")}
     if type(block.get("providerExecuted")) is bool:
         fields["provider_executed"] = block.pop("providerExecuted")
@@ -120,7 +120,7 @@ def read_part(block: Any, role: str) -> Part:
     del taken["type"]
     try:
         return reader(taken, role)  # type: ignore[no-any-return]
-    except Unfit:
+    except SchemaMismatch:
         return RawPart(format=NAME, value=block)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.display import shown_media
 from hansard.model.parts import Binding, FilePart, Part
 
@@ -43,7 +43,7 @@ def write_file(part: FilePart, profile: str | None) -> dict[str, Any] | None:
         out = {"type": "file", "data": data, "mediaType": media}
     if "reference" not in marks:
         put_opaque(rest, "providerOptions", part, make=True)
-    return {**rest, **put(out, filename=part.name)}
+    return {**rest, **set_present(out, filename=part.name)}
 
 
 # -- the forms of `data`: a string, or an object with a tag ---------------------------------------------------------
@@ -69,7 +69,7 @@ def read_data(block: dict[str, Any], data: Any, media: str, marks: dict[str, Any
         else:
             fields["data"] = data
     elif "reference" not in marks:
-        raise Unfit("data")
+        raise SchemaMismatch("data")
     if "reference" not in marks:
         fields.update(take_opaque(block, "providerOptions", make=True))
     return FilePart(**fields, extra=pack(NAME, block, marks))
@@ -99,4 +99,4 @@ def _tagged(data: dict[str, Any]) -> tuple[str, Any]:
         inner = data["reference"]
         if type(inner) is dict and len(inner) == 1 and all(type(value) is str for value in inner.values()):
             return "reference", inner
-    raise Unfit("data")
+    raise SchemaMismatch("data")

@@ -22,7 +22,7 @@ from hansard.formats.ai_sdk.model.tools import (
     write_approval_response,
 )
 from hansard.formats.contract import Target
-from hansard.formats.residue import left, pack, unpack
+from hansard.formats.residue import pack, residue_of, unpack
 from hansard.model.conversation import Conversation, Message
 from hansard.model.display import answers
 from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
@@ -65,7 +65,7 @@ class _Reader:
             parts = self.parts(content, role)
         self.calls = [part for part in parts if type(part) is ToolCallPart] if role == "assistant" else []
         self.unplaced = []
-        self.out.append(Message(role=role, parts=parts, extra=left(NAME, record, _FIELDS, marks)))
+        self.out.append(Message(role=role, parts=parts, extra=residue_of(NAME, record, _FIELDS, marks)))
 
     def parts(self, content: list[Any], role: str) -> list[Any]:
         parts: list[Any] = []
@@ -103,7 +103,7 @@ class _Reader:
             marks["responses"] = []
         self.unplaced, self.calls = [], []
         if parts or len(record) != 2 or marks or not content:
-            self.out.append(Message(role="tool", parts=parts, extra=left(NAME, record, _FIELDS, marks)))
+            self.out.append(Message(role="tool", parts=parts, extra=residue_of(NAME, record, _FIELDS, marks)))
         else:
             self.unplaced = places
 

@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.ai_sdk.model.files import NAME, read_data, write_data
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.display import Answer, denied, failed, shown_error, shown_media, shown_output
 from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart, ToolResultPart
@@ -38,7 +38,7 @@ def read_result(block: dict[str, Any], role: str) -> Part:
     """Read a tool-result; one in an assistant message belongs to a tool that the provider ran."""
     call_id, name, output = take_str(block, "toolCallId"), take_str(block, "toolName"), block.pop("output", None)
     if type(output) is not dict:
-        raise Unfit("output")
+        raise SchemaMismatch("output")
     left = dict(output)
     kind = left.pop("type", None)
     fields: dict[str, Any] = {"is_error": kind in ("error-text", "error-json", "execution-denied")}
@@ -46,7 +46,7 @@ def read_result(block: dict[str, Any], role: str) -> Part:
     if kind == "execution-denied":
         fields.update(status="denied", output=take_maybe_str(left, "reason"))
     elif "value" not in left:
-        raise Unfit("output")
+        raise SchemaMismatch("output")
     elif kind == "content" and type(left["value"]) is list:
         fields["content"] = [_read_content(item) for item in left.pop("value")]
     elif kind in ("text", "error-text") and type(left["value"]) is str:
@@ -56,7 +56,7 @@ def read_result(block: dict[str, Any], role: str) -> Part:
         if type(fields["output"]) is str:
             marks["json"] = True
     else:
-        raise Unfit("output")
+        raise SchemaMismatch("output")
     if left:
         marks["output"] = left
     if role == "assistant":
@@ -116,8 +116,8 @@ def _read_content(item: Any) -> Part:
         elif kind in _BY_ID:
             fields = {"file_id": take_str(taken, "fileId")}
         else:
-            raise Unfit("type")
-    except Unfit:
+            raise SchemaMismatch("type")
+    except SchemaMismatch:
         return RawPart(format=NAME, value=item)
     usual = _kind_of("url" in fields, fields.get("media_type", UNSET))
     return FilePart(**fields, extra=pack(NAME, taken, {"kind": kind} if kind != usual else {}))
@@ -138,19 +138,22 @@ def _write_content(part: Any, profile: str | None) -> Any:
     rest, marks = unpack(NAME, part.extra)
     kind = marks.get("kind") if profile is None else None
     if kind == "file" and (data := write_data(part, marks, profile)) is not None:
-        return {**put({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name), **rest}
+        return {
+            **set_present({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name),
+            **rest,
+        }
     if part.data is UNSET and part.url is UNSET:
         return {"type": kind, "fileId": part.file_id, **rest} if kind in _BY_ID else UNSET
     kind = kind if kind in (*_BY_VALUE, *_BY_URL) else _kind_of(part.data is UNSET, part.media_type)
     if part.data is not UNSET:
         kind = "media" if profile == "v5" else kind
         out = {"type": kind, "data": part.data, "mediaType": shown_media(part)}
-        return {**(put(out, filename=part.name) if kind == "file-data" else out), **rest}
+        return {**(set_present(out, filename=part.name) if kind == "file-data" else out), **rest}
     if profile == "v5":
         return UNSET
     out = {"type": kind, "url": part.url}
     if kind == "file-url" or part.media_type != "image/*":
-        put(out, mediaType=part.media_type)
+        set_present(out, mediaType=part.media_type)
     return {**out, **rest}
 
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.ai_sdk.ui.tools import NAME, read_finished, read_tool
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.conversation import Message
 from hansard.model.display import shown_media, shown_url
 from hansard.model.hashing import opaque
@@ -76,7 +76,7 @@ class Turn:
         parts = self._begin({"step": False}) if self._parts is None else self._parts
         if not beside and type(call_id) is str:
             if result is not None and self._waiting and call_id in self._waiting:
-                raise Unfit("toolCallId")  # an earlier call of the step with this id would take the result
+                raise SchemaMismatch("toolCallId")  # an earlier call of the step with this id would take the result
             if result is None or result.preliminary is True:
                 self._waiting = self._waiting or set()
                 self._waiting.add(call_id)
@@ -109,7 +109,7 @@ class Turn:
         if marks is None:
             self.out.append(Message(role="assistant", parts=parts))
         else:
-            self.out.append(Message(role="assistant", parts=parts, extra={NAME: {MARKS: marks}}))
+            self.out.append(Message(role="assistant", parts=parts, extra={NAME: {HINTS: marks}}))
         return parts
 
 
@@ -189,7 +189,7 @@ def _write_file(part: FilePart, role: str) -> dict[str, Any] | None:
     else:
         out["url"] = url
         put_opaque(rest, "providerMetadata", part)
-    return {**put(out, filename=part.name), **rest}
+    return {**set_present(out, filename=part.name), **rest}
 
 
 def _read_url(block: dict[str, Any], role: str) -> Part:
@@ -207,24 +207,24 @@ def _write_source(part: SourcePart, role: str) -> dict[str, Any] | None:
     rest, _ = unpack(NAME, part.extra)
     if part.url is not UNSET:
         source = part.source_id if part.source_id is not UNSET else part.url
-        return {**put({"type": "source-url", "sourceId": source, "url": part.url}, title=part.title), **rest}
+        return {**set_present({"type": "source-url", "sourceId": source, "url": part.url}, title=part.title), **rest}
     title = part.title if part.title is not UNSET else part.name
     if title is UNSET:
         return None
     source = part.source_id if part.source_id is not UNSET else title
     out = {"type": "source-document", "sourceId": source, "mediaType": shown_media(part), "title": title}
-    return {**put(out, filename=part.name), **rest}
+    return {**set_present(out, filename=part.name), **rest}
 
 
 def _read_data(block: dict[str, Any], name: str) -> Part:
     if "data" not in block:
-        raise Unfit("data")
+        raise SchemaMismatch("data")
     data, part_id = block.pop("data"), take_maybe_str(block, "id")
     return DataPart(name=name, id=part_id, data=data, extra=pack(NAME, block))
 
 
 def _write_data(part: DataPart, role: str) -> dict[str, Any]:
-    out = put({"type": f"data-{part.name}"}, id=part.id)
+    out = set_present({"type": f"data-{part.name}"}, id=part.id)
     out["data"] = part.data if part.data is not UNSET else None
     return {**out, **unpack(NAME, part.extra)[0]}
 
@@ -238,12 +238,12 @@ def _write_refusal(part: RefusalPart, role: str) -> dict[str, Any]:
 def _read_steering(block: dict[str, Any]) -> Message:
     message_id, parts = take_str(block, "id"), block.pop("parts", None)
     if type(parts) is not list:
-        raise Unfit("parts")
+        raise SchemaMismatch("parts")
     inner: list[Any] = []
     for part in parts:
         kind = part.get("type") if type(part) is dict else None
         if kind not in ("text", "file"):
-            raise Unfit("parts")
+            raise SchemaMismatch("parts")
         inner.append(_read_part({key: value for key, value in part.items() if key != "type"}, str(kind), part, "user"))
     extra = pack(NAME, block, {"steering": True})
     return Message(role="user", id=message_id, parts=inner, extra=extra)
@@ -253,7 +253,7 @@ def write_steering(message: Message) -> dict[str, Any]:
     """Write a user message in the middle of an answer as a part of the answer."""
     rest, _ = unpack(NAME, message.extra)
     parts = [made for part in message.parts if (made := write_part(part, "user")) is not UNSET]
-    return {**put({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
+    return {**set_present({"type": "steering-message"}, id=message.id), "parts": parts, **rest}
 
 
 # -- all parts of a message ----------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
                     turn.add(TextPart(text=text))
                 else:
                     marks = {"stateless": True} if state is None else {"state": state}
-                    turn.add(TextPart(text=text, extra={NAME: {MARKS: marks}}))
+                    turn.add(TextPart(text=text, extra={NAME: {HINTS: marks}}))
                 continue
         elif kind == STEP and usual and len(block) == 1:
             turn.step({})
@@ -279,7 +279,7 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
         elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.unchecked)):
             try:
                 turn.tool(*pair)
-            except Unfit:
+            except SchemaMismatch:
                 turn.add(RawPart(format=NAME, value=block))
             continue
         turn.unchecked.append(block)
@@ -305,7 +305,7 @@ def _read_any(turn: Turn, block: Any, kind: Any) -> None:
             turn.steer(_read_steering(taken))
         else:
             turn.add(_read_part(taken, kind, block, turn.role))
-    except Unfit:
+    except SchemaMismatch:
         turn.add(RawPart(format=NAME, value=block))
 
 
@@ -316,7 +316,7 @@ def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: st
             return reader(taken, role)  # type: ignore[no-any-return]
         if kind.startswith("data-"):
             return _read_data(taken, kind[5:])
-    except Unfit:
+    except SchemaMismatch:
         pass
     return RawPart(format=NAME, value=block)
 

@@ -14,7 +14,7 @@ from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
 from hansard.formats.ai_sdk.ui.versions import read_v4_message, write_v4_message
 from hansard.formats.contract import Target
 from hansard.formats.field_table import Written
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
@@ -73,7 +73,7 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
         if "createdAt" in marks:
             force_setattr(first, "created_at", record["createdAt"])
         if first.extra is not UNSET:
-            marks.update(first.extra[NAME][MARKS])
+            marks.update(first.extra[NAME][HINTS])
         force_setattr(first, "extra", pack(NAME, rest, marks))
     return role
 
@@ -163,9 +163,9 @@ class _Writer:
             out["id"] = _default_id(place)
         out["role"] = first.role
         if marks.get("createdAt"):
-            put(out, createdAt=first.created_at)
+            set_present(out, createdAt=first.created_at)
         if marks.get("metadata"):
-            put(out, metadata=first.metadata)
+            set_present(out, metadata=first.metadata)
         if self.is_old(marks):
             self.old.append((out, parts))
             return out
@@ -262,7 +262,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     if shape == "message" and len(records) == 1:
         return records[0]
     if shape == "last" and len(records) == 1:
-        return {**put({}, id=conversation.id), "message": records[0], **rest}
+        return {**set_present({}, id=conversation.id), "message": records[0], **rest}
     if shape in ("request", "last"):
-        return {**put({}, id=conversation.id), "messages": records, **rest}
+        return {**set_present({}, id=conversation.id), "messages": records, **rest}
     return records

@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.field_table import Written
-from hansard.formats.residue import Unfit, pack, put, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_str, unpack
 from hansard.model.display import Answer, denied, failed, shown_error, shown_input, shown_output, without_ciphers
 from hansard.model.parts import ToolCallPart, ToolResultPart
 
@@ -47,7 +47,7 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     """Read the call and, if present, the result of a tool part, whose type and name the caller has taken."""
     call_id, state = take_str(block, "toolCallId"), take_str(block, "state")
     if state not in _STATES:
-        raise Unfit("state")
+        raise SchemaMismatch("state")
     marks: dict[str, Any] = {"dynamic": True} if dynamic else {}
     fields: dict[str, Any] = {"input": block.pop("input", UNSET), "approval": block.pop("approval", UNSET)}
     raw = block.get("rawInput")
@@ -140,7 +140,7 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
         state = implied
     out.update(toolCallId=call_id, state=state)
     _put_input(out, call, state, marks)
-    put(out, providerExecuted=call.provider_executed)
+    set_present(out, providerExecuted=call.provider_executed)
     if answer is not None:
         result_rest, result_marks = unpack(NAME, answer.extra)
         if state == "output-available":
@@ -161,9 +161,9 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
 
 def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, marks: dict[str, Any]) -> None:
     if state == "input-streaming":
-        put(out, input=call.input, rawInput=call.input_text)
+        set_present(out, input=call.input, rawInput=call.input_text)
     elif state == "output-error" and call.input is UNSET:
-        put(out, rawInput=call.input_text)
+        set_present(out, rawInput=call.input_text)
     elif state == "output-error" and marks.get("raw"):
         out["rawInput"] = shown_input(call)
     elif call.input is not UNSET or not marks.get("inputless"):
@@ -175,7 +175,7 @@ def _put_output(out: dict[str, Any], answer: Answer, marks: dict[str, Any]) -> N
     if value is not None or not marks.get("outputless"):
         hide = getattr(answer, "provider_executed", UNSET) is True and not marks.get("provider")
         out["output"] = without_ciphers(value) if hide else value
-    put(out, preliminary=getattr(answer, "preliminary", UNSET))
+    set_present(out, preliminary=getattr(answer, "preliminary", UNSET))
 
 
 def _state_of(approval: Any, answer: Answer | None) -> str:

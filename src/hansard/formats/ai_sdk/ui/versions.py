@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from hansard.formats.ai_sdk.ui.content import Turn
 from hansard.formats.ai_sdk.ui.tools import NAME
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
@@ -63,11 +63,11 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
     if details is UNSET or details == []:
         return [ReasoningPart(text=whole, extra=pack(NAME, block, {"details": details == []}))]
     if type(details) is not list:
-        raise Unfit("details")
+        raise SchemaMismatch("details")
     made: list[ReasoningPart] = []
     for k, detail in enumerate(details):
         if type(detail) is not dict:
-            raise Unfit("details")
+            raise SchemaMismatch("details")
         left = dict(detail)
         kind = left.pop("type", None)
         fields: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
         elif kind == "redacted":
             fields.update(text="", encrypted=take_str(left, "data"))
         else:
-            raise Unfit("details")
+            raise SchemaMismatch("details")
         if kind == "redacted" or fields["signature"] is not UNSET:
             fields["binding"] = Binding(provider=_PROVIDER)
         marks: dict[str, Any] = {"detail": left} if left else {}
@@ -84,7 +84,7 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
             marks["joined"] = True
         made.append(ReasoningPart(**fields, extra=pack(NAME, {} if k else block, marks)))
     if "".join(part.text for part in made) != whole:
-        raise Unfit("reasoning")
+        raise SchemaMismatch("reasoning")
     return [*made]
 
 
@@ -98,7 +98,7 @@ def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
     if part.encrypted is not UNSET:
         detail = {"type": "redacted", "data": part.encrypted}
     else:
-        put(detail, signature=part.signature)
+        set_present(detail, signature=part.signature)
     detail.update(_object(marks, "detail"))
     if marks.get("joined") and type(before) is dict and before.get("type") == "reasoning" and "details" in before:
         before["details"].append(detail)
@@ -111,11 +111,11 @@ def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
 def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPart | None]:
     inner = block.pop("toolInvocation", None)
     if type(inner) is not dict:
-        raise Unfit("toolInvocation")
+        raise SchemaMismatch("toolInvocation")
     left = dict(inner)
     state, call_id, name = take_str(left, "state"), take_str(left, "toolCallId"), take_str(left, "toolName")
     if state not in _STATES or (state == "result") != ("result" in left):
-        raise Unfit("state")
+        raise SchemaMismatch("state")
     marks: dict[str, Any] = {"state": "input-streaming"} if state == "partial-call" else {}
     result = None
     if state == "result":
@@ -130,7 +130,7 @@ def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, An
     _, marks = unpack(NAME, call.extra)
     partial = marks.get("state") == "input-streaming" and answer is None
     out = {"state": "result" if answer is not None else "partial-call" if partial else "call"}
-    put(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
+    set_present(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
     if answer is not None:
         out["result"] = shown_output(answer)
     return {**out, **_object(marks, "invocation")}
@@ -139,7 +139,7 @@ def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, An
 def _read_source(block: dict[str, Any]) -> list[Part]:
     source = block.pop("source", None)
     if type(source) is not dict or source.get("sourceType") != "url":
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     left = {key: value for key, value in source.items() if key != "sourceType"}
     fields: dict[str, Any] = {
         "source_id": take_str(left, "id"),
@@ -151,7 +151,7 @@ def _read_source(block: dict[str, Any]) -> list[Part]:
 
 def _write_source(part: SourcePart) -> dict[str, Any]:
     rest, marks = unpack(NAME, part.extra)
-    source = put({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
+    source = set_present({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
     return {"type": "source", "source": {**source, **_object(marks, "source")}, **rest}
 
 
@@ -162,12 +162,12 @@ def _read_file(block: dict[str, Any]) -> list[Part]:
 
 def _write_file(part: FilePart) -> dict[str, Any]:
     data = part.data if part.data is not UNSET else part.url
-    return {**put({"type": "file"}, mimeType=part.media_type, data=data), **unpack(NAME, part.extra)[0]}
+    return {**set_present({"type": "file"}, mimeType=part.media_type, data=data), **unpack(NAME, part.extra)[0]}
 
 
 def _read_attachment(value: Any) -> Part:
     if type(value) is not dict:
-        raise Unfit("attachment")
+        raise SchemaMismatch("attachment")
     left = dict(value)
     url, media, name = take_str(left, "url"), take_maybe_str(left, "contentType"), take_maybe_str(left, "name")
     head = f"data:{media};base64,"
@@ -176,7 +176,7 @@ def _read_attachment(value: Any) -> Part:
 
 
 def _write_attachment(part: FilePart) -> dict[str, Any]:
-    out = put({}, name=part.name, contentType=part.media_type, url=shown_url(part))
+    out = set_present({}, name=part.name, contentType=part.media_type, url=shown_url(part))
     return {**out, **unpack(NAME, part.extra)[0]}
 
 
@@ -203,7 +203,7 @@ def _read_into(turn: Turn, block: Any) -> None:
         else:
             for part in _READERS[str(kind)](taken):
                 turn.add(part)
-    except (Unfit, KeyError):
+    except (SchemaMismatch, KeyError):
         turn.add(RawPart(format=NAME, value=block))
 
 
@@ -222,7 +222,7 @@ def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
     try:
         for part in [_read_attachment(value) for value in record.get("experimental_attachments") or []]:
             turn.add(part)
-    except (Unfit, TypeError):
+    except (SchemaMismatch, TypeError):
         pass
     turn.first()
     made = turn.out[turn.start :]
@@ -243,7 +243,7 @@ def _read_without_parts(record: dict[str, Any], turn: Turn) -> None:
     try:
         for pair in [_read_invocation({"toolInvocation": value}) for value in record.get("toolInvocations") or []]:
             turn.tool(*pair)
-    except (Unfit, TypeError):
+    except (SchemaMismatch, TypeError):
         pass
 
 

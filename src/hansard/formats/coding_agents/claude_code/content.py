@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 from hansard.errors import Unreadable
 from hansard.formats.anthropic.content import read_block, write_block
 from hansard.formats.coding_agents.identity import UUID, derived_uuid
-from hansard.formats.residue import pack, put, take_maybe_int, take_maybe_str, unpack
+from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
 from hansard.model.parts import (
@@ -81,7 +81,7 @@ def read_thinking(value: Any) -> Thinking | UnsetType:
 
 
 def write_thinking(thinking: Thinking) -> dict[str, Any]:
-    out = put({}, level=thinking.level, disabled=thinking.disabled, triggers=thinking.triggers)
+    out = set_present({}, level=thinking.level, disabled=thinking.disabled, triggers=thinking.triggers)
     return {**out, **unpack(NAME, thinking.extra)[0]}
 
 
@@ -97,7 +97,7 @@ def _read_todo(rest: dict[str, Any]) -> Todo:
 
 
 def write_todo(todo: Todo) -> dict[str, Any]:
-    out = put({}, content=todo.content, status=todo.status, activeForm=todo.active_form)
+    out = set_present({}, content=todo.content, status=todo.status, activeForm=todo.active_form)
     return {**out, **unpack(NAME, todo.extra)[0]}
 
 
@@ -126,10 +126,12 @@ def read_snapshot(record: dict[str, Any]) -> Snapshot:
 def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     rest, _ = unpack(NAME, snapshot.extra)
     held = rest.pop("snapshot", {})
-    inner = put({}, messageId=snapshot.message_id, trackedFileBackups=snapshot.backups, timestamp=snapshot.created_at)
-    out = put({"type": SNAPSHOT}, messageId=snapshot.message_id)
+    inner = set_present(
+        {}, messageId=snapshot.message_id, trackedFileBackups=snapshot.backups, timestamp=snapshot.created_at
+    )
+    out = set_present({"type": SNAPSHOT}, messageId=snapshot.message_id)
     out["snapshot"] = {**inner, **held} if type(held) is dict else held
-    return {**put(out, isSnapshotUpdate=snapshot.update), **rest}
+    return {**set_present(out, isSnapshotUpdate=snapshot.update), **rest}
 
 
 # -- usage -----------------------------------------------------------------------------------------------------------
@@ -155,7 +157,7 @@ def write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
         return UNSET
     read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
     out: dict[str, Any] = {"input_tokens": max(0, (usage.input_tokens or 0) - (read or 0) - (wrote or 0))}
-    put(out, cache_creation_input_tokens=wrote, cache_read_input_tokens=read, output_tokens=usage.output_tokens)
+    set_present(out, cache_creation_input_tokens=wrote, cache_read_input_tokens=read, output_tokens=usage.output_tokens)
     return {**out, **unpack(NAME, usage.extra)[0]}
 
 

@@ -27,7 +27,7 @@ from hansard.formats.coding_agents.claude_code.content import (
 )
 from hansard.formats.coding_agents.identity import derived_uuid, is_derived
 from hansard.formats.coding_agents.records import only_part, raw_record
-from hansard.formats.residue import pack, put, take_maybe_str, unpack
+from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef
 from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
 
@@ -96,11 +96,11 @@ def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent:
     usual = context if context is not UNSET else place.context if place.context is not UNSET else Context()
     out["userType"] = "external" if usual.user_type is UNSET else usual.user_type
     out["cwd"] = "/" if usual.cwd is UNSET else usual.cwd
-    put(out, gitBranch=usual.git_branch)
+    set_present(out, gitBranch=usual.git_branch)
     out["sessionId"] = rest.pop("sessionId", place.session)
     out["version"] = rest.pop("version", f"0.0.{given}")
     if sidechain is True:
-        put(out, agentId=message.agent_id)
+        set_present(out, agentId=message.agent_id)
     out["uuid"] = derived_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
     out["timestamp"] = made_time(place.time) if message.created_at is UNSET else message.created_at
     return out
@@ -234,13 +234,13 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
     first |= {"type": "assistant", **rest, **_details(message)}
     model = message.model if message.model is not UNSET else ModelRef()
     body: dict[str, Any] = {"model": _NO_MODEL, "id": _made_id(first["uuid"])}
-    put(body, model=model.name, id=model.response_id)
+    set_present(body, model=model.name, id=model.response_id)
     body |= {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
     if type(inner) is dict:
         body |= inner
     if "version" not in unpack(NAME, message.extra)[0]:
         body["usage"] = _NO_USAGE
-    body |= put({}, usage=write_usage(message.usage))
+    body |= set_present({}, usage=write_usage(message.usage))
     cuts = _known_cuts(marks.get("lines"), blocks)
     plain = marks.get("content") == "string" and len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
     records: list[dict[str, Any]] = []
@@ -423,7 +423,7 @@ def write_event(message: Message, place: Place, parent: str | None) -> list[dict
     ):
         said = {"type": "system", "subtype": part.name, **part.data}
     elif type(part) is DataPart:
-        event = put({"name": part.name}, data=part.data)
+        event = set_present({"name": part.name}, data=part.data)
         said = {"type": "system", "subtype": "informational", "content": part.name, "level": "info", "event": event}
     else:
         words = "\n".join(one.text for one in message.parts if type(one) is TextPart)

@@ -50,7 +50,7 @@ from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.coding_agents.zstd import ZstdScanner, behind
 from hansard.formats.openai_responses.tools import Calls
-from hansard.formats.residue import pack, put, unpack
+from hansard.formats.residue import pack, set_present, unpack
 from hansard.model.conversation import Context, Conversation, Message, ModelRef, Thinking, Usage
 from hansard.model.parts import Binding, CompactionPart, DataPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -514,7 +514,7 @@ class _Writing:
         if (cwd, model, effort) != (self._cwd, self._model, self._effort):
             self._cwd, self._model, self._effort = cwd, model, effort
             context = {"cwd": cwd or "", "approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}}
-            payload = put({**context, "model": model or ""}, effort=effort)
+            payload = set_present({**context, "model": model or ""}, effort=effort)
             yield {"timestamp": time, "type": "turn_context", "payload": {**payload, "summary": "auto"}}
 
     def _answer(self, message: Message, time: str) -> Iterator[dict[str, Any]]:
@@ -523,7 +523,9 @@ class _Writing:
                 yield _event(time, {"type": item["event"], "text": item["text"]})
                 continue
             if item.get("type") == "message" and (words := _shown(item.get("content"))) is not None:
-                yield _event(time, put({"type": "agent_message", "message": words}, phase=item.get("phase", UNSET)))
+                yield _event(
+                    time, set_present({"type": "agent_message", "message": words}, phase=item.get("phase", UNSET))
+                )
             yield _response(time, item)
         if message.usage is not UNSET and message.role == "assistant":
             yield _event(time, write_usage(message.usage, self._total))

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.coding_agents.records import only_part
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -156,7 +156,7 @@ def _read_answer(data: Data, fields: Data, session: Session) -> Message:
     if text:
         parts.append(TextPart(text=text))
     if type(requests) is not list:
-        raise Unfit("toolRequests")
+        raise SchemaMismatch("toolRequests")
     for request in requests:
         parts.append(_read_request(request, session.names))
     named = model is not UNSET or response is not UNSET
@@ -184,7 +184,7 @@ def _read_usage(data: Data, session: Session) -> Usage | UnsetType:
 
 def _read_request(request: Any, names: dict[str, str]) -> ToolCallPart:
     if type(request) is not dict:
-        raise Unfit("toolRequests")
+        raise SchemaMismatch("toolRequests")
     rest = dict(request)
     call, name = take_str(rest, "toolCallId"), take_str(rest, "name")
     names[call] = name
@@ -195,17 +195,17 @@ def _read_request(request: Any, names: dict[str, str]) -> ToolCallPart:
 def write_answer(message: Message, data: Data) -> Data:
     out: Data = {}
     if message.model is not UNSET:
-        put(out, messageId=message.model.response_id, model=message.model.name)
+        set_present(out, messageId=message.model.response_id, model=message.model.name)
     texts = [words for part in message.parts if (words := _said(part)) is not None]
     calls = [part for part in message.parts if type(part) is ToolCallPart]
     out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
     for part in message.parts:
         if type(part) is ReasoningPart:
-            put(out, reasoningText=part.text or UNSET)
+            set_present(out, reasoningText=part.text or UNSET)
             if part.binding is not UNSET and part.binding.provider == PROVIDER:
-                put(out, reasoningOpaque=part.signature)
+                set_present(out, reasoningOpaque=part.signature)
     if message.usage is not UNSET:
-        put(out, outputTokens=message.usage.output_tokens)
+        set_present(out, outputTokens=message.usage.output_tokens)
     return {"type": "assistant.message", "data": {**out, **data}}
 
 
@@ -215,7 +215,7 @@ def _write_request(part: ToolCallPart, key: str = "name") -> Data:
     given = part.input
     if given is UNSET and type(part.input_text) is str:
         given = part.input_text
-    return {**put(out, arguments=given), **unpack(NAME, part.extra)[0]}
+    return {**set_present(out, arguments=given), **unpack(NAME, part.extra)[0]}
 
 
 def _read_thought(data: Data, fields: Data, session: Session) -> Message:
@@ -249,7 +249,7 @@ def write_other(message: Message, data: Data, marks: Data) -> Data | None:
 def _read_result(data: Data, fields: Data, session: Session) -> Message:
     call, success = take_str(data, "toolCallId"), data.pop("success", None)
     if type(success) is not bool:
-        raise Unfit("success")
+        raise SchemaMismatch("success")
     session.chose(data.get("model"))
     key, inner = ("result", "content") if success or "error" not in data else ("error", "message")
     held = data.get(key)
@@ -283,7 +283,7 @@ def write_result(part: ToolResultPart, data: Data, marks: Data) -> Data:
     if key == "result" and part.content is not UNSET:
         _put_files(more, "contents", "image", part.content, marks)
     if output is not UNSET or more:
-        out[key] = {**put({}, **{inner_key: output}), **more}
+        out[key] = {**set_present({}, **{inner_key: output}), **more}
     return {"type": "tool.execution_complete", "data": {**out, **data}}
 
 

@@ -45,7 +45,7 @@ from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_
 from hansard.formats.coding_agents.records import Chain, RecordReader, raw_record
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
-from hansard.formats.residue import Unfit, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.parts import RawPart, ToolResultPart
@@ -164,11 +164,11 @@ class Reader(RecordReader):
         if reader is not None and type(data) is dict:
             try:
                 message = reader(dict(data), fields, self._session)
-            except Unfit:
+            except SchemaMismatch:
                 pass
             else:
                 return _with_mark(message, rest) if rest else message
-        raw = {"type": kind, **put({}, data=value.get("data", UNSET)), **rest}
+        raw = {"type": kind, **set_present({}, data=value.get("data", UNSET)), **rest}
         return Message(role="event", parts=[RawPart(format=NAME, value=raw)], **fields)
 
     def _parent(self, value: dict[str, Any], record: Record) -> int:
@@ -219,7 +219,7 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         time = write_time(conversation.created_at)
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
         place = next((one.context for one in conversation.messages if one.context is not UNSET), Context())
-        told = put({}, cwd=place.cwd, branch=place.git_branch)
+        told = set_present({}, cwd=place.cwd, branch=place.git_branch)
         if told and data["producer"] == "hansard":
             data["context"] = told
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
@@ -240,7 +240,7 @@ def _events(message: Message) -> list[dict[str, Any]]:
     more = marks.get("envelope")
     beside = dict(more) if type(more) is dict else {}
     if message.sidechain is True:
-        put(beside, agentId=message.agent_id)
+        set_present(beside, agentId=message.agent_id)
     return [{**event, **beside} for event in _told(message, marks)]
 
 

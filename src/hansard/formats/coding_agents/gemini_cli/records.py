@@ -19,7 +19,7 @@ from hansard.formats.coding_agents.gemini_cli import EVENTS, is_message
 from hansard.formats.coding_agents.identity import read_time, write_time
 from hansard.formats.coding_agents.records import only_part
 from hansard.formats.gemini.content import read_part, write_part
-from hansard.formats.residue import pack, put, unpack
+from hansard.formats.residue import pack, set_present, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -149,7 +149,7 @@ def _read_result(result: Any) -> Fields:
 
 def _write_call(part: ToolCallPart, result: ToolResultPart | None, time: str) -> Fields:
     rest = unpack(NAME, part.extra)[0]
-    named = put({}, id=part.tool_call_id, name=part.tool_name)
+    named = set_present({}, id=part.tool_call_id, name=part.tool_name)
     given = part.input if type(part.input) is dict else {} if part.input is UNSET else {"input": part.input}
     out: Fields = {**named, "args": given}
     if result is not None:
@@ -157,7 +157,7 @@ def _write_call(part: ToolCallPart, result: ToolResultPart | None, time: str) ->
         if result.output is not UNSET or result.content is not UNSET:
             out["result"] = _write_result(result, named)
         out["status"] = marks.get("status", _status(result))
-        put(out, resultDisplay=kept.get("resultDisplay", UNSET))
+        set_present(out, resultDisplay=kept.get("resultDisplay", UNSET))
     else:
         out["status"] = "executing"
     return {**out, "timestamp": time, **rest}
@@ -279,7 +279,7 @@ def write_message(message: Message, id: str, results: dict[int, ToolResultPart])
             return {**part.value, "id": id}
         if type(part) is not DataPart or part.name not in EVENTS:
             return None
-        return {**at, "type": part.name, **put({}, content=part.data), **rest}
+        return {**at, "type": part.name, **set_present({}, content=part.data), **rest}
     if message.role == "user":
         return {**at, "type": "user", "content": _write_content(message.parts), **rest}
     if message.role != "assistant":
@@ -295,7 +295,7 @@ def write_message(message: Message, id: str, results: dict[int, ToolResultPart])
     if message.usage is not UNSET:
         out["tokens"] = _write_tokens(message.usage, marks.get("tokens"))
     if message.model is not UNSET:
-        put(out, model=message.model.name)
+        set_present(out, model=message.model.name)
     if calls:
         out["toolCalls"] = calls
     return {**out, **rest}

@@ -31,7 +31,7 @@ from hansard.formats.coding_agents.identity import first_time, read_time, sessio
 from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
-from hansard.formats.residue import pack, put, unpack
+from hansard.formats.residue import pack, set_present, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Links
 from hansard.model.conversation import Conversation, Message
@@ -268,7 +268,7 @@ def _header(conversation: Conversation) -> dict[str, Any]:
     out |= {"startTime": start, "lastUpdated": last}
     if not own:
         out["kind"] = "main"
-    return {**put(out, summary=conversation.title), **own}
+    return {**set_present(out, summary=conversation.title), **own}
 
 
 def _project(conversation: Conversation) -> str:
@@ -283,9 +283,9 @@ def _project(conversation: Conversation) -> str:
 def _changes(conversation: Conversation, already: Conversation) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if conversation.title != already.title:
-        put(out, summary=conversation.title)
+        set_present(out, summary=conversation.title)
     if conversation.updated_at != already.updated_at:
-        put(out, lastUpdated=conversation.updated_at)
+        set_present(out, lastUpdated=conversation.updated_at)
     return out
 
 

@@ -8,7 +8,16 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.formats.coding_agents.records import only_part, raw_record
-from hansard.formats.residue import Unfit, left, pack, put, take_maybe_int, take_maybe_str, take_str, unpack
+from hansard.formats.residue import (
+    SchemaMismatch,
+    pack,
+    residue_of,
+    set_present,
+    take_maybe_int,
+    take_maybe_str,
+    take_str,
+    unpack,
+)
 from hansard.model import exact_json
 from hansard.model.conversation import Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -37,13 +46,13 @@ def _read_text(block: dict[str, Any], binding: Any) -> Any:
     signature = take_maybe_str(block, "textSignature")
     text = take_str(block, "text")
     bound = UNSET if signature is UNSET else binding
-    return TextPart(text=text, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+    return TextPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_thinking(block: dict[str, Any], binding: Any) -> Any:
     signature, text = take_maybe_str(block, "thinkingSignature"), take_str(block, "thinking")
     bound = UNSET if signature is UNSET else binding
-    return ReasoningPart(text=text, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+    return ReasoningPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_call(block: dict[str, Any], binding: Any) -> Any:
@@ -51,12 +60,12 @@ def _read_call(block: dict[str, Any], binding: Any) -> Any:
     given = block.pop("arguments", UNSET)
     bound = UNSET if signature is UNSET else binding
     fields: dict[str, Any] = {"tool_call_id": call, "tool_name": name, "input": given}
-    return ToolCallPart(**fields, signature=signature, binding=bound, extra=left(NAME, block, _TYPE))
+    return ToolCallPart(**fields, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_image(block: dict[str, Any], binding: Any) -> Any:
     data, media = take_str(block, "data"), take_str(block, "mimeType")
-    return FilePart(data=data, media_type=media, extra=left(NAME, block, _TYPE))
+    return FilePart(data=data, media_type=media, extra=residue_of(NAME, block, _TYPE))
 
 
 _TYPE = frozenset({"type"})
@@ -72,7 +81,7 @@ def read_block(block: Any, binding: Any = UNSET) -> Any:
     reader = _BLOCKS.get(block.get("type")) if type(block) is dict and type(block.get("type")) is str else None
     try:
         return reader(dict(block), binding) if reader else RawPart(format=NAME, value=block)
-    except Unfit:
+    except SchemaMismatch:
         return RawPart(format=NAME, value=block)
 
 
@@ -81,7 +90,7 @@ def write_block(part: Any, role: str) -> Any:
     kind = type(part)
     rest, _ = unpack(NAME, part.extra)
     if kind is TextPart:
-        return {**put({"type": "text", "text": part.text}, textSignature=part.signature), **rest}
+        return {**set_present({"type": "text", "text": part.text}, textSignature=part.signature), **rest}
     if kind is RefusalPart or (kind is CompactionPart and type(part.text) is str):
         return {"type": "text", "text": part.text}
     if kind is FilePart and part.data is not UNSET and part.media_type is not UNSET:
@@ -91,7 +100,7 @@ def write_block(part: Any, role: str) -> Any:
     if role != "assistant":
         return None
     if kind is ReasoningPart:
-        return {**put({"type": "thinking", "thinking": part.text}, thinkingSignature=part.signature), **rest}
+        return {**set_present({"type": "thinking", "thinking": part.text}, thinkingSignature=part.signature), **rest}
     if kind is ToolCallPart:
         return {**_write_call(part), **rest}
     return None
@@ -103,7 +112,7 @@ def _write_call(part: ToolCallPart) -> dict[str, Any]:
         given = {"input": part.input_text}
     call = "" if part.tool_call_id is UNSET else part.tool_call_id
     out = {"type": "toolCall", "id": call, "name": "tool" if part.tool_name is UNSET else part.tool_name}
-    return put({**out, "arguments": given}, thoughtSignature=part.signature)
+    return set_present({**out, "arguments": given}, thoughtSignature=part.signature)
 
 
 # -- usage -----------------------------------------------------------------------------------------------------------
@@ -129,7 +138,7 @@ def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
         return UNSET
     read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
     out = {"input": usage.input_tokens - (read or 0) - (wrote or 0)}
-    put(out, output=usage.output_tokens, cacheRead=read, cacheWrite=wrote, totalTokens=usage.total_tokens)
+    set_present(out, output=usage.output_tokens, cacheRead=read, cacheWrite=wrote, totalTokens=usage.total_tokens)
     return {**out, **unpack(NAME, usage.extra)[0]}
 
 
@@ -142,7 +151,7 @@ def read_said(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]
     try:
         if reader is not None:
             return reader(dict(body), fields, dict(rest))  # type: ignore[no-any-return]
-    except Unfit:
+    except SchemaMismatch:
         pass
     return Message(
         role="event", parts=[RawPart(format=NAME, value={"type": "message", "message": body, **rest})], **fields
@@ -159,7 +168,7 @@ def _read_user(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any
     elif type(content) is list:
         parts = [read_block(block) for block in content]
     else:
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     return Message(role="user", parts=parts, **fields, extra=_residue(rest, body, marks))
 
 
@@ -167,7 +176,7 @@ def _read_assistant(body: dict[str, Any], fields: dict[str, Any], rest: dict[str
     del body["role"]
     content = body.pop("content", None)
     if type(content) is not list:
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     provider, model = take_maybe_str(body, "provider"), take_maybe_str(body, "model")
     api = body.get("api")
     binding = Binding(provider=provider, transport=api if type(api) is str else UNSET, model=model)
@@ -192,7 +201,7 @@ def _read_result(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, A
     del body["role"]
     call, name, content = take_str(body, "toolCallId"), take_maybe_str(body, "toolName"), body.pop("content", None)
     if type(content) is not list:
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     failed = body.pop("isError") if type(body.get("isError")) is bool else UNSET
     parts = [read_block(block) for block in content]
     said: dict[str, Any] = {"content": parts}
@@ -292,8 +301,8 @@ def _write_spoken(
     if message.role == "assistant":
         model = message.model if message.model is not UNSET else ModelRef()
         out: dict[str, Any] = {"role": "assistant", "content": blocks, "api": "unknown"}
-        put(out, provider=model.provider, model=model.name, responseId=model.response_id)
-        put(out, usage=_write_usage(message.usage))
+        set_present(out, provider=model.provider, model=model.name, responseId=model.response_id)
+        set_present(out, usage=_write_usage(message.usage))
         if type(message.finish_reason) is str:
             stop = message.finish_reason
             out["stopReason"] = stop if marks.get("stop") is True else _STOP.get(stop, stop)
@@ -316,8 +325,8 @@ def _write_result(part: ToolResultPart) -> dict[str, Any]:
         words = part.output if type(part.output) is str else exact_json.encode(part.output).decode()
         blocks = [{"type": "text", "text": words}]
     call = "" if part.tool_call_id is UNSET else part.tool_call_id
-    out = put({"role": "toolResult", "toolCallId": call}, toolName=part.tool_name)
-    return put({**out, "content": blocks}, isError=part.is_error)
+    out = set_present({"role": "toolResult", "toolCallId": call}, toolName=part.tool_name)
+    return set_present({**out, "content": blocks}, isError=part.is_error)
 
 
 # -- other entries ---------------------------------------------------------------------------------------------------
@@ -375,6 +384,6 @@ def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]
     if type(part) is CompactionPart and type(part.text) is str:
         return [{"type": "compaction", "summary": part.text, **rest}]
     if type(part) is DataPart:
-        return [{**put({"type": "custom", "customType": part.name}, data=part.data), **rest}]
+        return [{**set_present({"type": "custom", "customType": part.name}, data=part.data), **rest}]
     words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
     return [{"type": "custom", "customType": "event", "data": words}] if words else []

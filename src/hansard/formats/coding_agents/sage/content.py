@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.arguments import read_arguments
 from hansard.model.parts import (
     CompactionPart,
@@ -33,7 +33,7 @@ def _read_text(block: dict[str, Any]) -> Part:
 
 
 def _write_text(part: TextPart) -> dict[str, Any]:
-    return fill({"type": "text", "text": part.text}, unpack(NAME, part.extra)[0])
+    return merge_residue({"type": "text", "text": part.text}, unpack(NAME, part.extra)[0])
 
 
 def _read_thinking(block: dict[str, Any]) -> Part:
@@ -48,18 +48,18 @@ def _read_redacted(block: dict[str, Any]) -> Part:
 def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
     rest, _ = unpack(NAME, part.extra)
     if part.encrypted is not UNSET:
-        return fill({"type": "redacted_thinking", "data": part.encrypted}, rest)
-    return fill(put({"type": "thinking", "thinking": part.text}, signature=part.signature), rest)
+        return merge_residue({"type": "redacted_thinking", "data": part.encrypted}, rest)
+    return merge_residue(set_present({"type": "thinking", "thinking": part.text}, signature=part.signature), rest)
 
 
 def _read_file(block: dict[str, Any]) -> Part:
     source = block.pop("source", None)
     if type(source) is not dict:
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     held = dict(source)
     key = _SOURCES.get(take_str(held, "type"))
     if key is None:
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     fields: dict[str, Any] = {key: take_str(held, key), "media_type": take_maybe_str(held, "media_type")}
     if held:
         block["source"] = held
@@ -72,11 +72,14 @@ def _write_file(part: FilePart) -> dict[str, Any] | None:
     how = next((how for how, key in _SOURCES.items() if getattr(part, key) is not UNSET), None)
     if how is None:
         return None
-    source = put({"type": how}, media_type=part.media_type)
+    source = set_present({"type": how}, media_type=part.media_type)
     source[_SOURCES[how]] = getattr(part, _SOURCES[how])
     image = part.media_type is UNSET or part.media_type.startswith("image/")
-    out = {"type": "image" if image else "document", "source": fill(source, held if type(held) is dict else {})}
-    return fill(put(out, title=part.name), rest)
+    out = {
+        "type": "image" if image else "document",
+        "source": merge_residue(source, held if type(held) is dict else {}),
+    }
+    return merge_residue(set_present(out, title=part.name), rest)
 
 
 _SOURCES = {"base64": "data", "url": "url", "file": "file_id"}
@@ -96,7 +99,7 @@ def _read_block(block: Any) -> Any:
         del rest["type"]
         try:
             return reader(rest)
-        except Unfit:
+        except SchemaMismatch:
             pass
     return RawPart(format=NAME, value=block)
 
@@ -167,8 +170,8 @@ def _read_call(value: dict[str, Any], shape: Shape) -> Part:
 
 def _write_call(part: ToolCallPart) -> dict[str, Any]:
     given = part.input if part.input is not UNSET else part.input_text
-    out = put({}, id=part.tool_call_id, name=part.tool_name, arguments=given)
-    return fill(out, unpack(NAME, part.extra)[0])
+    out = set_present({}, id=part.tool_call_id, name=part.tool_name, arguments=given)
+    return merge_residue(out, unpack(NAME, part.extra)[0])
 
 
 def read_result(value: dict[str, Any], shape: Shape) -> Part:
@@ -177,7 +180,7 @@ def read_result(value: dict[str, Any], shape: Shape) -> Part:
     call_id, name = _maybe_str(rest, shape.call_id), _maybe_str(rest, shape.tool_name)
     output, success = rest.pop("content", UNSET), rest.pop("success", True)
     if type(success) is not bool:
-        raise Unfit("success")
+        raise SchemaMismatch("success")
     if not success and type(rest.get("error")) is str and type(output) is str and not output:
         output = rest.pop("error")
     elif "error" in rest and rest["error"] is None:
@@ -202,11 +205,11 @@ def _write_result(part: ToolResultPart, shape: Shape) -> dict[str, Any]:
         content = _write_blocks(_own(part.content))
     elif part.is_error is True and type(content) is str and error is None:
         content, error = "", content
-    out = put({}, **{shape.call_id: part.tool_call_id, shape.tool_name: part.tool_name}, content=content)
+    out = set_present({}, **{shape.call_id: part.tool_call_id, shape.tool_name: part.tool_name}, content=content)
     out["success"] = part.is_error is not True
     if error is not None or shape.null_error:
         out["error"] = error
-    return fill(out, rest)
+    return merge_residue(out, rest)
 
 
 def read_tools(
@@ -220,9 +223,9 @@ def read_tools(
     for value in held.pop(key):
         try:
             if type(value) is not dict:
-                raise Unfit(key)
+                raise SchemaMismatch(key)
             parts.append(reader(value, shape))
-        except Unfit:
+        except SchemaMismatch:
             parts.append(RawPart(format=NAME, value=value, extra=pack(NAME, {}, where)))
     return parts
 

@@ -24,7 +24,7 @@ from hansard.formats.coding_agents.sage.content import (
     write_content,
     write_tools,
 )
-from hansard.formats.residue import Unfit, fill, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
 from hansard.model.parts import Node, RawPart
 
@@ -119,8 +119,8 @@ def _read_flat(kind: type[Node], keys: _Keys, value: dict[str, Any]) -> Any:
 
 
 def _write_flat(node: Node, keys: _Keys) -> dict[str, Any]:
-    out = put({}, **{key: getattr(node, attribute) for key, (attribute, _) in keys.items()})
-    return fill(out, unpack(NAME, node.extra)[0])
+    out = set_present({}, **{key: getattr(node, attribute) for key, (attribute, _) in keys.items()})
+    return merge_residue(out, unpack(NAME, node.extra)[0])
 
 
 def _read_details(rest: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def read_message(record: dict[str, Any], place: Place) -> Message:
     if role is not None and ("toolResults" in record or "message" in record):
         try:
             return _read_enhanced(dict(record), role, place)
-        except Unfit:
+        except SchemaMismatch:
             pass
     rest = dict(record)
     fields = _read_links(rest)
@@ -202,7 +202,7 @@ def _read_enhanced(rest: dict[str, Any], role: str, place: Place) -> Message:
     parts: list[Any] = []
     if body is not UNSET:
         if type(body) is not dict:
-            raise Unfit("message")
+            raise SchemaMismatch("message")
         body = dict(body)
         said_by = body.get("role")
         if type(said_by) is str and (said_by == role or (role == "system" and said_by not in _OLDER)):
@@ -225,8 +225,8 @@ def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any
     out["uuid"] = message.id if message.id is not UNSET else rest.pop("uuid", made_uuid(place.at))
     parent = message.parent_message_id
     out["parentUuid"] = parent if parent is not UNSET else rest.pop("parentUuid", place.before)
-    put(out, timestamp=message.created_at, sessionId=rest.pop("sessionId", place.session))
-    put(out, version=rest.pop("version", UNSET))
+    set_present(out, timestamp=message.created_at, sessionId=rest.pop("sessionId", place.session))
+    set_present(out, version=rest.pop("version", UNSET))
     if message.context is not UNSET:
         out["context"] = _write_flat(message.context, _CONTEXT)
     inside = marks.get("results") == "message"
@@ -236,7 +236,7 @@ def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any
         if body["content"] is UNSET:
             body["content"] = write_content(said, bool(calls or results))
         write_tools(body, calls, results if inside else [], INNER)
-        out["message"] = fill(body, held)
+        out["message"] = merge_residue(body, held)
     if not inside:
         write_tools(out, [], results, NEW)
     for key, attribute, _, keys in _DETAILS[1:]:
@@ -244,7 +244,7 @@ def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any
             out[key] = _write_flat(detail, keys)
     if message.todos is not UNSET:
         out["todos"] = [_write_flat(todo, _TODO) for todo in message.todos]
-    return fill(put(out, isSidechain=message.sidechain, metadata=message.metadata), rest)
+    return merge_residue(set_present(out, isSidechain=message.sidechain, metadata=message.metadata), rest)
 
 
 def _read_older(rest: dict[str, Any]) -> Message:
@@ -260,15 +260,15 @@ def _write_older(message: Message, rest: dict[str, Any]) -> dict[str, Any]:
     if out["content"] is UNSET:
         out["content"] = write_content(said, bool(calls or results))
     write_tools(out, calls, results, OLD)
-    return fill(put(out, timestamp=message.created_at, metadata=message.metadata), rest)
+    return merge_residue(set_present(out, timestamp=message.created_at, metadata=message.metadata), rest)
 
 
 def _write_raw(message: Message, part: RawPart) -> dict[str, Any]:
     """A record of a type that is not known: its own words behind the fields every record has."""
     if part.format != NAME or type(part.value) is not dict:
         return {}
-    out = put({}, type=part.value.get("type", UNSET), uuid=message.id, parentUuid=message.parent_message_id)
-    return fill(put(out, timestamp=message.created_at, isSidechain=message.sidechain), part.value)
+    out = set_present({}, type=part.value.get("type", UNSET), uuid=message.id, parentUuid=message.parent_message_id)
+    return merge_residue(set_present(out, timestamp=message.created_at, isSidechain=message.sidechain), part.value)
 
 
 # -- snapshots -----------------------------------------------------------------------------------------------------
@@ -293,11 +293,11 @@ def read_snapshot(record: dict[str, Any]) -> Snapshot:
 def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     """The record of a snapshot, keys in the order Sage writes them."""
     rest, _ = unpack(NAME, snapshot.extra)
-    out = put({"type": SNAPSHOT}, messageId=snapshot.message_id, timestamp=snapshot.created_at)
-    put(out, isSnapshotUpdate=snapshot.update)
-    files = put({}, **{key: getattr(snapshot, attribute) for key, (attribute, _) in _FILES.items()})
+    out = set_present({"type": SNAPSHOT}, messageId=snapshot.message_id, timestamp=snapshot.created_at)
+    set_present(out, isSnapshotUpdate=snapshot.update)
+    files = set_present({}, **{key: getattr(snapshot, attribute) for key, (attribute, _) in _FILES.items()})
     held = rest.get("snapshot", {})
     if type(held) is dict:
         rest.pop("snapshot", None)
-        out["snapshot"] = fill(files, held)
-    return fill(out, rest)
+        out["snapshot"] = merge_residue(files, held)
+    return merge_residue(out, rest)

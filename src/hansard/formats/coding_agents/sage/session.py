@@ -44,7 +44,7 @@ from hansard.formats.coding_agents.sage.records import (
 )
 from hansard.formats.coding_agents.scanner import Search
 from hansard.formats.contract import Target
-from hansard.formats.residue import MARKS, pack, unpack
+from hansard.formats.residue import HINTS, pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
 
@@ -364,7 +364,7 @@ def _placed(snapshots: list[Snapshot], messages: list[Message]) -> list[tuple[in
 
 def _line(node: Message | Snapshot, place: Place) -> tuple[bytes, bool]:
     glued = False
-    if node.extra is not UNSET and type(own := node.extra.get(NAME)) is dict and MARKS in own:
+    if node.extra is not UNSET and type(own := node.extra.get(NAME)) is dict and HINTS in own:
         glued = unpack(NAME, node.extra)[1].get("glued") is True
         if (kept := _kept_line(node, place)) is not None:  # type: ignore[type-var]
             return kept, glued

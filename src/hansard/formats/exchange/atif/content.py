@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.formats.residue import Unfit, pack, take_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.display import shown_output
 from hansard.model.parts import CompactionPart, FilePart, RawPart, RefusalPart, TextPart, ToolResultPart
@@ -23,13 +23,13 @@ def _read_part(item: Any) -> Any:
         if kind == "text":
             return TextPart(text=take_str(rest, "text"), extra=pack(NAME, rest))
         if kind not in ("image", "audio") or type(rest.get("source")) is not dict:
-            raise Unfit("type")
+            raise SchemaMismatch("type")
         source = dict(rest.pop("source"))
         media, path = take_str(source, "media_type"), take_str(source, "path")
         if media.partition("/")[0] != kind:
-            raise Unfit("media_type")
+            raise SchemaMismatch("media_type")
         return FilePart(media_type=media, url=path, extra=pack(NAME, rest, {"source": source} if source else None))
-    except Unfit:
+    except SchemaMismatch:
         return RawPart(format=NAME, value=item)
 
 

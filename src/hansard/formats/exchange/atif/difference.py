@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.residue import Unfit
+from hansard.formats.residue import SchemaMismatch
 from hansard.model import exact_json
 
 
@@ -42,18 +42,18 @@ def diff(before: Any, after: Any) -> dict[str, Any] | None:
 def apply(before: Any, record: Any) -> Any:
     """Apply a record of `diff`; raise Unfit if it does not match this value."""
     if type(record) is not dict:
-        raise Unfit("record")
+        raise SchemaMismatch("record")
     if "is" in record:
         return record["is"]
     inner, added, gone = record.get("in", {}), record.get("set", {}), record.get("unset", [])
     if type(inner) is not dict or type(added) is not dict or type(gone) is not list:
-        raise Unfit("record")
+        raise SchemaMismatch("record")
     if type(before) is list:
         places = {str(i) for i in range(len(before))}
         if not places.issuperset(inner):
-            raise Unfit("record")
+            raise SchemaMismatch("record")
         return [apply(item, inner[str(i)]) if str(i) in inner else item for i, item in enumerate(before)]
     if type(before) is not dict or not before.keys() >= inner.keys():
-        raise Unfit("record")
+        raise SchemaMismatch("record")
     out = {key: apply(item, inner[key]) if key in inner else item for key, item in before.items() if key not in gone}
     return {**out, **added}

@@ -11,7 +11,7 @@ from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.exchange.atif.content import NAME, has_audio, read_content, result_content, write_content
 from hansard.formats.exchange.atif.difference import apply, diff
-from hansard.formats.residue import MARKS, Unfit, pack, put, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Agent, Conversation, Message, ModelRef, Usage
 from hansard.model.display import shown_input
@@ -38,11 +38,11 @@ def _read_call(item: Any) -> Any:
         rest = dict(item) if type(item) is dict else {}
         call_id, name = take_str(rest, "tool_call_id"), take_str(rest, "function_name")
         if type(rest.get("arguments")) is not dict:
-            raise Unfit("arguments")
+            raise SchemaMismatch("arguments")
         given = rest.pop("arguments")
         return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, rest))
-    except Unfit:
-        return RawPart(format=NAME, value=item, extra={NAME: {MARKS: {"at": "tool_calls"}}})
+    except SchemaMismatch:
+        return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": "tool_calls"}}})
 
 
 def _write_call(part: ToolCallPart, number: int, k: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _write_result(part: Any, known: set[Any]) -> Any:
     if type(part) is RawPart:
         return part.value
     own = {"source_call_id": part.tool_call_id} if part.tool_call_id in known else {}
-    return put(own, content=result_content(part)) | unpack(NAME, part.extra)[0]
+    return set_present(own, content=result_content(part)) | unpack(NAME, part.extra)[0]
 
 
 def _read_metrics(rest: dict[str, Any]) -> Usage | UnsetType:
@@ -94,7 +94,7 @@ def _write_metrics(usage: Usage | UnsetType) -> Any:
         return UNSET
     out: dict[str, Any] = {}
     for name, key in _COUNTS:
-        put(out, **{key: getattr(usage, name)})
+        set_present(out, **{key: getattr(usage, name)})
     return (out | unpack(NAME, usage.extra)[0]) or UNSET
 
 
@@ -109,7 +109,7 @@ def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
         del rest["step_id"]
     role = _ROLES.get(take_str(rest, "source"))
     if role is None or type(rest.get("message")) not in (str, list):
-        raise Unfit("source")
+        raise SchemaMismatch("source")
     parts: list[Any] = []
     if role == "assistant" and type(rest.get("reasoning_content")) is str and rest["reasoning_content"]:
         parts.append(ReasoningPart(text=rest.pop("reasoning_content")))
@@ -151,7 +151,7 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
     known: set[Any] = set()
     if said.role == "assistant":
         if said.model is not UNSET:
-            put(step, model_name=said.model.name)
+            set_present(step, model_name=said.model.name)
         step["message"] = write_content(said.parts, marks)
         reasoning = [part.text for part in said.parts if type(part) is ReasoningPart and part.text]
         if reasoning:
@@ -163,7 +163,7 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
                 known.add(calls[-1]["tool_call_id"])
             elif type(part) is RawPart and unpack(NAME, part.extra)[1].get("at") == "tool_calls":
                 calls.append(part.value)
-        put(step, tool_calls=calls or UNSET, metrics=_write_metrics(said.usage))
+        set_present(step, tool_calls=calls or UNSET, metrics=_write_metrics(said.usage))
     else:
         step["message"] = write_content(said.parts, marks)
     if results:
@@ -246,9 +246,9 @@ def _read_step(step: Any, number: int, path: str) -> list[Message]:
         group = _read_step_fields(exact_json.copied(step), number)
         if exact_json.same(_write_step_fields(group, number), step):
             return group
-    except Unfit:
+    except SchemaMismatch:
         pass
-    return [Message(role="event", parts=[RawPart(format=NAME, value=step, extra={NAME: {MARKS: {"step": True}}})])]
+    return [Message(role="event", parts=[RawPart(format=NAME, value=step, extra={NAME: {HINTS: {"step": True}}})])]
 
 
 def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, path: str) -> list[Message] | None:
@@ -262,7 +262,7 @@ def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, p
             group = _split_results(group, record.pop("results")) or group
         values = apply(_as_json(group), record)
         messages = [native.build(Message, value, path) for value in values] if type(values) is list else None
-    except (Unfit, Unreadable):
+    except (SchemaMismatch, Unreadable):
         return None
     return messages if messages is not None and exact_json.same(_write_step(messages, number), step) else None
 
@@ -311,7 +311,7 @@ def _write_agent(conversation: Conversation) -> dict[str, Any]:
     rest, marks = unpack(NAME, agent.extra)
     version = {} if marks.get("version") == "absent" else {"version": _UNKNOWN}
     name = agent.name if agent.name is not UNSET else agent.id
-    return put({"name": name, **version}, model_name=agent.model) | rest
+    return set_present({"name": name, **version}, model_name=agent.model) | rest
 
 
 def _totals(messages: list[Message], steps: int) -> dict[str, Any] | None:
@@ -361,7 +361,7 @@ def _read_steps(steps: list[Any]) -> list[Message]:
                 rest, marks = unpack(NAME, message.extra)
                 marks = {**marks, "step": "same" if k else "own"}
                 others = {} if message.extra is UNSET else message.extra
-                found[k] = replace(message, extra={**others, NAME: {**rest, MARKS: marks}})
+                found[k] = replace(message, extra={**others, NAME: {**rest, HINTS: marks}})
         messages += found
         group = found
     return messages
@@ -400,7 +400,7 @@ def _read_with_difference(document: dict[str, Any], messages: list[Message], rec
             every.insert(place, native.build(Message, value, "$.extra"))
         conversation = replace(shell, messages=every)
         return conversation if exact_json.same(write(conversation, Target()), document) else None
-    except (Unfit, Unreadable, TypeError, ValueError):
+    except (SchemaMismatch, Unreadable, TypeError, ValueError):
         return None
 
 
@@ -425,7 +425,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     out: dict[str, Any] = {}
     if marks.get("schema_version") != "absent":
         out["schema_version"] = _version(messages)
-    put(out, session_id=conversation.id)
+    set_present(out, session_id=conversation.id)
     if marks.get("agent") != "absent":
         out["agent"] = _write_agent(conversation)
     out["steps"] = steps

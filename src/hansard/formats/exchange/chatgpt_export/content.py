@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.formats.residue import MARKS, Unfit, pack, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.display import shown_output
@@ -75,7 +75,7 @@ def _content(entries: list[Any]) -> dict[str, Any]:
 
 def _read_parts(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
     if content.get("content_type") not in ("text", "multimodal_text") or type(content.get("parts")) is not list:
-        raise Unfit("parts")
+        raise SchemaMismatch("parts")
     return [_read_entry(entry) for entry in content["parts"]]
 
 
@@ -110,7 +110,7 @@ def _single_text(content: dict[str, Any], marks: dict[str, Any]) -> str:
         return str(content["text"])
     entries = content.get("parts")
     if type(entries) is not list or len(entries) != 1 or type(entries[0]) is not str:
-        raise Unfit("text")
+        raise SchemaMismatch("text")
     marks["as"] = "parts"
     return entries[0]
 
@@ -135,7 +135,7 @@ def _result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list
         name = tool if type(tool) is str else UNSET
         try:
             return [ToolResultPart(tool_name=name, output=_single_text(content, marks))]
-        except Unfit:
+        except SchemaMismatch:
             return [ToolResultPart(tool_name=name, content=_read_parts(content, marks))]
 
     return read_result
@@ -160,7 +160,7 @@ def _named_texts(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
     """The texts of any other content type; the spelling hint `named` holds the type and the names of the fields."""
     names = [name for name in _NAMES if type(content.get(name)) is str and content[name]]
     if not names or "parts" in content:
-        raise Unfit("parts")
+        raise SchemaMismatch("parts")
     marks["named"] = [content["content_type"], *names]
     return [content[name] for name in names]
 
@@ -209,14 +209,14 @@ def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> l
             written = write_content(parts, said)
             rest = {key: value for key, value in content.items() if key not in written or written[key] != value}
             if not exact_json.same({**written, **rest}, content):
-                raise Unfit("content")
+                raise SchemaMismatch("content")
             marks |= said
             if rest:
                 marks["content"] = rest
             return parts
-        except Unfit:
+        except SchemaMismatch:
             continue
-    return [RawPart(format=NAME, value=content, extra={NAME: {MARKS: {"at": "content"}}})]
+    return [RawPart(format=NAME, value=content, extra={NAME: {HINTS: {"at": "content"}}})]
 
 
 def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.exchange.chatgpt_export import CAPTURED, is_capture
 from hansard.formats.exchange.chatgpt_export.content import EVERYONE, NAME, groups, read_content, write_content
-from hansard.formats.residue import MARKS, pack, put, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
@@ -45,7 +45,7 @@ def _read_message(node_id: str, body: dict[str, Any]) -> Message:
     message = _read_fields(node_id, exact_json.copied(body))
     if message is not None and exact_json.same(_write_fields(message, message.parts, node_id), body):
         return message
-    raw = RawPart(format=NAME, value=body, extra={NAME: {MARKS: {"at": "node"}}})
+    raw = RawPart(format=NAME, value=body, extra={NAME: {HINTS: {"at": "node"}}})
     return Message(role="event", parts=[raw], id=node_id)
 
 
@@ -312,7 +312,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     """A list of one conversation, or the object it was read from."""
     rest, marks = unpack(NAME, conversation.extra)
     mapping, ends = _write_nodes(conversation, marks)
-    out: dict[str, Any] = put({}, id=conversation.id, title=conversation.title)
+    out: dict[str, Any] = set_present({}, id=conversation.id, title=conversation.title)
     if conversation.id is not UNSET and marks.get("conversation_id") != "absent":
         out["conversation_id"] = conversation.id
     for key, time in (("create_time", conversation.created_at), ("update_time", conversation.updated_at)):

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.residue import MARKS, Unfit, pack, take_maybe_str, take_str, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, pack, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import ROLES, Message
 from hansard.model.display import shown_input, shown_output
@@ -53,7 +53,7 @@ def _write_call(part: ToolCallPart) -> dict[str, Any]:
 
 def _read_response(rest: dict[str, Any]) -> Any:
     if "response" not in rest:
-        raise Unfit("response")
+        raise SchemaMismatch("response")
     call_id, output = take_maybe_str(rest, "id"), rest.pop("response")
     return ToolResultPart(tool_call_id=call_id, output=output, extra=pack(NAME, rest))
 
@@ -153,7 +153,7 @@ def read_part(item: Any) -> Any:
             part = _READERS[kind](rest) if kind in _READERS else _read_file(kind, rest)
             if exact_json.same(write_part(part), item):
                 return part
-        except Unfit:
+        except SchemaMismatch:
             pass
     return RawPart(format=NAME, value=item)
 
@@ -188,7 +188,7 @@ def read_message(item: dict[str, Any]) -> Message:
     role, parts = rest.pop("role", None), rest.pop("parts", None)
     if type(role) is not str or role not in ROLES or role == "event" or type(parts) is not list:
         raw = RawPart(format=NAME, value={key: value for key, value in item.items() if key != "finish_reason"})
-        extra = {NAME: {MARKS: {"whole": True}}}
+        extra = {NAME: {HINTS: {"whole": True}}}
         return Message(role="event", parts=[raw], finish_reason=take_maybe_str(rest, "finish_reason"), extra=extra)
     finish = take_maybe_str(rest, "finish_reason")
     return Message(role=role, parts=[read_part(part) for part in parts], finish_reason=finish, extra=pack(NAME, rest))

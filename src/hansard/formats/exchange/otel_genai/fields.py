@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hansard.errors import Unreadable
-from hansard.formats.residue import Unfit
+from hansard.formats.residue import SchemaMismatch
 from hansard.model import exact_json
 from hansard.model.digits import whole_number
 from hansard.model.times import epoch_seconds, epoch_time
@@ -21,7 +21,7 @@ from hansard.model.times import epoch_seconds, epoch_time
 def from_any(value: Any) -> Any:
     """Decode an AnyValue of OTLP."""
     if type(value) is not dict or len(value) != 1:
-        raise Unfit("value")
+        raise SchemaMismatch("value")
     ((kind, inner),) = value.items()
     if kind == "intValue":
         return inner if (number := whole_number(inner)) is None else number
@@ -35,7 +35,7 @@ def from_any(value: Any) -> Any:
 def _values(inner: Any) -> list[Any]:
     found = inner.get("values", []) if type(inner) is dict else None
     if type(found) is not list:
-        raise Unfit("values")
+        raise SchemaMismatch("values")
     return found
 
 
@@ -81,11 +81,11 @@ def _escaped(value: Any) -> str:
 def _nanoseconds(value: Any) -> str:
     """A time as nanoseconds since 1970."""
     if type(value) is not str:
-        raise Unfit("time")
+        raise SchemaMismatch("time")
     whole, dot, fraction = value.removesuffix("Z").partition(".")
     seconds = epoch_seconds(whole + "Z")
     if not value.endswith("Z") or type(seconds) is not int or (dot and not re.fullmatch("[0-9]{1,9}", fraction)):
-        raise Unfit("time")
+        raise SchemaMismatch("time")
     return str(seconds * 10**9 + int(fraction.ljust(9, "0") or 0))
 
 
@@ -140,12 +140,12 @@ def encoded(value: Any, style: Any) -> Any:
             pass
         return encoded(value, ["compact", *(style["then"] if type(style.get("then")) is list else [])])
     if type(style) is not list or not all(type(step) is str and step in _STEPS for step in style):
-        raise Unfit("style")
+        raise SchemaMismatch("style")
     try:
         for step in style:
             value = _STEPS[step](value)
     except (TypeError, ValueError, UnicodeError):
-        raise Unfit("style") from None
+        raise SchemaMismatch("style") from None
     return value
 
 
@@ -155,7 +155,7 @@ def style_of(value: Any, attribute: Any) -> Any:
         try:
             if exact_json.same(encoded(value, style), attribute):
                 return style
-        except Unfit:
+        except SchemaMismatch:
             continue
     text = attribute.get("stringValue") if type(attribute) is dict else attribute
     if type(text) is str and exact_json.same(_decoded(text), value):
@@ -168,7 +168,7 @@ def _decoded(text: str) -> Any:
     try:
         return exact_json.decode(text)
     except Unreadable:
-        return Unfit
+        return SchemaMismatch
 
 
 def messages_in(attribute: Any) -> list[Any] | None:
@@ -177,7 +177,7 @@ def messages_in(attribute: Any) -> list[Any] | None:
     try:
         if type(value) is dict:
             value = from_any(value)
-    except Unfit:
+    except SchemaMismatch:
         return None
     if type(value) is str:
         value = _decoded(value)

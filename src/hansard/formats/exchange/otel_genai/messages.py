@@ -14,7 +14,7 @@ from hansard.formats.contract import Target
 from hansard.formats.exchange.otel_genai import is_bare
 from hansard.formats.exchange.otel_genai.content import NAME, read_message, read_part, write_message, write_part
 from hansard.formats.exchange.otel_genai.fields import encoded, messages_in, style_of, time_of, to_any
-from hansard.formats.residue import MARKS, Unfit, unpack
+from hansard.formats.residue import HINTS, SchemaMismatch, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.digits import whole_number
@@ -102,7 +102,7 @@ def _value(conversation: Conversation, what: Any) -> Any:
     except (TypeError, KeyError, IndexError, AttributeError):
         value = UNSET
     if value is UNSET:
-        raise Unfit("place")
+        raise SchemaMismatch("place")
     return value
 
 
@@ -121,7 +121,7 @@ class _Placeholders:
         """Record a placeholder if the conversation gives exactly this attribute; return whether it does."""
         try:
             style = style_of(_value(self.conversation, what), where[1])
-        except Unfit:
+        except SchemaMismatch:
             return False
         if style is not None:
             self.found.append([where[0], what, style])
@@ -195,7 +195,7 @@ def read(document: Any) -> Conversation:
     if is_bare(document):
         key = OUTPUT if any("finish_reason" in item for item in document) else INPUT
         whole = read({"attributes": {key: document}})
-        return replace(whole, extra={NAME: {MARKS: {**whole.extra[NAME][MARKS], "bare": key}}})  # type: ignore[index]
+        return replace(whole, extra={NAME: {HINTS: {**whole.extra[NAME][HINTS], "bare": key}}})  # type: ignore[index]
     records = list(records_in(document, []))
     if not any(key in record.attributes for record in records for key in (INPUT, OUTPUT)):
         raise Unreadable("no span or event with gen_ai.input.messages or gen_ai.output.messages", "$")
@@ -221,7 +221,7 @@ def read(document: Any) -> Conversation:
     for path, _, _ in found:
         _set_path(skeleton, path, None)
     marks = {"document": skeleton, "places": found, "count": len(messages)}
-    return replace(conversation, extra={NAME: {MARKS: marks}})
+    return replace(conversation, extra={NAME: {HINTS: marks}})
 
 
 def _still_matches(conversation: Conversation, place: list[Any], document: Any) -> bool:
@@ -243,12 +243,12 @@ def write(conversation: Conversation, target: Target) -> Any:
     places, bare = marks.get("places"), marks.get("bare")
     try:
         if marks.get("count") != len(conversation.messages) or type(places) is not list:
-            raise Unfit("places")
+            raise SchemaMismatch("places")
         document = exact_json.copied(marks.get("document"))
         for path, what, style in places:
             _set_path(document, path, encoded(_value(conversation, what), style))
         return document["attributes"][bare] if bare in (INPUT, OUTPUT) else document
-    except (Unfit, TypeError, ValueError, KeyError, IndexError):
+    except (SchemaMismatch, TypeError, ValueError, KeyError, IndexError):
         if bare in (INPUT, OUTPUT):
             return [write_message(message, bare == OUTPUT) for message in conversation.messages]
         return _default_document(conversation)
@@ -282,7 +282,7 @@ def _default_document(conversation: Conversation) -> Any:
     span: dict[str, Any] = {"traceId": digest[:32], "spanId": digest[32:48], "name": name, "kind": 3}
     try:
         span["startTimeUnixNano"] = span["endTimeUnixNano"] = encoded(last.created_at, ["nano"])
-    except Unfit:
+    except SchemaMismatch:
         pass
     span["attributes"] = [{"key": key, "value": to_any(value)} for key, value in facts.items()]
     return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}

@@ -10,7 +10,7 @@ from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.exchange.dataset import join, read_one, split, write_one
 from hansard.formats.exchange.sharegpt import LISTS
-from hansard.formats.residue import MARKS, pack, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
 from hansard.model.display import shown_input, shown_output
@@ -160,7 +160,7 @@ def read(document: Any) -> Conversation:
         marks["key"] = key
     messages: list[Message] = []
     if type(body.get("system")) is str:
-        extra = {NAME: {MARKS: {"at": "system"}}}
+        extra = {NAME: {HINTS: {"at": "system"}}}
         messages.append(Message(role="system", parts=[TextPart(text=body.pop("system"))], extra=extra))
     waiting: list[Any] = []
     messages += [_read_record(record, f"$.{key}[{i}]", waiting) for i, record in enumerate(records)]

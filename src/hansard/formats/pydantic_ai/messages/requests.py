@@ -34,7 +34,7 @@ from hansard.formats.pydantic_ai.tools import (
     write_return,
     write_usual_return,
 )
-from hansard.formats.residue import Unfit, pack, take_maybe_str, unpack
+from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
@@ -103,7 +103,7 @@ def _read_feedback(block: dict[str, Any], around: Around) -> Part:
     content = block.pop("content", UNSET)
     marks: dict[str, Any] = {}
     if not _is_feedback(content):
-        raise Unfit("content")
+        raise SchemaMismatch("content")
     settle(around.dialect.defaults["retry-feedback"], block, marks)
     read_time(block, marks, around)
     return RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
@@ -142,7 +142,7 @@ def _is_feedback(content: Any) -> bool:
 def _read_summary(block: dict[str, Any], around: Around) -> Part:
     """A compaction in a request was made by no provider; Pydantic AI refuses one that names its maker."""
     if any(block.get(key) is not None for key in ("id", "provider_name", "provider_details")):
-        raise Unfit("provider_name")
+        raise SchemaMismatch("provider_name")
     return read_compaction(block, around)
 
 
