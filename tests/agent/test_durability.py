@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hansard
-from hansard.agent.durable import durable
+from hansard.agent.durability import durable
 from hansard.errors import Conflict
 from hansard.model import TextPart
 from hansard.streams.deltas import PartStart

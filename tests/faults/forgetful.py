@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from hansard import Ledger
 from hansard.agent import Agent
-from hansard.agent.async_run import RecordedRun
+from hansard.agent.async_run import AsyncRun
 from hansard.model import TextPart
 from tests.server import scripted
 
-_stage = RecordedRun.stage
+_stage = AsyncRun.stage
 
 
 async def _forgetting(self: Any, messages: Any, *given: Any, **options: Any) -> Any:
@@ -25,5 +25,5 @@ def _cut(part: Any) -> Any:
 
 
 def make(ledger: Ledger) -> Agent:
-    RecordedRun.stage = _forgetting  # type: ignore[method-assign]
+    AsyncRun.stage = _forgetting  # type: ignore[method-assign]
     return scripted.make(ledger)

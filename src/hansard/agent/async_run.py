@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.agent.durable import durable
+from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.live.journal import Written
@@ -25,7 +25,7 @@ Listener: TypeAlias = Callable[[list[Delta], Written], None]
 _SAYS = ("assistant", "tool")
 
 
-class RecordedRun:
+class AsyncRun:
     """Made by `begin`."""
 
     def __init__(self, ledger: Ledger, run: LiveRun, agent_id: str | None, listener: Listener | None) -> None:
@@ -47,7 +47,7 @@ class RecordedRun:
         fork_from: Any = UNSET,
         metadata: dict[str, Any] | None = None,
         listener: Listener | None = None,
-    ) -> RecordedRun:
+    ) -> AsyncRun:
         run = await ledger.aio.begin_run(
             thread_id,
             UNSET if agent_id is None else agent_id,

@@ -1,7 +1,7 @@
-"""Events that are given on when they are durable, without holding back the one who makes them.
+"""Waiting on an event loop until writes are durable, and passing events on once they are.
 
-A journal makes many events durable at once. So the stream is read by a task of its own, and each event waits for
-the future it was written with: hundreds may wait for the same one.
+A journal makes many events durable at once. A stream is therefore read by a task of its own, and each event waits for
+the future of its write; hundreds of events may wait for the same future.
 """
 
 from __future__ import annotations
@@ -10,8 +10,19 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from hansard.agent.durable import durable
 from hansard.ledger.live.journal import Written
+
+
+async def durable(written: Written) -> None:
+    """Wait until it is durable; raises if it never will be. Cancelling stops nobody else's waiting."""
+    if not written.done() and written.round is not None:
+        loop = asyncio.get_running_loop()
+        here = written.round.here.get(loop)
+        if here is None:
+            here = written.round.here[loop] = asyncio.wrap_future(written.round, loop=loop)
+        await asyncio.shield(here)
+    written.result(0)
+
 
 E = TypeVar("E")
 _AHEAD = 1024

@@ -1,7 +1,7 @@
-"""Agents that keep what they say: Pydantic AI does the talking, the ledger is the memory.
+"""The agent runtime: Pydantic AI runs the agent, the ledger holds its history.
 
-What a thread says is the history of a run, as this agent is to see it; nothing else is remembered. A run is a task of
-the agent's own, so that a consumer that goes away does not stop it.
+The history of a run is the thread as this agent sees it. A run is a task owned by the agent, so that a consumer that
+disconnects does not stop it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from hansard import formats
 from hansard.agent.async_run import open_thread
-from hansard.agent.handoff import handoff
 from hansard.agent.history_match import Place
 from hansard.agent.model_messages import model_messages
-from hansard.agent.prompts import user_message
-from hansard.agent.retelling import answer_so_far, retold
-from hansard.agent.run_recorder import RunRecorder
+from hansard.agent.recorder import RunCapability
 from hansard.agent.sse_response import Answer
-from hansard.agent.stream_hub import LiveStream
+from hansard.agent.stream_hub import StreamHub
+from hansard.agent.ui_turns import answer_so_far, replay
 from hansard.errors import HansardError, NotFound
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
@@ -38,6 +36,9 @@ from hansard.streams.deltas import Delta, End, MessageStart, Other
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
+
+
+from hansard.model.parts import DataPart, TextPart
 
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
@@ -75,7 +76,7 @@ class Agent:
             more.setdefault("output_type", [str, DeferredToolRequests])
             agent = PydanticAgent(model, name=name, tools=list(tools), instructions=instructions, **more)
         self.agent = agent
-        self._tasks: dict[asyncio.Task[Any], tuple[str, LiveStream]] = {}
+        self._tasks: dict[asyncio.Task[Any], tuple[str, StreamHub]] = {}
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ class Agent:
         shown_id: str | None = None,
         results: DeferredToolResults | None = None,
         deps: Any = None,
-    ) -> tuple[LiveStream, asyncio.Task[RunResult]]:
+    ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         """Begin a run and give back its stream and its task.
 
         `prompt` is words, a `Message`, or None: then the thread's last words are answered. `fork_from` is the message
@@ -116,8 +117,8 @@ class Agent:
             await self.ledger.aio.append(thread_id, said, parent=fork_from)
             fork_from = UNSET
         place = await self._place(thread_id, fork_from)
-        stream = LiveStream()
-        recorder = RunRecorder(
+        stream = StreamHub()
+        recorder = RunCapability(
             self.ledger,
             thread_id=thread_id,
             agent_id=self.id,
@@ -146,10 +147,10 @@ class Agent:
         self,
         thread_id: str,
         place: Place,
-        recorder: RunRecorder,
+        recorder: RunCapability,
         results: DeferredToolResults | None,
         deps: Any,
-        stream: LiveStream,
+        stream: StreamHub,
     ) -> RunResult:
         try:
             thread = await self.ledger.aio.thread(thread_id)
@@ -236,7 +237,7 @@ class Agent:
         if told is not None and isinstance(run.thread_id, str):  # an answer that goes on: clients begin it anew
             path = await self.ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
             before = answer_so_far(path, told)
-            for delta in retold(before):
+            for delta in replay(before):
                 if data := shown.emit(delta):
                     yield data
             waiting = [call.tool_call_id for _, call in pending_calls(Conversation(messages=before))]
@@ -276,7 +277,7 @@ class Agent:
         await self.wait()
 
 
-async def _emitted(shown: Any, stream: LiveStream) -> AsyncGenerator[bytes, None]:
+async def _emitted(shown: Any, stream: StreamHub) -> AsyncGenerator[bytes, None]:
     try:
         yield b""  # begun: a reader that goes away before the first byte is noticed too
         async for delta in stream.deltas():
@@ -289,3 +290,25 @@ async def _emitted(shown: Any, stream: LiveStream) -> AsyncGenerator[bytes, None
 
 def _several(prompt: Any) -> bool:
     return isinstance(prompt, list) and bool(prompt) and all(isinstance(one, Message) for one in prompt)
+
+
+def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:
+    """An event if the last one to speak was another agent, else nothing."""
+    for message in reversed(path):
+        if message.role == "assistant" and type(message.agent_id) is str:
+            if message.agent_id == agent_id:
+                return []
+            told = {"from": message.agent_id, "to": agent_id}
+            return [Message(role="event", parts=[DataPart(name="agent.handoff", data=told)], agent_id=agent_id)]
+    return []
+
+
+def user_message(prompt: Any) -> Message:
+    """Words, parts or a whole message."""
+    if isinstance(prompt, Message):
+        return prompt
+    if isinstance(prompt, str):
+        return Message(role="user", parts=[TextPart(text=prompt)])
+    if isinstance(prompt, (list, tuple)):
+        return Message(role="user", parts=[TextPart(text=part) if isinstance(part, str) else part for part in prompt])
+    raise HansardError(f"a prompt is words, a list of parts or a Message, not {type(prompt).__name__}")

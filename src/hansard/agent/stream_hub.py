@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hansard.agent.durable import durable
+from hansard.agent.durability import durable
 from hansard.errors import Conflict
 from hansard.ledger.live.journal import Written
 from hansard.streams.deltas import Delta
@@ -18,7 +18,7 @@ from hansard.streams.deltas import Delta
 _END = None
 
 
-class LiveStream:
+class StreamHub:
     """What one run says, for one listener: given to the recorder as its listener, read with `async for`."""
 
     def __init__(self) -> None:

@@ -1,16 +1,19 @@
-"""A thread as an AI SDK client sees it: turns, each with the id the client knows it by.
+"""A thread as an AI SDK client sees it: turns, each with the id that the client knows, and the replay of the last turn.
 
-An answer with its tools is one message there, named by the first of ours; it goes on until the user speaks again.
+For a client an answer with its tool results is one message, with the id of our first message; it continues until
+the next user message. A client that resumes discards its part of the answer and rebuilds it from the stream alone, so
+the stream starts with the earlier steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolResultPart
+from hansard.streams.deltas import Delta, MessageStart, PartEnd, PartStart, StepStart
 
 _FORMAT = "ai-sdk-ui"
 
@@ -61,3 +64,23 @@ def turns_of(path: Sequence[Message]) -> list[Turn]:
 
 def _answers(message: Message) -> bool:
     return message.role == "assistant"
+
+
+def answer_so_far(path: Sequence[Message], shown_id: str) -> list[Message]:
+    """The messages of the last turn of a path, if a client knows it by this id."""
+    turns = turns_of(path)
+    if not turns or turns[-1].id != shown_id:
+        return []
+    return list(path[turns[-1].start : turns[-1].end])
+
+
+def replay(messages: list[Message]) -> Iterator[Delta]:
+    """Whole messages as deltas; each further answer of the model is another step."""
+    said = False
+    for i, message in enumerate(messages):
+        if message.role == "assistant":
+            yield StepStart() if said else MessageStart(id=message.id)
+            said = True
+        for j, part in enumerate(message.parts):
+            yield PartStart(key=f"before.{i}.{j}", part=part)
+            yield PartEnd(key=f"before.{i}.{j}", part=part)
