@@ -31,14 +31,12 @@ from hansard.model.agent_view import to_model_messages
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run
+from hansard.model.parts import DataPart, TextPart
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, MessageStart, Other
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
-
-
-from hansard.model.parts import DataPart, TextPart
 
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
