@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ import pytest
 from hansard import formats
 from hansard.model import exact_json
 from hansard.model.hashing import append
-from tests.corpus_files import corpus_documents
-from tests.laws.test_providers import ANSWERS, PROVIDERS, is_request
-from tests.official_samples import FILLINGS, samples
+from tests.laws.test_providers import ANSWERS, PROVIDERS
 from tests.official_types import problems
 
 QUESTIONS: dict[str, Any] = {
@@ -111,8 +108,6 @@ SAYING_MORE: dict[str, Any] = {
     },
 }
 
-DIALECT = ("reasoning_content", "reasoning_details", "'reasoning'", "extra_content")  # not OpenAI's, but to be kept
-
 
 def sent_back(name: str, answer: Any) -> formats.Written:
     question = formats.read(QUESTIONS[name], name)
@@ -126,36 +121,3 @@ def test_what_only_answers_say_is_not_sent_back_but_reported(name: str) -> None:
     assert written.losses
     again = formats.write(formats.read(SAYING_MORE[name], name), name)
     assert exact_json.same(again.data, SAYING_MORE[name])
-
-
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_recorded_answers_can_be_sent_back(name: str, corpus: Path) -> None:
-    for raw in corpus_documents(corpus, name):
-        document = exact_json.decode(raw)
-        if not is_request(name, document):
-            written = sent_back(name, document)
-            assert [problem for problem in problems(name, written.data) if not any(map(problem.count, DIALECT))] == []
-            assert exact_json.same(formats.write(formats.read(raw, name), name).data, document)
-
-
-def every_answer(name: str, filling: str) -> list[Any]:
-    """One answer for each thing that the SDK's types let an answer say."""
-    if name == "openai-responses":
-        from openai.types.responses import ResponseOutputItem
-
-        return [{**ANSWERS[name], "output": [item]} for item in samples(ResponseOutputItem, filling)]
-    from anthropic.types import ContentBlock
-    from anthropic.types.beta import BetaContentBlock
-
-    blocks = samples(ContentBlock, filling) + samples(BetaContentBlock, filling)
-    return [{**ANSWERS[name], "content": [block, {"type": "text", "text": "So."}]} for block in blocks]
-
-
-@pytest.mark.parametrize("filling", FILLINGS)
-@pytest.mark.parametrize("name", ["anthropic", "openai-responses"])
-def test_whatever_an_answer_may_say_can_be_sent_back(name: str, filling: str) -> None:
-    for answer in every_answer(name, filling):
-        again = formats.write(formats.read(answer, name), name)
-        assert exact_json.same(again.data, answer)
-        assert again.losses == []
-        assert problems(name, sent_back(name, answer).data) == [], answer

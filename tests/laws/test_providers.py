@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from msgspec.structs import replace
 
 from hansard import formats
@@ -14,8 +13,6 @@ from hansard.model import Conversation, exact_json
 from hansard.model.hashing import append
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
-from tests.official_types import problems
-from tests.strategies import conversations
 
 PROVIDERS = ["anthropic", "openai-chat", "openai-responses", "gemini"]
 RECORDS = {"anthropic": "messages", "openai-chat": "messages", "openai-responses": "input", "gemini": "contents"}
@@ -103,23 +100,6 @@ def test_own_turns_are_intact_after_another_provider_answered(name: str, other: 
         if type(document) is dict and type(again) is dict:
             for key in document.keys() - {RECORDS[name]}:
                 assert exact_json.same(again[key], document[key])
-
-
-@pytest.mark.parametrize("other", PROVIDERS)
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_what_is_written_for_a_provider_is_valid_there(name: str, other: str, corpus: Path) -> None:
-    if name == other:
-        return
-    for document in own_documents(name, corpus):
-        written = formats.write(formats.read(document, name), other)
-        assert problems(other, written.data) == []
-
-
-@pytest.mark.parametrize("other", PROVIDERS)
-@given(conversation=conversations)
-def test_any_conversation_written_for_a_provider_is_valid_there(other: str, conversation: Conversation) -> None:
-    plain = without_residue_of(other, conversation)
-    assert problems(other, formats.write(plain, other).data) == []
 
 
 def without_residue_of(name: str, conversation: Conversation) -> Conversation:

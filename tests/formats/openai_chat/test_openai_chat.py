@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +33,6 @@ from hansard.model import (
 from hansard.model.arguments import read_arguments
 from hansard.model.hashing import append
 from tests.conftest import GOLDEN
-from tests.corpus_files import corpus_documents
 from tests.official_types import problems
 from tests.strategies import conversations, json_values, with_extra
 
@@ -352,32 +350,6 @@ def test_ids_and_names_are_made_legal() -> None:
     assert made["function"]["name"] == "get_weather"
     assert len(made["id"]) <= 64
     assert answered["tool_call_id"] == made["id"]
-
-
-def test_anthropic_conversations_become_valid_requests(corpus: Path) -> None:
-    documents = corpus_documents(corpus, "anthropic")
-    assert documents
-    for raw in documents:
-        document = formats.convert(raw, "openai-chat", "anthropic")
-        assert problems("openai-chat", document.data) == []
-
-
-@given(conversation=conversations)
-def test_any_conversation_becomes_a_valid_request(conversation: Conversation) -> None:
-    """Residue of our own is whatever it is; everybody else's must not reach the wire."""
-
-    def clean(node: Any) -> Any:
-        return replace(node, extra=UNSET) if node.extra and "openai-chat" in node.extra else node
-
-    messages = [
-        replace(
-            clean(message),
-            parts=[clean(part) for part in message.parts if getattr(part, "format", "") != "openai-chat"],
-        )
-        for message in conversation.messages
-    ]
-    document = formats.write(replace(clean(conversation), messages=messages), "openai-chat")
-    assert problems("openai-chat", document.data) == []
 
 
 MARKS = [

@@ -131,27 +131,6 @@ def dumped(events: list[Any]) -> list[Any]:
     return [json.loads(TypeAdapter(type(event)).dump_json(event)) for event in events]
 
 
-def test_a_run_is_the_history_that_the_library_wrote_of_it() -> None:
-    events = run_events()
-    history = json.loads(events[-1].result.new_messages_json())
-    whole = formats.read(history, NAME).messages[1:]
-    assert [message.role for message in whole] == ["assistant", "tool", "assistant"]
-    for deltas in (live(events), decode(dumped(events))):
-        assert deltas[-1] == End(how="done")
-        assert said(fold(deltas)) == said(whole)
-        assert fold(deltas)[0].usage == whole[0].usage
-        assert visible(fold(without_end(deltas))) == visible(whole)
-
-
-def test_the_events_alone_give_the_same_words() -> None:
-    events = run_events()
-    whole = formats.read(json.loads(events[-1].result.new_messages_json()), NAME).messages[1:]
-    for deltas in (live(events[:-1]), decode(dumped(events[:-1]))):
-        assert said(fold(deltas)) == said(whole)
-        assert deltas[-1] == End(how="done")
-        assert not [delta for delta in deltas if type(delta) is Failure]
-
-
 def test_live_objects_are_made_plain_by_whoever_can() -> None:
     from_library = live(run_events()[:12])
     assert from_library == decode(dumped(run_events()[:12]))
