@@ -16,8 +16,8 @@ import pytest
 
 import hansard
 from hansard.agent import Agent, FileTools, ScriptedModel
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live.tail import recover
+from hansard.ledger.ids import clock
+from hansard.ledger.live.interrupt import recover
 from hansard.workspace import Workspace
 from tests.agent.test_file_tools import gone
 from tests.waiting import wait_until

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import hansard
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live.tail import recover
+from hansard.ledger.ids import clock
+from hansard.ledger.live.interrupt import recover
 from hansard.model import Message, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 LAST = {"first": "'look. '", "tool": "seen tool", "second": "'is '", "end": "seen end"}

@@ -16,7 +16,7 @@ import hansard
 from hansard.agent import Agent, ScriptedModel
 from hansard.agent.scripted_model import ScriptedError
 from hansard.errors import TooLarge
-from hansard.ledger.live.tail import said_after
+from hansard.ledger.live.tail import deltas_after
 from hansard.model import Message, TextPart
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import End, Failure, MessageStart, PartDelta
@@ -50,7 +50,7 @@ def test_every_delta_is_durable_before_it_is_given(ledger: hansard.Ledger, tmp_p
             async for _ in agent.stream("t", "count"):
                 heard += 1
                 (run,) = other.runs("t")
-                assert len(other._read(lambda tx, run=run: said_after(tx, "t", run.id, 0))[0]) >= heard
+                assert len(other._read(lambda tx, run=run: deltas_after(tx, "t", run.id, 0))[0]) >= heard
         await agent.wait()
 
     asyncio.run(listen())

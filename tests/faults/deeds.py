@@ -13,8 +13,8 @@ from typing import Any
 
 from hansard import Conversation, Ledger
 from hansard.errors import NotFound
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live import tail as following
+from hansard.ledger.ids import clock
+from hansard.ledger.live import interrupt
 from hansard.model import TextPart
 from hansard.streams.deltas import PartDelta, PartStart
 from tests.ledger.said import said, words
@@ -105,7 +105,7 @@ class Writer:
 
             self._told(write, deed="words", thread=thread, run=run_id, words=word)
         if self._rng.random() < 0.15:
-            run.let_go()
+            run.release()
             return
         messages = [said(text, "assistant", id=key) for key, text in new.items()]
         self._told(lambda: run.stage(messages), deed="stage", thread=thread, run=run_id, staged=new)
@@ -139,7 +139,7 @@ def broken(ledger: Ledger, lines: Iterable[Line], *, verify: bool = True) -> lis
             tried.pop(line["ack"]["n"], None)
         else:
             tried[line["try"]["n"]] = line["try"]
-    following.recover(ledger._driver, clock() + 3_600_000)  # whoever was writing is dead
+    interrupt.recover(ledger._driver, clock() + 3_600_000)  # whoever was writing is dead
     found = _Judge(ledger, acked, list(tried.values())).judge()
     return found + ([f"verify: {problem}" for problem in ledger.verify()] if verify else [])
 

@@ -25,7 +25,7 @@ def break_it(ledger: Ledger, defect: str | None) -> None:
     """Put a defect into an opened ledger; the caller has dropped the index behind it with `drop_backstop`."""
     driver: Any = ledger._driver
     if defect == UNLOCKED:
-        driver._tx = lambda connection: _Unlocked(connection, driver.tenant, driver._silence)
+        driver._tx = lambda connection: _Unlocked(connection, driver.tenant, driver._watchdog)
     elif defect == SCATTERED:
         tx = _Slow(driver._connect(), driver.tenant)
         driver.write = lambda job: job(tx)

@@ -14,8 +14,7 @@ import hansard
 from hansard import formats
 from hansard.errors import HansardError, TooLarge
 from hansard.formats.coding_agents.scanner import LONGEST_LINE
-from hansard.ledger import ledger as ledgers
-from hansard.ledger import limits, searching
+from hansard.ledger import limits
 from hansard.model import DataPart, Message, TextPart, native
 from hansard.server import app
 from hansard.workspace import Workspace
@@ -122,8 +121,8 @@ LIMITS = [
     Limit("a message, as JSON", limits.MESSAGE, "bytes", "`TooLarge`, nothing is written", _bytes),
     Limit("lists and objects inside one another", limits.DEPTH, "levels", "`TooLarge`, nothing is written", _levels),
     Limit("an id of a message, thread, run or resource", limits.ID, "bytes", "`TooLarge`, nothing is written", _ids),
-    Limit("a page of messages or threads", ledgers.MOST, "items", "refused; ask for the next page", _page),
-    Limit("a page of hits", searching._MOST, "items", "refused; ask for the next page", _hits),
+    Limit("a page of messages or threads", limits.PAGE, "items", "refused; ask for the next page", _page),
+    Limit("a page of hits", limits.HITS, "items", "refused; ask for the next page", _hits),
     Limit("the body of a request (`max_body`)", app._LARGEST, "bytes", "413", _body),
     Limit("a line of a session file", LONGEST_LINE, "bytes", "reported with its place; the rest is read", _line),
 ]

@@ -20,9 +20,9 @@ import msgspec
 import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, HansardError
-from hansard.ledger import branches
+from hansard.ledger import tree
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.rows import find_thread
+from hansard.ledger.rows import find_runs, find_thread
 from tests.faults.defects import FORGETFUL, SCATTERED, UNLOCKED, break_it, drop_backstop
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.history import Op, View, problems
@@ -48,8 +48,8 @@ def look(ledger: Ledger, thread: str) -> View:
 
     def job(tx: Tx) -> View:
         row = find_thread(tx, thread)
-        nodes = branches.nodes(tx, row)
-        runs = [run.value for run in branches.runs_of(tx, row).values()]
+        nodes = tree.nodes(tx, row)
+        runs = [run.value for run in find_runs(tx, row).values()]
         path = sorted((node for node in nodes if node.active), key=lambda node: node.depth)
         return View(
             path=[node.id for node in path],
@@ -96,7 +96,7 @@ class Actor:
         begun = self.done(
             thread,
             Op(who=self.name, kind="begin", invoked=0, run=key, id=fork),
-            lambda thread: self.ledger.begin_run(thread, id=key, **where).let_go(),
+            lambda thread: self.ledger.begin_run(thread, id=key, **where).release(),
         )
         staged = begun and self.done(
             thread,

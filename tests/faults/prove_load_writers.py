@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import hansard
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.memory import peak
 from tests.ledger.said import said, words

@@ -56,7 +56,7 @@ class Storm:
         if kind == 0:
             await self.aio.transcript("t")
         elif kind == 1:
-            (await self.aio.begin_run("t", id=key)).let_go()
+            (await self.aio.begin_run("t", id=key)).release()
         else:
             await self.aio.append("t", self.messages(key))
 
@@ -83,7 +83,7 @@ class Storm:
             self.failures.append(f"the next call failed: {error!r}")
         with psycopg.connect(self.database, autocommit=True) as looking:
             for _ in range(100):  # the last of them may still be at it
-                found, alive = looking.execute(_IDLE).fetchone(), len(self.ledger._journal._entries)
+                found, alive = looking.execute(_IDLE).fetchone(), len(self.ledger._journal._buffers)
                 if (found, alive) == ((0,), 0):
                     break
                 await asyncio.sleep(0.05)

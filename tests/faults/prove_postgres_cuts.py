@@ -41,7 +41,7 @@ def _import(ledger: Ledger, thread: str) -> None:
 
 
 def _begin(ledger: Ledger, thread: str) -> None:
-    ledger.begin_run(thread, id="run").let_go()
+    ledger.begin_run(thread, id="run").release()
 
 
 def _stage(ledger: Ledger, thread: str) -> None:

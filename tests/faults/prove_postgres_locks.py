@@ -47,7 +47,7 @@ def in_the_way(tries: int, place: Place, defect: str | None) -> Outcome:
             thread = f"t{number}"
             ledger.create_thread(thread)
             ledger.append(thread, said("first", id="first"))
-            ledger.begin_run(thread, id="run", fork_from="first").let_go()
+            ledger.begin_run(thread, id="run", fork_from="first").release()
             ledger.stage(thread, "run", said("answer", "assistant", id="answer"))
             case = cases[number % len(cases)]
             used = ledger if case is _deadlock else hurried

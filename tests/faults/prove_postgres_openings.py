@@ -116,7 +116,7 @@ def _talk(ledger: Ledger, number: int, times: int, failures: list[str]) -> None:
     mine = [f"{number} says {n}" for n in range(times)]
     try:
         for n in range(times):
-            shown = driver._again(lambda one: one.execute("select distinct tenant from message").fetchall())
+            shown = driver._retry(lambda one: one.execute("select distinct tenant from message").fetchall())
             if shown != [(driver.tenant,)]:
                 failures.append(f"tenant {number} (row {driver.tenant}) is shown rows of {shown}")
             if n == 0:

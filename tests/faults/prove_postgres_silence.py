@@ -15,7 +15,7 @@ from typing import Any
 
 import hansard
 from hansard.errors import StorageError
-from hansard.ledger.backends.connection_watchdog import Silence
+from hansard.ledger.backends.connection_watchdog import ConnectionWatchdog
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.tcp_proxy import How, Proxy
 from tests.ledger.said import said
@@ -27,7 +27,7 @@ _SLACK = 6.0  # for a busy machine: it is a hang that we look for
 _AT_ONCE = 20
 
 
-class _Deaf(Silence):
+class _Deaf(ConnectionWatchdog):
     """Never hangs up."""
 
     def _work(self) -> None:
@@ -73,7 +73,7 @@ def _one(database: str, number: int, defect: str | None) -> tuple[list[str], str
     with Proxy(database) as proxy:
         ledger = hansard.open(proxy.address, connections=1, retry_for=_RETRY_FOR[number % 2], **_LIMITS)
         if defect is not None:
-            ledger._driver._silence = _Deaf(1.0)  # type: ignore[attr-defined]
+            ledger._driver._watchdog = _Deaf(1.0)  # type: ignore[attr-defined]
         ledger.append(thread, said("before", id=f"{number}-before"))
         if defect is None:
             proxy.silent = rng.random() < 0.5  # connections that are made meanwhile get no answer either

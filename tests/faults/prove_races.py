@@ -38,7 +38,7 @@ def commit_races(number: int, barrier: Barrier, url: str, races: int, defect: st
             thread, fork = _where(race, races)
             key = f"{race}-{number}"
             try:
-                ledger.begin_run(thread, id=key, fork_from=fork).let_go()
+                ledger.begin_run(thread, id=key, fork_from=fork).release()
                 if race % _SAYS == 0:
                     ledger.stage(thread, key, said(key, "assistant", id=key))
                 outcome = ""

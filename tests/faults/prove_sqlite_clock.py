@@ -69,7 +69,7 @@ def _run(ledger: hansard.Ledger, clock: SteppingClock, thread: str, run_id: str)
         run.stage(said(f"answer of {run_id}", "assistant"))
         run.commit()
     except Conflict:
-        run.let_go()
+        run.release()
         return run_id, "interrupted", durable
     return run_id, "committed", durable
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import hansard
 from hansard.errors import ForkedHandle, HansardError, StorageError
-from hansard.ledger.backends import sqlite, sqlite_schema
+from hansard.ledger.backends import sqlite
 from hansard.ledger.backends.migrations import missing
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, started, together, wait
@@ -78,7 +78,7 @@ def writers(tries: int, place: Place, defect: str | None) -> Outcome:
 
 def _migrate_unlocked(connection: Any, path: str) -> list[str]:
     """Looks what is missing, and applies it without looking again under a lock."""
-    done = missing("sqlite", sqlite_schema.applied(connection, path), path)
+    done = missing("sqlite", sqlite.applied(connection, path), path)
     connection.execute("create table if not exists schema_migration (number integer primary key, checksum text)")
     for migration in done:
         connection.execute(migration.text)
@@ -87,7 +87,7 @@ def _migrate_unlocked(connection: Any, path: str) -> list[str]:
 
 
 def start_up(number: int, barrier: Barrier, url: str, defect: str | None) -> bool:
-    with patch.object(sqlite, "migrate", sqlite_schema.migrate if defect is None else _migrate_unlocked):
+    with patch.object(sqlite, "migrate", sqlite.migrate if defect is None else _migrate_unlocked):
         wait(barrier)
         with hansard.open(url) as ledger:
             ledger.append(ledger.create_thread(f"t{number}").id, said("hi"))

@@ -24,11 +24,11 @@ import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, StorageError
 from hansard.ledger import ids, runs
-from hansard.ledger.backends import sqlite_schema
-from hansard.ledger.backends.group_commit import Waiting
+from hansard.ledger.backends import sqlite
+from hansard.ledger.backends.group_commit import QueuedJob
 from hansard.ledger.backends.migrations import migrations
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live import tail as following
+from hansard.ledger.ids import clock
+from hansard.ledger.live import interrupt, tail
 from hansard.ledger.rows import find_run, find_thread
 from hansard.model import TextPart
 from hansard.streams.deltas import PartDelta, PartStart
@@ -112,7 +112,7 @@ def test_a_sqlite_that_does_not_sync_is_refused(monkeypatch: pytest.MonkeyPatch,
         )
 
     monkeypatch.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, never_syncs])
-    with pytest.raises(StorageError, match="does not sync"):
+    with pytest.raises(StorageError, match="ignores the synchronous setting"):
         hansard.open(path, durability=durability)
 
 
@@ -133,8 +133,8 @@ def test_what_a_call_has_acknowledged_every_other_process_reads(ledger: Ledger, 
             states.append(state)
 
 
-def _journal(ledger: Ledger, run_id: str) -> list[following.Said]:
-    return ledger._driver.read(lambda tx: following.said_after(tx, "other", run_id, 0))[0]
+def _journal(ledger: Ledger, run_id: str) -> list[tail.NumberedDelta]:
+    return ledger._driver.read(lambda tx: tail.deltas_after(tx, "other", run_id, 0))[0]
 
 
 def test_a_backup_is_synced_before_it_takes_its_name_and_the_name_after(tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_a_run_that_shows_life_while_the_dead_are_collected_is_left_alone_and_no
             return driver.write(job)
 
     renewing: Any = Renews()
-    assert following.recover(renewing, now) == []
+    assert interrupt.recover(renewing, now) == []
     assert looked == [[("t", run.id)]]
     assert run.commit().status == "committed"
 
@@ -450,7 +450,7 @@ def test_every_delta_that_was_acknowledged_is_in_the_journal_in_its_order(ledger
     for number in range(100):
         run.write([PartDelta(key="0", text=f"{number} ")])
     run.flush()
-    found = ledger._driver.read(lambda tx: following.said_after(tx, "t", run.id, 0))[0]
+    found = ledger._driver.read(lambda tx: tail.deltas_after(tx, "t", run.id, 0))[0]
     assert [one.seq for one in found] == list(range(1, 102))
     assert "".join(one.delta.text for one in found[1:]) == "".join(f"{number} " for number in range(100))
 
@@ -462,10 +462,10 @@ def _appends(*texts: str) -> list[Callable[[Any], object]]:
     """Jobs that append to the thread `t`; a text that begins with `!` fails after it was written."""
 
     def job(tx: Any, text: str) -> str:
-        from hansard.ledger import appending
-        from hansard.ledger.hash_chain import Prepared
+        from hansard.ledger import messages as message_rules
+        from hansard.ledger.messages import Prepared
 
-        appending.append(tx, "t", [Prepared(said(text, id=text[:9]), text[:9])], 0)
+        message_rules.append(tx, "t", [Prepared(said(text, id=text[:9]), text[:9])], 0)
         if text.startswith("!"):
             raise Conflict(f"no {text}")
         return text
@@ -473,7 +473,7 @@ def _appends(*texts: str) -> list[Callable[[Any], object]]:
     return [lambda tx, text=text: job(tx, text) for text in texts]  # type: ignore[misc]
 
 
-def _came(done: list[Waiting]) -> list[object]:
+def _came(done: list[QueuedJob]) -> list[object]:
     return [type(one.error).__name__ if one.error is not None else one.result for one in done]
 
 
@@ -554,7 +554,7 @@ def test_closing_writes_what_still_waits(path: str) -> None:
     ledger = hansard.open(path)
     ledger.create_thread("t")
     driver: Any = ledger._driver
-    waiting = [Waiting(job) for job in _appends("one", "two")]
+    waiting = [QueuedJob(job) for job in _appends("one", "two")]
     driver._jobs._queue.extend(waiting)
     ledger.close()
     assert [one.done for one in waiting] == [True, True]
@@ -596,7 +596,7 @@ def test_a_migration_that_is_not_the_one_a_ledger_was_made_with_is_refused(tmp_p
     other.execute("update schema_migration set checksum = 'another' where number = 1")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(StorageError, match=r"0001_\w+\.sql is not the one this ledger was made with"):
+    with pytest.raises(StorageError, match=r"0001_\w+\.sql is not the one this ledger was created with"):
         hansard.open(str(path))
     assert path.read_bytes() == before
 
@@ -605,7 +605,7 @@ def test_a_migration_that_is_not_the_one_a_server_was_made_with_is_refused(datab
     hansard.open(database).close()
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("update schema_migration set checksum = 'another' where number = 1")
-    with pytest.raises(StorageError, match=r"0001_\w+\.sql is not the one this ledger was made with"):
+    with pytest.raises(StorageError, match=r"0001_\w+\.sql is not the one this ledger was created with"):
         hansard.open(database)
 
 
@@ -616,7 +616,7 @@ def test_who_is_not_the_first_to_migrate_looks_again_under_the_lock(
     """Two processes that open a new file, or one of an older release, at once: the second must not migrate again."""
     if old:
         shutil.copy(OLDEST, path)
-    applied, meanwhile = sqlite_schema.applied, []
+    applied, meanwhile = sqlite.applied, []
 
     def somebody_is_quicker(connection: apsw.Connection, where: str) -> list[tuple[int, str]]:
         found = applied(connection, where)
@@ -626,7 +626,7 @@ def test_who_is_not_the_first_to_migrate_looks_again_under_the_lock(
                 other.create_thread("theirs")
         return found
 
-    monkeypatch.setattr(sqlite_schema, "applied", somebody_is_quicker)
+    monkeypatch.setattr(sqlite, "applied", somebody_is_quicker)
     with hansard.open(path) as ledger:
         assert meanwhile
         driver: Any = ledger._driver
@@ -697,7 +697,7 @@ def test_a_run_whose_clock_steps_ahead_keeps_what_it_said(ledger: Ledger) -> Non
     run = ledger.begin_run("t")
     run.write([PartStart(key="0", part=TextPart(text="")), PartDelta(key="0", text="durable")])
     run.flush()
-    assert following.recover(ledger._driver, clock() + 3_600_000) == [("t", run.id)]
+    assert interrupt.recover(ledger._driver, clock() + 3_600_000) == [("t", run.id)]
     assert words(ledger.run_messages("t", run.id)) == ["durable"]
     with pytest.raises(Conflict):
         run.commit()

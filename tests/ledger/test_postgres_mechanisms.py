@@ -18,8 +18,8 @@ from psycopg import errors
 import hansard
 from hansard import Ledger
 from hansard.errors import StorageError
-from hansard.ledger.backends import connection_watchdog as silence
-from hansard.ledger.backends.connection_watchdog import Silence
+from hansard.ledger.backends import connection_watchdog
+from hansard.ledger.backends.connection_watchdog import ConnectionWatchdog
 from hansard.ledger.backends.postgres import _MIGRATING
 from hansard.ledger.rows import find_run, find_thread
 from tests.ledger.said import said, transcript
@@ -40,7 +40,7 @@ def ours(database: str) -> Iterator[Ledger]:
     with hansard.open(database, lock_timeout=60, retry_for=60) as ledger:
         ledger.create_thread("t")
         ledger.append("t", said("first", id="first"))
-        ledger.begin_run("t", id="r").let_go()
+        ledger.begin_run("t", id="r").release()
         yield ledger
 
 
@@ -149,7 +149,7 @@ def test_the_limits_are_set_on_every_connection(database: str) -> None:
         with psycopg.connect(database, autocommit=True) as connection:
             connection.execute(_END_ALL)
         assert settings() == expected, "on the connections that replace lost ones"
-        assert driver._silence.limit == 9
+        assert driver._watchdog.limit == 9
 
 
 # -- trying again ------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_call_is_replaced_and_the_c
             found = job(tx)
             tries.append(1)
             if len(tries) == 1:
-                silence.hang_up(connection)
+                connection_watchdog.hang_up(connection)
             return found
 
         return real(connection, cut_in_the_middle)
@@ -231,7 +231,7 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_call_is_replaced_and_the_c
         ("append several", lambda ledger: ledger.append("t", [said("2"), said("3")]), ["first", "2", "3"]),
         ("append at", lambda ledger: ledger.append("t", said("2"), expected_head="first"), ["first", "2"]),
         ("append behind", lambda ledger: ledger.append("t", said("2"), parent="first"), ["first", "2"]),
-        ("begin", lambda ledger: ledger.begin_run("t", id="new").let_go(), ["first"]),
+        ("begin", lambda ledger: ledger.begin_run("t", id="new").release(), ["first"]),
         ("stage", lambda ledger: ledger.stage("t", "r", said("2", id="2")), ["first"]),
         ("commit", lambda ledger: ledger.commit("t", "r"), ["first"]),
         ("abort", lambda ledger: ledger.abort("t", "r"), ["first"]),
@@ -243,22 +243,22 @@ def test_a_call_whose_answer_was_lost_after_its_commit_is_done_once(
 ) -> None:
     """The connection breaks between COMMIT and its answer: the call is run again, and finds what it wrote."""
     driver: Any = ours._driver
-    real, lost = driver._again, []
+    real, lost = driver._retry, []
 
     def again(action: Callable[[Any], Any]) -> Any:
         def answered_late(connection: Any) -> Any:
             found = action(connection)
             if not lost:
                 lost.append(name)
-                silence.hang_up(connection)
+                connection_watchdog.hang_up(connection)
                 raise psycopg.OperationalError("server closed the connection unexpectedly")
             return found
 
         return real(answered_late)
 
-    driver._again = again
+    driver._retry = again
     call(ours)
-    del driver._again
+    del driver._retry
     assert lost == [name]
     assert transcript(ours, "t") == expected
     assert len(ours.tree("t")) == len(expected) + (name == "stage")
@@ -274,10 +274,10 @@ def test_a_connection_on_which_nothing_is_heard_is_hung_up_and_others_are_not() 
     watched, far = socket.socketpair()
     answered, other_far = socket.socketpair()
     with watched, far, answered, other_far:
-        listener = Silence(0.01)
-        listener.spoken(answered)
-        listener.over(answered)
-        listener.spoken(watched)
+        listener = ConnectionWatchdog(0.01)
+        listener.sent(answered)
+        listener.answered(answered)
+        listener.sent(watched)
         watched.settimeout(60)
         assert watched.recv(1) == b""
         other_far.send(b"x")
@@ -291,9 +291,9 @@ def test_every_statement_is_listened_for_until_it_is_answered(ours: Ledger) -> N
     connections."""
     driver: Any = ours._driver
     for call in (driver.read, driver.write):
-        watched = call(lambda tx: (tx.one("thread", id="t"), tx._connection in driver._silence._since))
+        watched = call(lambda tx: (tx.one("thread", id="t"), tx._connection in driver._watchdog._since))
         assert watched[1]
-    wait_until(lambda: not driver._silence._since, "no call is under way")
+    wait_until(lambda: not driver._watchdog._since, "no call is under way")
 
 
 def test_who_waits_on_a_silent_connection_is_woken_and_the_call_done(database: str) -> None:
@@ -301,8 +301,8 @@ def test_who_waits_on_a_silent_connection_is_woken_and_the_call_done(database: s
     with hansard.open(database, statement_timeout=20, retry_for=60) as ledger:
         ledger.create_thread("t")
         driver: Any = ledger._driver
-        driver._silence.stop()
-        driver._silence = Silence(0.3)
+        driver._watchdog.stop()
+        driver._watchdog = ConnectionWatchdog(0.3)
         heard: list[BaseException] = []
 
         def job(tx: Any) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import Conflict, NotFound
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live import tail as following
+from hansard.ledger.ids import clock
+from hansard.ledger.live import interrupt
 from hansard.model import PendingCall, TextPart, ToolResultPart, Usage
 from hansard.streams.deltas import End, MessageStart, PartDelta, PartStart
 from tests.ledger.said import said, transcript, words
@@ -153,7 +153,7 @@ def test_a_dead_run_is_found_and_keeps_what_it_had_said(ledger: Ledger) -> None:
     run.stage(said("first", "assistant"))
     run.write([PartStart(key="1", part=TextPart(text="")), PartDelta(key="1", text="and th")]).result()
     assert ledger.recover() == []
-    later = following.recover(ledger._driver, clock() + 100_000)
+    later = interrupt.recover(ledger._driver, clock() + 100_000)
     assert later == [(thread.id, run.id)]
     assert ledger.run(thread.id, run.id).status == "interrupted"
     kept = ledger.run_messages(thread.id, run.id)

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 import hansard
 from hansard import Ledger
 from hansard.errors import Conflict
-from hansard.ledger.live.run_handle import LiveRun
+from hansard.ledger.live.run_handle import RunHandle
 from tests.ledger.said import said, words
 
 
@@ -81,7 +81,7 @@ class Walk(RuleBasedStateMachine):
             self.ledger.append(self.thread, said("something else", id=key))
 
     @rule(target=runs, fork=st.one_of(st.just(""), st.none(), messages))
-    def begin(self, fork: str | None) -> LiveRun:
+    def begin(self, fork: str | None) -> RunHandle:
         where = {} if fork == "" else {"fork_from": fork}
         run = self.ledger.begin_run(self.thread, **where)  # type: ignore[arg-type]
         at = self.head if fork == "" else fork
@@ -89,7 +89,7 @@ class Walk(RuleBasedStateMachine):
         return run
 
     @rule(target=messages, run=runs)
-    def stage(self, run: LiveRun) -> str:
+    def stage(self, run: RunHandle) -> str:
         of = self.of[run.id]
         if of["status"] != "active":
             with pytest.raises(Conflict):
@@ -102,7 +102,7 @@ class Walk(RuleBasedStateMachine):
         return key
 
     @rule(run=runs)
-    def commit(self, run: LiveRun) -> None:
+    def commit(self, run: RunHandle) -> None:
         of = self.of[run.id]
         if of["status"] == "committed":
             self.ledger.commit(self.thread, run.id)
@@ -118,7 +118,7 @@ class Walk(RuleBasedStateMachine):
             self.head = of["tip"]
 
     @rule(run=consumes(runs), how=st.sampled_from(["aborted", "failed"]))
-    def end(self, run: LiveRun, how: str) -> None:
+    def end(self, run: RunHandle, how: str) -> None:
         of = self.of[run.id]
         call = self.ledger.abort if how == "aborted" else lambda t, r: self.ledger.fail(t, r, "no")
         if of["status"] in ("active", how):
@@ -141,10 +141,10 @@ class Walk(RuleBasedStateMachine):
     @rule()
     def crash_in_a_transaction(self) -> None:
         def job(tx: Any) -> None:
-            from hansard.ledger import appending
-            from hansard.ledger.hash_chain import Prepared
+            from hansard.ledger import messages as message_rules
+            from hansard.ledger.messages import Prepared
 
-            appending.append(tx, self.thread, [Prepared(said("torn", id="torn"), "torn")], 0)
+            message_rules.append(tx, self.thread, [Prepared(said("torn", id="torn"), "torn")], 0)
             raise _Stop
 
         with pytest.raises(_Stop):

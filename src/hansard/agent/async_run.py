@@ -15,24 +15,24 @@ from msgspec.structs import replace
 from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ledger import Ledger
-from hansard.ledger.live.journal import Written
-from hansard.ledger.live.run_handle import LiveRun
+from hansard.ledger.live.journal import DurableFuture
+from hansard.ledger.live.run_handle import RunHandle
 from hansard.model.conversation import Agent, Message, PendingCall, Run
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
-Listener: TypeAlias = Callable[[list[Delta], Written], None]
+Listener: TypeAlias = Callable[[list[Delta], DurableFuture], None]
 _SAYS = ("assistant", "tool")
 
 
 class AsyncRun:
     """Made by `begin`."""
 
-    def __init__(self, ledger: Ledger, run: LiveRun, agent_id: str | None, listener: Listener | None) -> None:
+    def __init__(self, ledger: Ledger, run: RunHandle, agent_id: str | None, listener: Listener | None) -> None:
         self.ledger, self.run, self.agent_id = ledger, run, agent_id
         self.staged: list[Message] = []
         self._listener = listener
-        self._future: Written | None = None
+        self._future: DurableFuture | None = None
         self._since = Accumulator()
         self._unsaid = True
 
@@ -69,7 +69,7 @@ class AsyncRun:
     def staged_an_answer(self) -> bool:
         return any(message.role == "assistant" for message in self.staged)
 
-    def write(self, deltas: list[Delta]) -> Written | None:
+    def write(self, deltas: list[Delta]) -> DurableFuture | None:
         """Put deltas into the journal; the future is done when they are durable."""
         if not deltas:
             return self._future
@@ -96,7 +96,7 @@ class AsyncRun:
             return []
         await self.durable()
         stored: list[Message] = await self.ledger.aio.stage(
-            self.thread_id, self.id, given, fence=self.run.fence, through=self.run.said
+            self.thread_id, self.id, given, fence=self.run.fence, through=self.run.written
         )
         self.staged += stored
         self._since, self._unsaid = Accumulator(), True
@@ -108,7 +108,7 @@ class AsyncRun:
 
     async def commit(self, pending: list[PendingCall]) -> Run:
         await self.durable()
-        self.run.let_go()
+        self.run.release()
         done: Run = await self.ledger.aio.commit(
             self.thread_id, self.id, pending=pending or UNSET, fence=self.run.fence
         )
@@ -121,7 +121,7 @@ class AsyncRun:
         await self._ended("abort")
 
     async def _ended(self, how: str, *more: Any) -> None:
-        self.run.let_go()
+        self.run.release()
         await getattr(self.ledger.aio, how)(self.thread_id, self.id, *more, fence=self.run.fence)
 
     def _of_agent(self, message: Message) -> Message:

@@ -30,9 +30,9 @@ from hansard.agent.model_messages import HistoryReader, shares_request
 from hansard.errors import HansardError, NotFound
 from hansard.ledger import threads, tree
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import Prepared, clock
+from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
-from hansard.ledger.messages import put
+from hansard.ledger.messages import Prepared, write_after
 from hansard.ledger.rows import ROOT, ThreadRow, find_place, find_thread
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
@@ -174,7 +174,7 @@ def _record(tx: Tx, conversation_id: str, *, lock: bool = False) -> Conversation
         row = find_thread(tx, conversation_id, lock=lock)
     except NotFound:
         return None
-    shown = threads.shown(tx, row)
+    shown = threads.as_thread(tx, row)
     kept: dict[str, Any] = shown.metadata.get(_KEY) or {}
     if kept.get("deleted"):
         return None
@@ -223,7 +223,7 @@ def _write(
     begin = new[0].parent_id if new else record.head_id
     thread, before = _path_to(tx, thread, begin, source, record)
     place = find_place(tx, thread, begin) if begin is not None else ROOT
-    done = put(tx, thread, place, _items(new, HistoryReader(conversation_id, before)))
+    done = write_after(tx, thread, place, _items(new, HistoryReader(conversation_id, before)))
     done.thread.at(done.place).save(tx, now)
     note: dict[str, Any] = {
         "revision": record.revision,
@@ -242,7 +242,7 @@ def _write(
 def _path_to(
     tx: Tx, thread: ThreadRow, entry_id: str | None, source: str | None, record: ConversationRecord
 ) -> tuple[ThreadRow, list[Message]]:
-    """The messages up to an entry; those of another thread, of which this one is a fork, are put into it first."""
+    """The messages up to an entry; those of another thread, of which this one is a fork, are written to it first."""
     if entry_id is None:
         return thread, []
     try:
@@ -256,7 +256,7 @@ def _path_to(
     other = find_thread(tx, source)
     path = tree.messages_of(tx, tree.path_rows(tx, other, find_place(tx, other, entry_id)))
     items = _items(_entries(source, path), HistoryReader(record.conversation_id, []))
-    return put(tx, thread, ROOT, items).thread, [item.message for item in items]
+    return write_after(tx, thread, ROOT, items).thread, [item.message for item in items]
 
 
 def _items(entries: list[ConversationEntry], reader: HistoryReader) -> list[Prepared]:
@@ -271,9 +271,9 @@ def _items(entries: list[ConversationEntry], reader: HistoryReader) -> list[Prep
 
 
 def _note(tx: Tx, thread_id: str, note: dict[str, Any], scope: str | None, now: int) -> None:
-    shown = threads.shown(tx, find_thread(tx, thread_id))
+    shown = threads.as_thread(tx, find_thread(tx, thread_id))
     metadata = {**shown.metadata, _KEY: note}
-    threads.change(tx, thread_id, now, UNSET, UNSET if scope is None else scope, metadata, UNSET)
+    threads.update(tx, thread_id, now, UNSET, UNSET if scope is None else scope, metadata, UNSET)
 
 
 # -- entries -------------------------------------------------------------------------------------------------------

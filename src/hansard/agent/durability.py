@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any, TypeVar
 
-from hansard.ledger.live.journal import Written
+from hansard.ledger.live.journal import DurableFuture
 
 
-async def durable(written: Written) -> None:
+async def durable(written: DurableFuture) -> None:
     """Wait until it is durable; raises if it never will be. Cancelling stops nobody else's waiting."""
-    if not written.done() and written.round is not None:
+    if not written.done() and written.batch is not None:
         loop = asyncio.get_running_loop()
-        here = written.round.here.get(loop)
+        here = written.batch.loop_futures.get(loop)
         if here is None:
-            here = written.round.here[loop] = asyncio.wrap_future(written.round, loop=loop)
+            here = written.batch.loop_futures[loop] = asyncio.wrap_future(written.batch, loop=loop)
         await asyncio.shield(here)
     written.result(0)
 
@@ -29,10 +29,10 @@ _AHEAD = 1024
 
 
 async def durable_events(
-    stream: AsyncIterable[E], take: Callable[[E], Written | None], hurry: Callable[[], None]
+    stream: AsyncIterable[E], take: Callable[[E], DurableFuture | None], hurry: Callable[[], None]
 ) -> AsyncIterator[E]:
     """The events of a stream, each when what `take` wrote of it is durable; at the end nobody waits for more."""
-    queue: asyncio.Queue[tuple[E, Written | None] | BaseException | None] = asyncio.Queue(_AHEAD)
+    queue: asyncio.Queue[tuple[E, DurableFuture | None] | BaseException | None] = asyncio.Queue(_AHEAD)
 
     async def pump() -> None:
         end: BaseException | None = None

@@ -160,7 +160,7 @@ class RunCapability(AbstractCapability[Any]):
             await run.stage(partial)
             await (run.abort() if stopped else run.fail(error))
         except HansardError:  # somebody else ended the run: its record is complete without us
-            run.run.let_go()
+            run.run.release()
 
     async def sync_tail(self, messages: Sequence[ModelMessage]) -> None:
         """Put the messages that a run ended with behind those that were staged, in place of what hooks kept."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from hansard.agent.durability import durable
 from hansard.errors import Conflict
-from hansard.ledger.live.journal import Written
+from hansard.ledger.live.journal import DurableFuture
 from hansard.streams.deltas import Delta
 
 _END = None
@@ -22,16 +22,16 @@ class StreamHub:
     """What one run says, for one listener: given to the recorder as its listener, read with `async for`."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[tuple[list[Delta], Written] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[list[Delta], DurableFuture] | None] = asyncio.Queue()
         self._left = False
 
-    def __call__(self, deltas: list[Delta], written: Written) -> None:
+    def __call__(self, deltas: list[Delta], written: DurableFuture) -> None:
         if not self._left:
             self._queue.put_nowait((deltas, written))
 
     def say(self, deltas: list[Delta]) -> None:
         """Something that is told to this listener only, and not recorded."""
-        done = Written()
+        done = DurableFuture()
         done.set_result(None)
         self(deltas, done)
 

@@ -1,7 +1,7 @@
-"""The ledger's methods, awaited.
+"""`AsyncLedger`: the methods of `Ledger` for asyncio.
 
-On SQLite no thread waits for a write: the job goes into the writer's queue, and all that come meanwhile share one
-commit. Cancelling an awaited call does not stop it: it is done or not done, and asking again tells which.
+On SQLite no thread blocks on a write: jobs go into a queue, and those that arrive during a commit share the next one.
+Cancelling an awaited call does not stop it: it is done or not done, and repeating it tells which.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from hansard.ledger.backends.driver import Job
-from hansard.ledger.backends.group_commit import Waiting
+from hansard.ledger.backends.group_commit import QueuedJob
 from hansard.ledger.backends.sqlite import SqliteDriver
-from hansard.ledger.live.run_handle import LiveRun
+from hansard.ledger.live.run_handle import RunHandle
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
 
 T = TypeVar("T")
-_OWN = ("begin_run", "record", "follow", "iter_transcript", "close")  # they, or what they give back, use the ledger
+_OWN = (
+    "begin_run",
+    "record",
+    "follow",
+    "iter_transcript",
+    "close",
+)  # they or their results use the ledger
 _LONG = (
     "search",
     "threads_where",
@@ -38,15 +44,15 @@ _LONG = (
 
 
 class _Plan(NamedTuple):
-    """A job that a method wants to be run."""
+    """A job of a method, to be run by the caller."""
 
     writes: bool
     job: Job[Any]
 
 
 class _Queue:
-    """The jobs of one event loop: all that come while a commit is under way, or before the loop is next at rest, are
-    sent together. So the writer works while the loop waits, and neither waits for Python's lock."""
+    """The jobs of one event loop: those that arrive during a commit, or before the loop is next idle, are sent
+    together. So the writer works while the loop is idle, and neither waits for the GIL."""
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
@@ -54,7 +60,7 @@ class _Queue:
         self._busy = False
 
     def add(self, loop: asyncio.AbstractEventLoop, job: Job[Any]) -> asyncio.Future[Any]:
-        """A future of what comes of a job. Cancelling it does not take the job back."""
+        """Queue a job; a future of its result. Cancelling the future does not cancel the job."""
         future: asyncio.Future[Any] = loop.create_future()
         self._waiting.append((job, future))
         if not self._busy:
@@ -74,28 +80,31 @@ class _Queue:
             self._settle(loop, futures, error)
             return
 
-        def done(sent: Future[list[Waiting]]) -> None:
-            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        def done(sent: Future[list[QueuedJob]]) -> None:
+            with suppress(RuntimeError):  # the loop was closed
                 loop.call_soon_threadsafe(self._settle, loop, futures, sent.exception() or sent.result())
 
         sent.add_done_callback(done)
 
     def _settle(
-        self, loop: asyncio.AbstractEventLoop, futures: list[asyncio.Future[Any]], came: list[Waiting] | BaseException
+        self,
+        loop: asyncio.AbstractEventLoop,
+        futures: list[asyncio.Future[Any]],
+        outcome: list[QueuedJob] | BaseException,
     ) -> None:
         for i, future in enumerate(futures):
             if future.done():
                 continue
-            error = came if isinstance(came, BaseException) else came[i].error
+            error = outcome if isinstance(outcome, BaseException) else outcome[i].error
             if error is not None:
                 future.set_exception(error)
             else:
-                future.set_result(came[i].result)  # type: ignore[index]
-        loop.call_soon(self._send, loop)  # behind those who were waiting, and have more to say
+                future.set_result(outcome[i].result)  # type: ignore[index]
+        loop.call_soon(self._send, loop)  # after the tasks that were waiting, which may add jobs
 
 
 class AsyncLedger:
-    """`await ledger.aio.append(...)`: every method of `Ledger`."""
+    """`await ledger.aio.append(...)`: every method of `Ledger`, from `Ledger.aio`."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -111,7 +120,7 @@ class AsyncLedger:
             method = self._in_thread(getattr(self._ledger, name))
         else:
             method = self._planned(self._driver, getattr(self._planner, name))
-        self.__dict__[name] = method  # the next call finds it without coming here
+        self.__dict__[name] = method  # cached for the next call
         return method
 
     def _planned(self, driver: SqliteDriver, method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -140,18 +149,18 @@ class AsyncLedger:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            future.add_done_callback(_nobody_waits)
+            future.add_done_callback(_release_run)
             raise
 
 
-def _nobody_waits(future: asyncio.Future[Any]) -> None:
-    """A run that was begun for somebody who is gone: it gets no signs of life, and ends like any other dead one."""
-    if not future.cancelled() and future.exception() is None and isinstance(future.result(), LiveRun):
-        future.result().let_go()
+def _release_run(future: asyncio.Future[Any]) -> None:
+    """Stop renewing the lease of a run whose caller was cancelled: it is recovered like any dead run."""
+    if not future.cancelled() and future.exception() is None and isinstance(future.result(), RunHandle):
+        future.result().release()
 
 
 def _planner(ledger: Ledger) -> Ledger:
-    """The ledger with its jobs handed out instead of run."""
+    """The ledger, but its methods return their job instead of running it."""
     planner = type(ledger)(ledger._driver)
     planner._read = lambda job: _Plan(False, job)  # type: ignore[method-assign,assignment,return-value]
     planner._write = lambda job: _Plan(True, job)  # type: ignore[method-assign,assignment,return-value]

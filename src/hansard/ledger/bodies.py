@@ -1,12 +1,12 @@
-"""What a body looks like on disk: native JSON, its long strings cut out into blobs, the rest compressed.
+"""The stored form of a body: native JSON with long strings moved to blobs, and the rest compressed.
 
-A body's bytes come back exactly as they were: long JSON strings are cut out of the text as they stand and put back
-at the same places, so nothing in a message can be mistaken for a mark of ours. The first byte tells the layout:
+The bytes of a body are restored exactly: long JSON strings are cut out of the text and put back at the same offsets, so
+no content of a message can be mistaken for a reference. The layouts are frozen; the first byte names them:
 
     0  the bytes themselves
     1  zstd, with the dictionary below or without one
     2  count, then (offset, sha256) of each string that was cut out, then what is left as layout 0 or 1
-    3  a checksum, then layout 0 or 1: for what no chain of hashes proves (threads, runs, snapshots, sums)
+    3  a checksum, then layout 0 or 1: for what no hash chain covers (threads, runs, snapshots, sums)
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DICTIONARY.precompute_compress(level=_LEVEL)
 
 
 class _Zstd(threading.local):
-    """Compressors are not to be shared by threads."""
+    """Compressors of one thread: zstandard's must not be shared."""
 
     def __init__(self) -> None:
         self.pack = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_DICTIONARY, write_content_size=True).compress
@@ -48,17 +48,17 @@ class _Zstd(threading.local):
 _zstd = _Zstd()
 
 
-def squeezed(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
     """Layout 0 or 1, whichever is smaller."""
-    if len(data) >= _SMALL:  # the dictionary helps what is short; what is long gets smaller without it, and sooner
+    if len(data) >= _SMALL:  # the dictionary helps short bodies; long ones compress better and faster without
         small = _zstd.pack(data) if len(data) < LONG else _zstd.long(data)
         if len(small) < len(data):
             return ZSTD + small
     return PLAIN + data
 
 
-def squeezed_quickly(data: bytes) -> bytes:
-    """Layout 0 or 1 at the pace of a disk: for files, of which there are many, and which few read again."""
+def compress_fast(data: bytes) -> bytes:
+    """Layout 0 or 1 at disk speed: for files of a workspace, which are many and rarely read."""
     if len(data) >= _SHORT:
         small = _zstd.quick(data)
         if len(small) < len(data):
@@ -66,7 +66,7 @@ def squeezed_quickly(data: bytes) -> bytes:
     return PLAIN + data
 
 
-def opened(data: bytes) -> bytes:
+def decompress(data: bytes) -> bytes:
     """The bytes of layout 0 or 1."""
     kind = data[:1]
     if kind == ZSTD:
@@ -79,24 +79,24 @@ def opened(data: bytes) -> bytes:
     raise Damaged(f"a stored body has the unknown layout {data[:1]!r}; it was written by a newer hansard")
 
 
-def sealed(data: bytes, squeeze: Callable[[bytes], bytes] = squeezed) -> bytes:
-    """Layout 3: so that a changed bit is found when it is read."""
-    return SEALED + _SUM.pack(zlib.crc32(data)) + squeeze(data)
+def seal(data: bytes, how: Callable[[bytes], bytes] = compress) -> bytes:
+    """Layout 3: a changed bit is detected on reading."""
+    return SEALED + _SUM.pack(zlib.crc32(data)) + how(data)
 
 
-def unsealed(data: bytes) -> bytes:
+def unseal(data: bytes) -> bytes:
     """The bytes of layout 3."""
     if data[:1] == SEALED and len(data) > _SUM.size:
-        found = opened(data[1 + _SUM.size :])
+        found = decompress(data[1 + _SUM.size :])
         if zlib.crc32(found) == _SUM.unpack_from(data, 1)[0]:
             return found
     raise Damaged("a stored record is damaged: its checksum does not hold; run `hansard verify`")
 
 
-def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
+def pack(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
     """A body as it is stored, and the long strings it refers to by their hash."""
     if len(body) <= LONG:
-        return squeezed(body), {}
+        return compress(body), {}
     blobs: dict[bytes, bytes] = {}
     cuts: list[bytes] = []
     rest: list[bytes] = []
@@ -115,18 +115,18 @@ def stored(body: bytes) -> tuple[bytes, dict[bytes, bytes]]:
             at = end
         start = bare.find(b'"', end)
     if not cuts:
-        return squeezed(body), {}
+        return compress(body), {}
     rest.append(body[at:])
-    return CUT + _COUNT.pack(len(cuts)) + b"".join(cuts) + squeezed(b"".join(rest)), blobs
+    return CUT + _COUNT.pack(len(cuts)) + b"".join(cuts) + compress(b"".join(rest)), blobs
 
 
 def cuts(data: bytes) -> list[bytes]:
-    """The hashes of the strings that were cut out of a stored body."""
+    """The hashes of the blobs that a stored body refers to, in order."""
     return [name for _, name in _entries(data)] if data[:1] == CUT else []
 
 
 def _entries(data: bytes) -> list[tuple[int, bytes]]:
-    """Where the strings stood that were cut out of a body, and their hashes."""
+    """The offsets and hashes of the strings that were cut out of a body."""
     try:
         (count,) = _COUNT.unpack_from(data, 1)
         return [_ENTRY.unpack_from(data, header(i)) for i in range(count)]
@@ -135,16 +135,16 @@ def _entries(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def header(count: int) -> int:
-    """How many bytes stand before what is left of a body that so many strings were cut out of."""
+    """The size of the header of a body with this many blobs."""
     return 1 + _COUNT.size + count * _ENTRY.size
 
 
-def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
-    """The body again, its strings put back."""
+def unpack(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
+    """The original bytes of a stored body."""
     if data[:1] != CUT:
-        return opened(data)
+        return decompress(data)
     entries = _entries(data)
-    rest = opened(data[header(len(entries)) :])
+    rest = decompress(data[header(len(entries)) :])
     pieces: list[bytes] = []
     taken = length = 0
     for start, name in entries:
@@ -159,6 +159,6 @@ def whole(data: bytes, blobs: Mapping[bytes, bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def needed(rows: Iterable[bytes]) -> set[bytes]:
-    """The hashes of all strings that were cut out of these bodies."""
+def blobs_of(rows: Iterable[bytes]) -> set[bytes]:
+    """The hashes of all blobs that these bodies refer to."""
     return {name for data in rows if data[:1] == CUT for name in cuts(data)}

@@ -1,34 +1,29 @@
-"""A whole conversation into a thread: what is known is recognised, what is new is added, what differs is a branch.
+"""Whole conversations: merge one into a thread, export a thread as one.
 
-A message is known if the thread has, behind the same words, a message that says the same; ids and times may differ.
-So a history that is sent again, or a file that grew, adds only what is new, and a first import adds everything.
-Bodies are kept as they came.
+Merging recognises a message by its content and its place: the thread has a message with the same content after the same
+content; ids and times may differ. So a history that is sent again, or a file that grew, adds only what is new, content
+that differs becomes a branch, and a first import adds everything. Bodies are stored and exported as they came.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.ledger import bodies, threads, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.hash_chain import Prepared, last_said, link, other_keys
-from hansard.ledger.hash_chain import proof as own_proof
+from hansard.ledger.hash_chain import last_time, link, other_keys
 from hansard.ledger.ids import new_id
-from hansard.ledger.messages import add_blobs, add_usage, message_row
-from hansard.ledger.results import Synced
-from hansard.ledger.rows import ROOT, Place, RunRow, ThreadRow, find_thread, id_at
+from hansard.ledger.messages import Prepared, TreeWriter
+from hansard.ledger.results import Synced, Thread
+from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_runs, find_thread, id_at
 from hansard.model import native
-from hansard.model.conversation import Conversation, Message, Run
+from hansard.model.conversation import Conversation, Message, Run, Snapshot
 from hansard.model.tree import active_path, parents
-
-_BATCH = 500
 
 
 class Incoming:
-    """A conversation made ready outside the transaction."""
+    """A conversation prepared for merging, before the transaction."""
 
     def __init__(self, conversation: Conversation, thread_id: str) -> None:
         self.id = thread_id
@@ -43,9 +38,9 @@ class Incoming:
             self.items.append(Prepared(message, key))
 
     @property
-    def described(self) -> Conversation:
-        """What the thread is to say of itself, as it came: one without an id stays without. Whether it had runs and
-        snapshots stays visible as an empty list."""
+    def description(self) -> Conversation:
+        """The conversation without its messages, as it came: without an id if it had none. Empty lists record that it
+        had runs or snapshots."""
         value = self.conversation
         return replace(
             value,
@@ -56,20 +51,20 @@ class Incoming:
 
 
 class _Known:
-    """What the thread says already, by what was said and by id."""
+    """The messages of a thread, by content chain and by id."""
 
     def __init__(self, tx: Tx, thread: ThreadRow) -> None:
         self.by_said: dict[bytes, list[Place]] = {}
         self.by_id: dict[str, Place] = {}
-        self.tips: dict[int, int] = {}
+        self.tips: dict[int, int | None] = {0: None}
         for key, seg, depth, proof, said in tx.all("places", thread=thread.thread):
             place = Place(seg, depth, proof, said)
             self.by_said.setdefault(said, []).append(place)
             self.by_id[key] = place
-            self.tips[seg] = max(self.tips.get(seg, 0), depth)
+            self.tips[seg] = max(self.tips.get(seg) or 0, depth)
 
     def find(self, item: Prepared, said: bytes) -> Place | None:
-        """The message that says this here, the one of the same id first; each is found once."""
+        """The place of a message with this content chain, the one of the same id first; each is found once."""
         places = self.by_said.get(said)
         if not places:
             return None
@@ -79,61 +74,23 @@ class _Known:
             return own
         return places.pop(0)
 
-
-class _Merging:
-    def __init__(self, tx: Tx, thread: ThreadRow) -> None:
-        self.tx, self.thread = tx, thread
-        self.known = _Known(tx, thread)
-        self.rows: list[dict[str, Any]] = []
-        self.fed: dict[int, list[int]] = {}
-        self.new: list[Message] = []
-
-    def add(self, item: Prepared, parent: Place, run: int | None) -> Place:
-        """A new message behind a place."""
-        seg, depth = self._segment(parent), parent.depth + 1
-        proof, said = item.behind(parent)
-        key = item.id
-        if key in self.known.by_id:  # the same id says something else here: both are kept
-            key = next(other for other in other_keys(key, item.proof, said) if other not in self.known.by_id)
-            proof = link(parent.hash, own_proof(key, item.body))
-        place = Place(seg, depth, proof, said)
-        self.known.by_id[key] = place
-        self.known.tips[seg] = depth
-        self.fed.setdefault(seg, [parent.depth, depth])[1] = depth
-        self.new.append(item.message)
-        self.rows.append(message_row(self.thread, key, item, place, run))
-        add_blobs(self.tx, self.thread, item)
-        if len(self.rows) >= _BATCH:
-            self.flush()
-        return place
-
-    def _segment(self, parent: Place) -> int:
-        tip = self.known.tips.get(parent.seg)
-        if tip is None or tip == parent.depth:
-            return parent.seg
-        self.thread = tree.open_segment(self.tx, self.thread, parent)
-        return self.thread.next_seg - 1
-
-    def flush(self) -> None:
-        if self.rows:
-            self.tx.many("add_message", self.rows)
-            self.rows = []
-
-    def done(self) -> ThreadRow:
-        self.flush()
-        for seg, (low, high) in self.fed.items():
-            self.tx.run("add_feed", thread=self.thread.thread, seg=seg, low=low, high=high)
-        usage = add_usage(self.thread.usage, self.new)
-        return self.thread._replace(messages=self.thread.messages + len(self.new), usage=usage)
+    def free_key(self, item: Prepared, said: bytes) -> str:
+        """The id to store a new message under: its own, unless a different message has it; then both are kept."""
+        if item.id not in self.by_id:
+            return item.id
+        return next(key for key in other_keys(item.id, item.proof, said) if key not in self.by_id)
 
 
 def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
-    """Add what is new of a conversation; the head follows it if anything was new."""
+    """Add what is new of a conversation; the head moves to its end if anything was new."""
     if not threads.exists(tx, incoming.id):
-        threads.start(tx, incoming.described, last_said((item.created_at for item in incoming.items), now), incoming.id)
+        threads.start(
+            tx, incoming.description, last_time((item.created_at for item in incoming.items), now), incoming.id
+        )
     thread = find_thread(tx, incoming.id, lock=True)
-    threads.retell(tx, thread, incoming.described)
-    merging = _Merging(tx, thread)
+    threads.update_description(tx, thread, incoming.description)
+    known = _Known(tx, thread)
+    writer = TreeWriter(tx, thread, known.tips)
     runs = _Runs(tx, thread, incoming.conversation)
     places: list[Place] = []
     fresh: set[int] = set()
@@ -141,25 +98,26 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
         parent = incoming.parents[i]
         before = ROOT if parent is None else places[parent]
         said = link(before.said, item.said)[:16]
-        found = merging.known.find(item, said)
+        found = known.find(item, said)
         if found is None:
             fresh.add(i)
-            found = merging.add(item, before, runs.number(item.message))
+            key = known.free_key(item, said)
+            found = known.by_id[key] = writer.add(item, before, key, runs.number(item.message))
         places.append(found)
-    thread = merging.done()._replace(next_run=runs.next)
+    thread = writer.finish()._replace(next_run=runs.next)
     runs.save(tx, thread, places, incoming)
     if isinstance(incoming.conversation.snapshots, list):
         threads.add_snapshots(tx, thread, incoming.conversation.snapshots)
     path = incoming.path
-    known = next((k for k, i in enumerate(path) if i in fresh), len(path))
+    old = next((k for k, i in enumerate(path) if i in fresh), len(path))
     head = thread.head
     forked = False
-    if known < len(path):
-        fork = places[path[known - 1]] if known else ROOT
+    if old < len(path):
+        fork = places[path[old - 1]] if old else ROOT
         forked = (fork.seg, fork.depth) != (head.seg, head.depth) and thread.messages > len(fresh)
         thread = thread.at(places[path[-1]])
     if fresh or runs.added:
-        thread.save(tx, last_said((incoming.items[i].created_at for i in fresh), now))
+        thread.save(tx, last_time((incoming.items[i].created_at for i in fresh), now))
     return Synced(
         known=len(incoming.items) - len(fresh),
         added=len(fresh),
@@ -169,11 +127,17 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
     )
 
 
+def import_as_thread(tx: Tx, incoming: Incoming, now: int) -> Thread:
+    """Merge a conversation; the thread afterwards."""
+    merge(tx, incoming, now)
+    return threads.as_thread(tx, find_thread(tx, incoming.id))
+
+
 class _Runs:
     """The runs of a conversation: their numbers before the messages are written, their rows after."""
 
     def __init__(self, tx: Tx, thread: ThreadRow, conversation: Conversation) -> None:
-        rows = [RunRow(*row) for row in tx.all("runs", thread=thread.thread)]
+        rows = find_runs(tx, thread).values()
         self._numbers: dict[str, int] = {row.id: row.run for row in rows}
         self._committed = {(row.fork_seg, row.fork_depth) for row in rows if row.status == "committed"}
         self._given: list[tuple[int, str, Run]] = []
@@ -211,7 +175,7 @@ class _Runs:
             tip = places[own[-1]] if own else fork
             status = run.status if isinstance(run.status, str) else "committed"
             where = (fork.seg, fork.depth)
-            if status == "committed":  # of two at one point the first counts; the body keeps what was said
+            if status == "committed":  # of two at one point the first counts; the body keeps its own status
                 status = "superseded" if where in self._committed else status
                 self._committed.add(where)
             tx.run(
@@ -230,5 +194,48 @@ class _Runs:
                 tip_hash=tip.hash,
                 tip_said=tip.said,
                 lease_until=None,
-                body=bodies.sealed(native.encode(run)),
+                body=bodies.seal(native.encode(run)),
             )
+
+
+def export(tx: Tx, thread: ThreadRow) -> Conversation:
+    """A thread as one conversation: every branch, run and snapshot. An unchanged import comes out as it went in."""
+    rows = tx.all("all_messages", thread=thread.thread)
+    messages = tree.messages_of(tx, [(row[1], row[5]) for row in rows], verbatim=True)
+    nodes = tree.nodes(tx, thread)
+    messages = [
+        _placed(message, node.id, node.parent_id, nodes[i - 1].id if i else None)
+        for i, (message, node) in enumerate(zip(messages, nodes, strict=True))
+    ]
+    value = description(thread)
+    runs = [run.value for run in find_runs(tx, thread).values()]
+    snapshots = [
+        native.decode_own(Snapshot, bodies.unseal(body)) for _, _, body in tx.all("snapshots", thread=thread.thread)
+    ]
+    value = replace(
+        value,
+        messages=messages,
+        runs=runs or value.runs,
+        snapshots=snapshots or value.snapshots,
+    )
+    head = unsafe(id_at(tx, thread, thread.head))
+    path = active_path(value)
+    if (nodes[path[-1]].id if path else None) != head:
+        value = _headed(value, head, [node.id for node in nodes])
+    return value
+
+
+def _placed(message: Message, key: str, parent: str | None, before: str | None) -> Message:
+    """The message, with its parent's id where that is not the message before it in the list."""
+    if message.parent_message_id is UNSET and parent != before:
+        message = replace(message, parent_message_id=parent)
+    return message
+
+
+def _headed(value: Conversation, head: str | None, keys: list[str]) -> Conversation:
+    """The conversation with its head, and with ids for messages that had none, so that the head can be named."""
+    messages = [
+        message if message.id is not UNSET else replace(message, id=key)
+        for message, key in zip(value.messages, keys, strict=True)
+    ]
+    return replace(value, messages=messages, head=head)

@@ -1,47 +1,69 @@
-"""The ledger: threads, messages, branches and runs, durable when a call returns.
+"""`Ledger`: threads, messages, branches, runs and search, durable when a call returns.
 
-Every method is one job in one transaction; `ledger.aio` has the same methods, awaited.
+The facade of this package: each method is one job in one transaction and calls a rules module (`threads`, `messages`,
+`tree`, `conversations`, `runs`, `live`, `search`, `maintenance`). `ledger.aio` has the same methods, awaited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from hansard.errors import HansardError
-from hansard.ledger import appending, branches, exporting, runs, threads, tree
-from hansard.ledger import conversations as merging
+from hansard.ledger import conversations, limits, runs, threads, tree
 from hansard.ledger.backends.driver import Driver, Job, Tx
-from hansard.ledger.hash_chain import Prepared, authored, clock
-from hansard.ledger.ids import new_id
-from hansard.ledger.live.journal import LEASE
-from hansard.ledger.live.run_handle import LiveRun
-from hansard.ledger.live_calls import Live
-from hansard.ledger.results import Branch, Page, Pending, Synced, Thread, TreeNode
-from hansard.ledger.rows import find_place, find_run, find_thread
-from hansard.ledger.searching import Searching
-from hansard.ledger.upkeep import Upkeep
+from hansard.ledger.ids import NewIds, clock, new_id
+from hansard.ledger.live.journal import LEASE, Journal
+from hansard.ledger.live.run_handle import RunHandle
+from hansard.ledger.messages import HeadCache, prepare
+from hansard.ledger.results import (
+    Branch,
+    Facet,
+    Hit,
+    Page,
+    Pending,
+    Problem,
+    Pruned,
+    Stats,
+    Synced,
+    Thread,
+    Tombstone,
+    TreeNode,
+)
+from hansard.ledger.rows import find_run, find_runs, find_thread
+from hansard.ledger.search import facets, index
+from hansard.ledger.search.query import search
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
 from hansard.model.parts import ToolResultPart
 
 if TYPE_CHECKING:
     from hansard.ledger.aio import AsyncLedger
+    from hansard.ledger.live.stream_tee import StreamTee
+    from hansard.ledger.live.tail import NumberedDelta
 
 T = TypeVar("T")
-MOST = 10_000
+Progress: TypeAlias = Callable[[int, int], None]
 
 
-class Ledger(Live, Searching, Upkeep):
-    """Open one with `hansard.open`; it may be used by many threads at once, and as a context manager."""
+class Ledger:
+    """Threads of messages in a database. Open one with `hansard.open`; use it as a context manager, from many threads.
+
+    >>> import hansard
+    >>> with hansard.open(":memory:") as ledger:
+    ...     thread = ledger.create_thread(title="Tea")
+    ...     asked = ledger.append(thread.id, hansard.Message(role="user", parts=[hansard.TextPart(text="Which tea?")]))
+    ...     [message.role for message in ledger.transcript(thread.id)]
+    ['user']
+    """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._heads = appending.Heads()
+        self._heads = HeadCache()
 
     def __enter__(self) -> Ledger:
         return self
@@ -51,17 +73,32 @@ class Ledger(Live, Searching, Upkeep):
     ) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Close files and connections. What was acknowledged is durable without it."""
+        if "_journal" in self.__dict__:
+            self._journal.stop()
+        self._driver.close()
+
     @cached_property
     def aio(self) -> AsyncLedger:
-        """The same methods to be awaited; concurrent appends share commits."""
+        """The same methods, awaited; concurrent appends share commits."""
         from hansard.ledger.aio import AsyncLedger
 
         return AsyncLedger(self)
 
-    def close(self) -> None:
-        """Let go of files and connections. What was acknowledged is durable without it."""
-        self._stop_journal()
-        self._driver.close()
+    @property
+    def dialect(self) -> str:
+        """The kind of database: `sqlite` or `postgres`."""
+        return self._driver.dialect
+
+    @property
+    def migrated(self) -> list[str]:
+        """The migrations that were applied when this ledger was opened."""
+        return list(self._driver.migrated)
+
+    @cached_property
+    def _journal(self) -> Journal:
+        return Journal(self._driver)
 
     def _read(self, job: Job[T]) -> T:
         return self._driver.read(job)
@@ -81,7 +118,7 @@ class Ledger(Live, Searching, Upkeep):
         agents: list[Agent] | UnsetType = UNSET,
         parent_thread_id: str | UnsetType = UNSET,
     ) -> Thread:
-        """A new thread. Creating one again that says the same gives it back."""
+        """Create a thread. Creating it again with the same description returns the existing one."""
         value = Conversation(
             messages=[],
             id=new_id() if id is None else id,
@@ -94,15 +131,50 @@ class Ledger(Live, Searching, Upkeep):
         return self._write(partial(threads.create, value=value, now=clock()))
 
     def thread(self, thread_id: str) -> Thread:
-        """One thread as it stands."""
-        return self._read(lambda tx: threads.shown(tx, find_thread(tx, thread_id)))
+        """The current state of a thread."""
+        return self._read(lambda tx: threads.as_thread(tx, find_thread(tx, thread_id)))
 
     def threads(
         self, *, limit: int = 50, after: str | None = None, newest: bool = True, resource_id: str | None = None
     ) -> Page[Thread]:
-        """A page of threads by their last change; `after` is the `next` of the page before."""
-        limit = _limit(limit)
+        """A page of threads, ordered by last change; `after` is the `next` of the previous page."""
+        limit = limits.check_page(limit)
         return self._read(lambda tx: threads.page(tx, limit, after, newest, resource_id))
+
+    def threads_where(
+        self,
+        *,
+        format: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        project: str | None = None,
+        resource_id: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        newest: bool = True,
+    ) -> Page[Thread]:
+        """A page of the threads that match all filters, ordered by last change; `facts` lists the possible values.
+
+        `project` is a working directory; `since` and `until` are times as in a `search` query.
+        """
+        limit = limits.check_page(limit, limits.HITS)
+        filters = facets.ThreadFilter(
+            format=format,
+            agent=agent,
+            model=model,
+            project=project,
+            resource_id=resource_id,
+            since=since,
+            until=until,
+        ).values(clock())
+        index.catch_up(self._driver)
+        return self._driver.read(lambda tx: facets.page(tx, limit, after, newest, filters))
+
+    def find_threads(self, text: str, *, limit: int = 10) -> list[Thread]:
+        """The threads whose id starts with this text or whose title equals it, newest first."""
+        return self._read(lambda tx: threads.named(tx, text, limit))
 
     def update_thread(
         self,
@@ -113,9 +185,9 @@ class Ledger(Live, Searching, Upkeep):
         metadata: dict[str, Any] | UnsetType = UNSET,
         agents: list[Agent] | UnsetType = UNSET,
     ) -> Thread:
-        """Change what a thread says of itself. Agents are added to its registry; metadata is replaced."""
+        """Change the description of a thread. Agents are added to its registry; metadata is replaced."""
         now = clock()
-        return self._write(lambda tx: threads.change(tx, thread_id, now, title, resource_id, metadata, agents))
+        return self._write(lambda tx: threads.update(tx, thread_id, now, title, resource_id, metadata, agents))
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -147,41 +219,29 @@ class Ledger(Live, Searching, Upkeep):
         parent: str | UnsetType | None = UNSET,
         expected_head: str | UnsetType | None = UNSET,
     ) -> Message | list[Message]:
-        """Say something at the head of a thread. Returns it as stored, with an id and a time.
+        """Append messages after the head of a thread. Returns them as stored, with ids and times.
 
-        Appending the same id with the same words again is nothing; with other words it is a `Conflict`. `parent`
-        (or the message's own) puts it behind another message, and the path goes there; None is before everything.
+        Appending a message again under the same id changes nothing; a different message under that id is a `Conflict`.
+        `parent` (or the first message's own) appends after another message (None: before all), which switches the
+        active branch. `expected_head` makes a moved head a `Conflict`.
         """
         now = clock()
-        given = [messages] if isinstance(messages, Message) else list(messages)
-        items = [_prepared(message, now) for message in given]
-        said: Any = items[0].message if isinstance(messages, Message) else [item.message for item in items]
-        if parent is UNSET and items and items[0].message.parent_message_id is not UNSET:
+        items = [prepare(message, now) for message in ([messages] if isinstance(messages, Message) else messages)]
+        stored: Any = items[0].message if isinstance(messages, Message) else [item.message for item in items]
+        if parent is UNSET and items:
             parent = items[0].message.parent_message_id
-        plain = parent is UNSET and expected_head is UNSET and len(items) == 1 and not items[0].blobs
-        server = self._driver.single
-        if server and plain and self._heads.append_to_server(self._driver, thread_id, items[0], now):
-            return said  # type: ignore[no-any-return]
+        if self._heads.append_on_server(self._driver, thread_id, items, now, parent, expected_head):
+            return stored  # type: ignore[no-any-return]
 
         def job(tx: Tx) -> Any:
-            if server or not plain or not self._heads.append_to_file(tx, thread_id, items[0], now):
-                self._heads.keep(thread_id, appending.append(tx, thread_id, items, now, parent, expected_head))
-            return said
+            self._heads.append(self._driver, tx, thread_id, items, now, parent, expected_head)
+            return stored
 
         return self._write(job)  # type: ignore[no-any-return]
 
     def get(self, thread_id: str, message_id: str) -> Message:
-        """One message of a thread, on whatever branch it is."""
-
-        def job(tx: Tx) -> Message:
-            thread = find_thread(tx, thread_id)
-            place = find_place(tx, thread, message_id)
-            rows = tx.all(
-                "range_up", thread=thread.thread, seg=place.seg, low=place.depth - 1, high=place.depth, limit=1
-            )
-            return tree.messages_of(tx, rows)[0]
-
-        return self._read(job)
+        """One message of a thread, on any branch."""
+        return self._read(lambda tx: tree.message(tx, thread_id, message_id))
 
     def messages(
         self,
@@ -193,37 +253,22 @@ class Ledger(Live, Searching, Upkeep):
         after: str | None = None,
         head: str | None = None,
     ) -> Page[Message]:
-        """A page of the transcript: its newest messages first, or its oldest.
+        """A page of the transcript, newest or oldest messages first.
 
-        `before` and `after` are ids of messages on the path; `next` of a page is what to give as `before` (newest
-        first) or `after` (oldest first) for the page behind it. `head` names another branch by its last message.
+        `before` and `after` are ids of messages on the branch. Pass `next` of a page as `before` (newest first) or as
+        `after` (oldest first) to get the following page. `head` selects another branch by its last message.
         """
-        limit = _limit(limit)
-
-        def job(tx: Tx) -> Page[Message]:
-            thread = find_thread(tx, thread_id)
-            place = thread.head if head is None else find_place(tx, thread, head)
-            low = 0 if after is None else tree.depth_on_path(tx, thread, place, after)
-            high = tree.ALL if before is None else tree.depth_on_path(tx, thread, place, before)
-            rows = tree.page_rows(tx, thread, place, limit + 1, newest=newest, low=low, high=high)
-            found = tree.messages_of(tx, rows[:limit])
-            last = found[-1].id if len(rows) > limit else None
-            return Page(items=found, next=last if isinstance(last, str) else None)
-
-        return self._read(job)
+        limit = limits.check_page(limit)
+        return self._read(
+            lambda tx: tree.page(tx, thread_id, limit, newest=newest, before=before, after=after, head=head)
+        )
 
     def transcript(self, thread_id: str, head: str | None = None) -> list[Message]:
-        """All messages on the path, or on the branch that ends with `head`."""
-
-        def job(tx: Tx) -> list[Message]:
-            thread = find_thread(tx, thread_id)
-            place = thread.head if head is None else find_place(tx, thread, head)
-            return tree.messages_of(tx, tree.path_rows(tx, thread, place))
-
-        return self._read(job)
+        """All messages of the active branch, or of the branch that ends with `head`."""
+        return self._read(lambda tx: tree.transcript(tx, thread_id, head))
 
     def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[Message]:
-        """The messages on the path, oldest first, without holding them all; a page at a time."""
+        """The messages of a branch, oldest first, loaded a page at a time."""
         after: str | None = None
         tip = head or self.thread(thread_id).head
         while tip is not None:
@@ -235,48 +280,43 @@ class Ledger(Live, Searching, Upkeep):
     # -- branches --------------------------------------------------------------------------------------------------
 
     def branches(self, thread_id: str) -> list[Branch]:
-        """Every end of the tree, the active one first."""
-        return self._read(lambda tx: branches.branches(tx, find_thread(tx, thread_id)))
+        """All branches of a thread, the active one first."""
+        return self._read(lambda tx: tree.branches(tx, find_thread(tx, thread_id)))
 
     def tree(self, thread_id: str) -> list[TreeNode]:
         """Every message with its parent, in the order they were written."""
-        return self._read(lambda tx: branches.nodes(tx, find_thread(tx, thread_id)))
+        return self._read(lambda tx: tree.nodes(tx, find_thread(tx, thread_id)))
 
     def checkout(self, thread_id: str, message_id: str | None, *, tip: bool = False) -> Thread:
-        """Put the head at a message (with `tip`: at the end of its branch). Nothing is lost: all branches stay."""
+        """Move the head to a message (with `tip`: to the end of its branch). All branches are kept."""
         now = clock()
         return self._write(lambda tx: threads.checkout(tx, thread_id, message_id, now, tip=tip))
 
     def fork(self, thread_id: str, message_id: str | None) -> Thread:
-        """Go on from an earlier message (None: from before all): what is said next is a branch beside the rest."""
+        """Continue from an earlier message (None: from the start): the next append creates a new branch."""
         return self.checkout(thread_id, message_id)
 
     # -- whole conversations ---------------------------------------------------------------------------------------
 
     def sync(self, thread_id: str, conversation: Conversation) -> Synced:
-        """Add what is new of a conversation; what is known is recognised by what was said, what differs is a branch.
+        """Add what is new of a conversation. Known messages are recognised by content; differing ones become a branch.
 
-        The thread is made if it is not there. Messages are kept as they came.
+        The thread is created if it does not exist. Messages are stored as they are.
         """
-        incoming = merging.Incoming(conversation, thread_id)
+        incoming = conversations.Incoming(conversation, thread_id)
         now = clock()
-        return self._write(lambda tx: merging.merge(tx, incoming, now))
+        return self._write(lambda tx: conversations.merge(tx, incoming, now))
 
     def import_conversation(self, conversation: Conversation, thread_id: str | None = None) -> Thread:
-        """A conversation as a thread of its own, under its id or a new one; again and grown, only what is new."""
+        """Store a conversation as a thread, under its id or a new one. A second import adds only new messages."""
         key = thread_id or (conversation.id if isinstance(conversation.id, str) and conversation.id else new_id())
-        incoming = merging.Incoming(conversation, key)
+        incoming = conversations.Incoming(conversation, key)
         now = clock()
-
-        def job(tx: Tx) -> Thread:
-            merging.merge(tx, incoming, now)
-            return threads.shown(tx, find_thread(tx, key))
-
-        return self._write(job)
+        return self._write(lambda tx: conversations.import_as_thread(tx, incoming, now))
 
     def export_conversation(self, thread_id: str) -> Conversation:
-        """A thread with all its branches, runs and snapshots as one value, its bodies as they came."""
-        return self._read(lambda tx: exporting.conversation(tx, find_thread(tx, thread_id)))
+        """A thread as one value, with all branches, runs and snapshots, and bodies as they came."""
+        return self._read(lambda tx: conversations.export(tx, find_thread(tx, thread_id)))
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
@@ -288,23 +328,27 @@ class Ledger(Live, Searching, Upkeep):
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
         metadata: dict[str, Any] | UnsetType = UNSET,
-    ) -> LiveRun:
-        """Begin an agent's go behind the head, or behind the message it forks from (None: before everything)."""
+    ) -> RunHandle:
+        """Begin an agent run after the head, or after the message it forks from (None: before all messages)."""
         value = Run(id=id or new_id(), agent_id=agent_id, metadata=metadata)
         now = clock()
-        run, entry = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
-        return LiveRun(self, run, entry)
+        run, buffer = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
+        return RunHandle(self, run, buffer)
 
     def run(self, thread_id: str, run_id: str) -> Run:
-        """One run as it stands."""
+        """The current state of a run."""
         return self._read(lambda tx: find_run(tx, find_thread(tx, thread_id), run_id).value)
 
     def runs(self, thread_id: str) -> list[Run]:
         """All runs of a thread, in the order they began."""
-        return self._read(lambda tx: [row.value for row in branches.runs_of(tx, find_thread(tx, thread_id)).values()])
+        return self._read(lambda tx: [row.value for row in find_runs(tx, find_thread(tx, thread_id)).values()])
+
+    def active_runs(self, thread_id: str) -> list[Run]:
+        """The active runs of a thread, in the order they began."""
+        return self._read(lambda tx: runs.active_runs(tx, thread_id))
 
     def run_messages(self, thread_id: str, run_id: str) -> list[Message]:
-        """What a run has said, staged or committed."""
+        """The messages of a run, staged or committed."""
         return self._read(lambda tx: runs.messages(tx, thread_id, run_id))
 
     def stage(
@@ -316,13 +360,13 @@ class Ledger(Live, Searching, Upkeep):
         fence: int | None = None,
         through: int | None = None,
     ) -> list[Message]:
-        """Messages of a run that goes on: durable, but not in the transcript until it commits.
+        """Store messages of an active run: durable, but not in the transcript until the run commits.
 
-        `through`: so many of its deltas are said by what has been staged.
+        `through`: the number of the run's deltas that the staged messages cover.
         """
         now = clock()
-        given = [messages] if isinstance(messages, Message) else list(messages)
-        items = [_prepared(_of_run(message, run_id), now) for message in given]
+        given = [messages] if isinstance(messages, Message) else messages
+        items = [prepare(runs.with_run_id(message, run_id), now) for message in given]
 
         def job(tx: Tx) -> list[Message]:
             runs.stage(tx, thread_id, run_id, fence, items, now, through)
@@ -341,39 +385,52 @@ class Ledger(Live, Searching, Upkeep):
         prune: bool = False,
         fence: int | None = None,
     ) -> Run:
-        """Put a run into the transcript, whole. `prune` deletes what it replaces, which is otherwise kept."""
+        """Put a run into the transcript, atomically. `prune` deletes what it replaces, which is otherwise kept."""
         now = clock()
 
         def job(tx: Tx) -> Run:
             done = runs.commit(tx, thread_id, run_id, fence, now, pending=pending, usage=usage, force=force)
             if prune:
-                from hansard.ledger.maintenance import prune as pruning
+                from hansard.ledger.maintenance.prune import prune_after
 
-                pruning.prune_behind(tx, find_thread(tx, thread_id, lock=True), run_id)
+                prune_after(tx, find_thread(tx, thread_id, lock=True), run_id)
             return done
 
         return self._write(job)
 
     def abort(self, thread_id: str, run_id: str, *, fence: int | None = None) -> Run:
-        """Give a run up; what it said stays on the record, off the transcript."""
+        """Give a run up; its messages are kept outside the transcript."""
         now = clock()
         return self._write(lambda tx: runs.end(tx, thread_id, run_id, fence, "aborted", UNSET, now))
 
     def fail(self, thread_id: str, run_id: str, error: Any, *, fence: int | None = None) -> Run:
-        """Mark a run as failed, with what went wrong."""
+        """Mark a run as failed, with its error."""
         now = clock()
         return self._write(lambda tx: runs.end(tx, thread_id, run_id, fence, "failed", error, now))
 
+    def stop(self, thread_id: str, run_id: str) -> Run:
+        """Stop a run, from any process: its messages so far are kept in the transcript, marked as interrupted."""
+        from hansard.ledger.live.interrupt import stop
+
+        now, ids = clock(), NewIds()
+        return self._write(lambda tx: stop(tx, thread_id, run_id, now, ids))
+
+    def recover(self) -> list[tuple[str, str]]:
+        """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each."""
+        from hansard.ledger.live.interrupt import recover
+
+        return recover(self._driver, clock())
+
     def pending(self, thread_id: str) -> list[Pending]:
-        """The tool calls that wait for an approval or an answer from outside."""
+        """The tool calls that wait for an approval or for an external result."""
         return self._read(lambda tx: runs.pending(tx, thread_id))
 
     def resolve(self, thread_id: str, results: ToolResultPart | list[ToolResultPart]) -> Message:
-        """Answer pending calls: one tool message at the head, and they wait no longer."""
+        """Answer pending calls with one tool message after the head."""
         now = clock()
         given = [results] if isinstance(results, ToolResultPart) else list(results)
         calls = [part.tool_call_id for part in given if isinstance(part.tool_call_id, str)]
-        item = _prepared(Message(role="tool", parts=list(given)), now)
+        item = prepare(Message(role="tool", parts=list(given)), now)
 
         def job(tx: Tx) -> Message:
             runs.resolve(tx, thread_id, calls, [item], now)
@@ -381,19 +438,133 @@ class Ledger(Live, Searching, Upkeep):
 
         return self._write(job)
 
+    def settle(self, thread_id: str, tool_call_ids: list[str]) -> list[str]:
+        """Remove calls from the pending ones without an answer: the caller answers them in a run."""
+        now = clock()
+        return self._write(lambda tx: runs.resolve(tx, thread_id, tool_call_ids, [], now))
 
-def _prepared(message: Message, now: int) -> Prepared:
-    if not isinstance(message, Message):
-        raise HansardError(f"a Message belongs here, not {type(message).__name__}; hansard.read makes them")
-    key = message.id if isinstance(message.id, str) and message.id else new_id()
-    return authored(message, key, now)
+    # -- live runs -------------------------------------------------------------------------------------------------
+
+    def follow(self, run: Run | RunHandle, *, after: int = 0) -> Iterator[NumberedDelta]:
+        """The deltas of a run from any process: those after the first `after`, then new ones until the run ends."""
+        from hansard.ledger.live.tail import follow
+
+        return follow(self._driver, _thread_of(run), run.id, after)
+
+    def follow_async(self, run: Run | RunHandle, *, after: int = 0) -> AsyncIterator[NumberedDelta]:
+        """The same for `async for`."""
+        from hansard.ledger.live.tail import follow_async
+
+        return follow_async(self._driver, _thread_of(run), run.id, after)
+
+    def record(
+        self,
+        stream: Any,
+        *,
+        format: str,
+        thread: str,
+        agent_id: str | UnsetType = UNSET,
+        fork_from: str | UnsetType | None = UNSET,
+        durable: bool = False,
+    ) -> StreamTee:
+        """Wrap a provider's stream (bytes, lines or SDK objects, sync or async) so that reading it records it.
+
+        The response is committed to the thread when the stream has ended. Pieces are durable within 250 ms of being
+        read; with `durable` before they are handed on, which costs one disk write each.
+        """
+        from hansard.ledger.live.stream_tee import StreamTee
+
+        return StreamTee(self, stream, format, thread, agent_id=agent_id, fork_from=fork_from, durable=durable)
+
+    # -- search ----------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 20,
+        after: str | None = None,
+        format: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        project: str | None = None,
+        resource_id: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> Page[Hit]:
+        """Messages that match a query: words (all of them), "phrases", prefixes*, -exclusions and the filters role:
+        tool: agent: thread: since: until:. Finds everything acknowledged, except aborted and failed runs.
+
+        `after` is the `next` of the previous page and stays valid while messages arrive. The other arguments search
+        only the threads that `threads_where` returns for them.
+        """
+        limit = limits.check_page(limit, limits.HITS)
+        filters = facets.ThreadFilter(
+            format=format,
+            agent=agent,
+            model=model,
+            project=project,
+            resource_id=resource_id,
+            since=since,
+            until=until,
+        )
+        return search(self._driver, query, limit, after, clock(), filters)
+
+    def facts(self) -> list[Facet]:
+        """The formats, agents, models and projects in the ledger, each with its number of threads."""
+        index.catch_up(self._driver)
+        return self._driver.read(facets.counts)
+
+    def rebuild_search(self, progress: Callable[[int], None] | None = None) -> int:
+        """Delete and rebuild the search index; the number of indexed messages. `progress` receives the count so far.
+
+        Searches during the rebuild find only what is indexed again.
+        """
+        return index.rebuild(self._driver, progress)
+
+    # -- maintenance: `progress` receives how much is done, and the total --------------------------------------------
+
+    def prune(self, thread_id: str | None = None, *, before: str | datetime | None = None) -> Pruned:
+        """Delete messages that are on no branch in force, of one thread or of all, and blobs without uses.
+
+        `before`: only runs that ended before that time. Each thread is pruned in one transaction.
+        """
+        from hansard.ledger.maintenance import prune
+
+        return prune.prune(self._driver, thread_id, prune.moment_of(before))
+
+    def forget(self, thread_id: str) -> Tombstone:
+        """Erase a thread from every table and from the file itself; a tombstone is left."""
+        from hansard.ledger.maintenance import erasure
+
+        return erasure.forget(self._driver, thread_id, clock())
+
+    def tombstone(self, thread_id: str) -> Tombstone:
+        """What is left of an erased thread."""
+        from hansard.ledger.maintenance import erasure
+
+        return self._read(lambda tx: erasure.find(tx, thread_id))
+
+    def verify(self, progress: Progress | None = None) -> list[Problem]:
+        """Everything in the ledger that differs from what was written; empty if the ledger is intact."""
+        from hansard.ledger.maintenance import verify
+
+        return verify.verify(self._driver, progress)
+
+    def backup(self, path: str, progress: Progress | None = None) -> None:
+        """Write a consistent copy of the ledger to a SQLite file, while others write."""
+        from hansard.ledger.maintenance import backup
+
+        backup.backup(self._driver, str(path), progress)
+
+    def stats(self) -> Stats:
+        """Counts and sizes."""
+        from hansard.ledger.maintenance import stats
+
+        return stats.stats(self._driver)
 
 
-def _of_run(message: Message, run_id: str) -> Message:
-    return replace(message, run_id=run_id) if message.run_id is UNSET else message
-
-
-def _limit(limit: int) -> int:
-    if not 1 <= limit <= MOST:
-        raise HansardError(f"a limit of {limit} is not between 1 and {MOST}")
-    return limit
+def _thread_of(run: Run | RunHandle) -> str:
+    if isinstance(run.thread_id, str):
+        return run.thread_id
+    raise HansardError(f"the run {run.id!r} does not name its thread; get it with `ledger.run(thread, run)`")

@@ -1,4 +1,4 @@
-"""What the ledger answers with."""
+"""The values that `Ledger` returns. The server sends them as JSON under the same names, in camelCase."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class Value(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base of all of them."""
+    """The base of all results."""
 
 
 class Thread(Value, frozen=True, kw_only=True):
-    """A thread as it stands: `head` is the id of the last message on its path, `version` grows with every change."""
+    """The current state of a thread: `head` is the id of the active branch's last message, `version` counts changes."""
 
     id: str
     version: int
@@ -33,14 +33,14 @@ class Thread(Value, frozen=True, kw_only=True):
 
 
 class Page(Value, Generic[T], frozen=True, kw_only=True):
-    """A piece of a list; `next` goes on behind it and is None at the end."""
+    """A page of a list; `next` is the cursor of the following page, None at the end."""
 
     items: list[T]
     next: str | None = None
 
 
-class Fact(Value, frozen=True, kw_only=True):
-    """Something that is so of some threads: a `kind` (format, agent, model or project), its value, how many threads."""
+class Facet(Value, frozen=True, kw_only=True):
+    """A property of threads: a `kind` (format, agent, model or project), a value, and how many threads have it."""
 
     kind: str
     value: str
@@ -48,7 +48,7 @@ class Fact(Value, frozen=True, kw_only=True):
 
 
 class Branch(Value, frozen=True, kw_only=True):
-    """A way through the tree: its last message, where it left the others, and what became of it."""
+    """A branch of a thread: its last message, where it forked, and the status of its run."""
 
     head: str | None
     forked_from: str | None
@@ -60,7 +60,7 @@ class Branch(Value, frozen=True, kw_only=True):
 
 
 class TreeNode(Value, frozen=True, kw_only=True):
-    """A message's place in the tree."""
+    """A message in the tree of a thread."""
 
     id: str
     parent_id: str | None
@@ -73,7 +73,7 @@ class TreeNode(Value, frozen=True, kw_only=True):
 
 
 class Pending(Value, frozen=True, kw_only=True):
-    """A tool call that waits for somebody."""
+    """A tool call that waits for an approval or an external result."""
 
     thread_id: str
     run_id: str
@@ -83,7 +83,7 @@ class Pending(Value, frozen=True, kw_only=True):
 
 
 class Synced(Value, frozen=True, kw_only=True):
-    """What `sync` found: so many messages were known, so many are new; where they left the path."""
+    """The result of `sync`: the numbers of known and added messages, and where a new branch forked."""
 
     known: int
     added: int
@@ -93,9 +93,9 @@ class Synced(Value, frozen=True, kw_only=True):
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """A message that was found; `snippet` has the words between \\x02 and \\x03.
+    """A search hit; `snippet` has the matches between \\x02 and \\x03.
 
-    `rank` is 0 to 1, how much the words weigh in it; `active` whether it is on the thread's path; `status` its run's.
+    `rank` is 0 to 1, the weight of the words in the message; `active`: on the active branch; `status`: of its run.
     """
 
     thread_id: str
@@ -112,7 +112,7 @@ class Hit(Value, frozen=True, kw_only=True):
 
 
 class Pruned(Value, frozen=True, kw_only=True):
-    """What was deleted: messages of how many threads, runs that have only their row left, pieces of journals, blobs."""
+    """What `prune` deleted: threads that lost messages, messages, runs (but their row), journal chunks, blobs."""
 
     threads: int = 0
     messages: int = 0
@@ -122,7 +122,7 @@ class Pruned(Value, frozen=True, kw_only=True):
 
 
 class Tombstone(Value, frozen=True, kw_only=True):
-    """What is left of a forgotten thread. `wiped` is false while another reader keeps old bytes in the file's log."""
+    """What is left of an erased thread. `wiped` is false while another reader keeps old bytes in the WAL."""
 
     id: str
     created_at: str
@@ -134,7 +134,7 @@ class Tombstone(Value, frozen=True, kw_only=True):
 
 
 class Problem(Value, frozen=True, kw_only=True):
-    """Something in the ledger that is not as it was written: which row, what is wrong."""
+    """A difference between the ledger and what was written: the row and what is wrong with it."""
 
     what: str
     where: str
@@ -144,7 +144,7 @@ class Problem(Value, frozen=True, kw_only=True):
 
 
 class Stats(Value, frozen=True, kw_only=True):
-    """How much there is. `payload_bytes` is what messages say, `bytes_on_disk` what all takes, indexes included."""
+    """Counts and sizes. `payload_bytes` is the size of message bodies as JSON, `bytes_on_disk` includes indexes."""
 
     threads: int
     forgotten: int
@@ -159,7 +159,7 @@ class Stats(Value, frozen=True, kw_only=True):
 
 
 class Source(Value, frozen=True, kw_only=True):
-    """A file that a thread was imported from; `told` is what was noticed in it."""
+    """A file that a thread was imported from; `told` holds the importer's notes about it."""
 
     number: int
     uri: str

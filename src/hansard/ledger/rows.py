@@ -1,4 +1,7 @@
-"""Rows of the ledger as values, in the order of the columns in `queries.sql`."""
+"""Database rows as values, in the order of the columns in `queries.sql`; finding them by id.
+
+`rows` is what SQL returns, `results` what callers get. Fields have the names of the columns.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from hansard.model.conversation import Conversation, Run
 
 
 class Place(NamedTuple):
-    """Behind which message something stands: its place, and the two chains up to it."""
+    """The position of a message in the tree of its thread, with the two hash chains up to it."""
 
     seg: int
     depth: int
@@ -24,6 +27,8 @@ ROOT = Place(0, 0, b"", b"")
 
 
 class ThreadRow(NamedTuple):
+    """A row of `thread`; `at` and `save` move its head and write it."""
+
     thread: int
     id: str
     title: str | None
@@ -48,12 +53,12 @@ class ThreadRow(NamedTuple):
         return Place(self.head_seg, self.head_depth, self.head_hash, self.head_said)
 
     def at(self, place: Place) -> ThreadRow:
-        """The same with its head there."""
+        """The row with its head at a place."""
         return self._replace(head_seg=place.seg, head_depth=place.depth, head_hash=place.hash, head_said=place.said)
 
     def save(self, tx: Tx, now: int) -> ThreadRow:
-        """Write what changes while a thread goes on; an index that would stay as it is is not written. The row then."""
-        later = max(seconds(now), self.updated_at)
+        """Write the columns that change as a thread grows; an unchanged index is not written. The new row."""
+        later = max(whole_seconds(now), self.updated_at)
         tx.run(
             "set_thread" if later > self.updated_at else "set_thread_now",
             thread=self.thread,
@@ -71,6 +76,8 @@ class ThreadRow(NamedTuple):
 
 
 class RunRow(NamedTuple):
+    """A row of `run`."""
+
     run: int
     id: str
     status: str
@@ -98,17 +105,17 @@ class RunRow(NamedTuple):
 
     @property
     def value(self) -> Run:
-        """The run as it was last written down."""
-        return native.decode_own(Run, bodies.unsealed(self.body))
+        """The run as it was last stored."""
+        return native.decode_own(Run, bodies.unseal(self.body))
 
     def at(self, place: Place) -> RunRow:
         return self._replace(seg=place.seg, depth=place.depth, tip_hash=place.hash, tip_said=place.said)
 
-    def saying(self, value: Run) -> RunRow:
-        """The same with another body; the columns that repeat it follow."""
+    def with_value(self, value: Run) -> RunRow:
+        """The row with another body, and the columns that repeat parts of it."""
         pending = len(value.pending) if isinstance(value.pending, list) else 0
         status = value.status if isinstance(value.status, str) else self.status
-        return self._replace(status=status, pending=pending, body=bodies.sealed(native.encode(value)))
+        return self._replace(status=status, pending=pending, body=bodies.seal(native.encode(value)))
 
     def save(self, tx: Tx, thread: int) -> None:
         tx.run(
@@ -130,13 +137,13 @@ class RunRow(NamedTuple):
         )
 
 
-def seconds(now: int) -> int:
-    """A time in whole seconds: an indexed column that changes with every message makes appending dear."""
+def whole_seconds(now: int) -> int:
+    """A time cut to seconds: an indexed column that changes with every message would make appends slow."""
     return now - now % 1000
 
 
 def find_thread(tx: Tx, thread_id: str, *, lock: bool = False) -> ThreadRow:
-    """The row of a thread, locked against other writers if asked."""
+    """The row of a thread; `lock` locks it against other writers."""
     row = tx.one("lock_thread" if lock else "thread", id=safe(thread_id))
     if row is None:
         raise NotFound(f"no thread {thread_id!r}; `hansard threads` lists them")
@@ -153,6 +160,11 @@ def find_run(tx: Tx, thread: ThreadRow, run_id: str, *, lock: bool = False) -> R
     return RunRow(*row)
 
 
+def find_runs(tx: Tx, thread: ThreadRow) -> dict[int, RunRow]:
+    """The runs of a thread by their numbers, in the order they began."""
+    return {row[0]: RunRow(*row) for row in tx.all("runs", thread=thread.thread)}
+
+
 def find_place(tx: Tx, thread: ThreadRow, message_id: str) -> Place:
     row = tx.one("place", thread=thread.thread, id=safe(message_id))
     if row is None:
@@ -161,7 +173,7 @@ def find_place(tx: Tx, thread: ThreadRow, message_id: str) -> Place:
 
 
 def id_at(tx: Tx, thread: ThreadRow, place: Place | tuple[int, int]) -> str | None:
-    """The id of the message at a place; None for the root."""
+    """The stored id of the message at a place; None for the root."""
     seg, depth = place[0], place[1]
     if depth == 0:
         return None
@@ -171,6 +183,6 @@ def id_at(tx: Tx, thread: ThreadRow, place: Place | tuple[int, int]) -> str | No
     raise NotFound(f"thread {thread.id!r} has no message at ({seg}, {depth}); run `hansard verify`")
 
 
-def described(row: ThreadRow) -> Conversation:
-    """What a thread says of itself, without messages."""
-    return native.decode_own(Conversation, bodies.unsealed(row.body))
+def description(row: ThreadRow) -> Conversation:
+    """The description of a thread: the conversation without its messages."""
+    return native.decode_own(Conversation, bodies.unseal(row.body))

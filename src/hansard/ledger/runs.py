@@ -1,8 +1,8 @@
-"""Runs: an agent's go, staged beside the transcript and put into it whole, or not at all.
+"""Runs: messages of one agent run, staged outside the transcript and committed to it atomically.
 
-Committing a run moves the head to its last message. If it forks, what came after the fork point is replaced in the
-transcript and the run that stood there is marked superseded; nothing is deleted. If somebody moved the head since the
-run began, the commit is refused with both heads.
+Committing a run moves the head to its last message. If the run forks, its messages replace what followed the fork point
+in the transcript, and the run that was committed there is marked superseded; nothing is deleted. If the head has moved
+since the run began, the commit is rejected with both heads.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from hansard.errors import Conflict, NotFound
 from hansard.ledger import bodies, limits, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.hash_chain import Prepared
-from hansard.ledger.live.journal import Entry
-from hansard.ledger.messages import put, summed
+from hansard.ledger.live.journal import RunBuffer
+from hansard.ledger.messages import Prepared, sum_usage, write_after
 from hansard.ledger.results import Pending
 from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_thread, id_at
 from hansard.model.conversation import Message, PendingCall, Run, Usage
@@ -28,12 +27,12 @@ ACTIVE = "active"
 
 def begin(
     tx: Tx, thread_id: str, value: Run, fork_from: str | UnsetType | None, lease_until: int, now: int
-) -> tuple[Run, Entry]:
-    """A new run behind the head, or behind a message it forks from (None: before everything)."""
+) -> tuple[Run, RunBuffer]:
+    """Begin a run after the head, or after the message it forks from (None: before all messages)."""
     thread = find_thread(tx, thread_id, lock=True)
     if (found := tx.one("run", thread=thread.thread, id=safe(value.id))) is not None:
-        row = RunRow(*found)  # this very call, answered twice
-        return row.value, Entry(thread_id, value.id, thread.thread, row.run, row.fence, row.chunks)
+        row = RunRow(*found)  # the same call, repeated
+        return row.value, RunBuffer(thread_id, value.id, thread.thread, row.run, row.fence, row.chunks)
     head = thread.head
     fork = head if fork_from is UNSET else ROOT if fork_from is None else find_place(tx, thread, fork_from)
     value = replace(
@@ -47,7 +46,7 @@ def begin(
         "add_run",
         thread=thread.thread,
         run=thread.next_run,
-        id=safe(limits.id_of(value.id, "a run")),
+        id=safe(limits.check_id(value.id, "a run")),
         status=ACTIVE,
         agent=safe(value.agent_id) if isinstance(value.agent_id, str) else None,
         fork_seg=fork.seg,
@@ -59,45 +58,45 @@ def begin(
         tip_hash=fork.hash,
         tip_said=fork.said,
         lease_until=lease_until,
-        body=bodies.sealed(limits.encoded(value, "what a run says of itself")),
+        body=bodies.seal(limits.encode(value, "the description of a run")),
     )
     tx.run("drop_chunks", thread=thread.thread, run=thread.next_run)
     thread._replace(next_run=thread.next_run + 1).save(tx, now)
-    return value, Entry(thread_id, value.id, thread.thread, thread.next_run, 0, 0)
+    return value, RunBuffer(thread_id, value.id, thread.thread, thread.next_run, 0, 0)
 
 
 def stage(
     tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int, through: int | None = None
 ) -> None:
-    """Messages of a run that is still going on; they are its own until it commits.
+    """Write messages of an active run; they are outside the transcript until it commits.
 
-    `through` is how many of its deltas they say: after a crash only the later ones are folded.
+    `through` is the number of deltas they cover: after a crash only later ones are folded into messages.
     """
     thread = find_thread(tx, thread_id, lock=True)
     row = active(tx, thread, run_id, fence)
-    done = put(tx, thread, row.tip, items, row.run)
+    done = write_after(tx, thread, row.tip, items, row.run)
     done.thread.save(tx, now)
     value = _with_usage(row.value, [item.message for item in items] if done.added else [])
     folded = row.folded if through is None else through
     row = row.at(done.place)._replace(staged=row.staged + done.added, folded=folded)
-    row.saying(value).save(tx, thread.thread)
+    row.with_value(value).save(tx, thread.thread)
 
 
 def active(tx: Tx, thread: ThreadRow, run_id: str, fence: int | None) -> RunRow:
-    """The row of a run that may still be written to by the holder of this fence."""
+    """The row of an active run, if the caller's fence is still valid."""
     row = find_run(tx, thread, run_id, lock=True)
     if row.status != ACTIVE:
         raise Conflict(f"run {run_id!r} is {row.status}; begin a new one")
     if fence is not None and row.fence != fence:
-        raise Conflict(f"run {run_id!r} was taken over by somebody else; begin a new one")
+        raise Conflict(f"run {run_id!r} was taken over by another process; begin a new one")
     return row
 
 
 def _with_usage(value: Run, messages: list[Message]) -> Run:
-    told = [message.usage for message in messages if message.usage is not UNSET]
-    if not told:
+    counted = [message.usage for message in messages if message.usage is not UNSET]
+    if not counted:
         return value
-    return replace(value, usage=summed([value.usage if isinstance(value.usage, Usage) else Usage(), *told]))
+    return replace(value, usage=sum_usage([value.usage if isinstance(value.usage, Usage) else Usage(), *counted]))
 
 
 def commit(
@@ -111,7 +110,7 @@ def commit(
     usage: Usage | UnsetType = UNSET,
     force: bool = False,
 ) -> Run:
-    """Put the run's messages on the path, in one transaction. Committing what is committed is nothing."""
+    """Put the messages of a run into the transcript. Committing a committed run changes nothing."""
     thread = find_thread(tx, thread_id, lock=True)
     row = find_run(tx, thread, run_id, lock=True)
     if row.status == "committed":
@@ -128,40 +127,51 @@ def commit(
         )
     for other in tx.all("committed_at", thread=thread.thread, fork_seg=row.fork_seg, fork_depth=row.fork_depth):
         old = RunRow(*other)
-        old._replace(superseded_by=row.run).saying(replace(old.value, status="superseded")).save(tx, thread.thread)
+        old._replace(superseded_by=row.run).with_value(replace(old.value, status="superseded")).save(tx, thread.thread)
     changes: dict[str, Any] = {"status": "committed", "completed_at": iso_time(now)}
     if pending is not UNSET:
         changes["pending"] = pending
     if usage is not UNSET:
         changes["usage"] = usage
     value = replace(row.value, **changes)
-    row._replace(lease_until=None).saying(value).save(tx, thread.thread)
+    row._replace(lease_until=None).with_value(value).save(tx, thread.thread)
     thread.at(row.tip).save(tx, now)
     return value
 
 
 def end(tx: Tx, thread_id: str, run_id: str, fence: int | None, status: str, error: Any, now: int) -> Run:
-    """A run that is not to be committed: aborted, failed or interrupted. What it said is kept for the record."""
+    """End a run without committing it: aborted, failed or interrupted. Its messages are kept outside the transcript."""
     thread = find_thread(tx, thread_id, lock=True)
     row = find_run(tx, thread, run_id, lock=True)
     if row.status == status:
         return row.value
     row = active(tx, thread, run_id, fence)
     value = replace(row.value, status=status, completed_at=iso_time(now), error=error)
-    row._replace(lease_until=None).saying(value).save(tx, thread.thread)
+    row._replace(lease_until=None).with_value(value).save(tx, thread.thread)
     thread.save(tx, now)
     return value
 
 
+def with_run_id(message: Message, run_id: str) -> Message:
+    """The message with the id of its run, unless it has one."""
+    return replace(message, run_id=run_id) if message.run_id is UNSET else message
+
+
+def active_runs(tx: Tx, thread_id: str) -> list[Run]:
+    """The active runs of a thread, in the order they began."""
+    rows = tx.all("runs_active", thread=find_thread(tx, thread_id).thread)
+    return [RunRow(*row).value for row in rows]
+
+
 def messages(tx: Tx, thread_id: str, run_id: str) -> list[Message]:
-    """What a run has said, staged or committed."""
+    """The messages of a run, staged or committed."""
     thread = find_thread(tx, thread_id)
     row = find_run(tx, thread, run_id)
     return tree.messages_of(tx, tx.all("run_messages", thread=thread.thread, run=row.run))
 
 
 def pending(tx: Tx, thread_id: str) -> list[Pending]:
-    """The calls that wait for somebody, on runs that are in force."""
+    """The pending calls of active and committed runs."""
     thread = find_thread(tx, thread_id)
     found: list[Pending] = []
     for other in tx.all("runs_pending", thread=thread.thread):
@@ -182,7 +192,7 @@ def pending(tx: Tx, thread_id: str) -> list[Pending]:
 
 
 def resolve(tx: Tx, thread_id: str, call_ids: list[str], items: list[Prepared], now: int) -> list[str]:
-    """Answer pending calls: the answers are appended to the head, and the calls wait no longer."""
+    """Answer pending calls: the results are appended after the head, and the calls are no longer pending."""
     thread = find_thread(tx, thread_id, lock=True)
     wanted = set(call_ids)
     for other in tx.all("runs_pending", thread=thread.thread):
@@ -191,11 +201,11 @@ def resolve(tx: Tx, thread_id: str, call_ids: list[str], items: list[Prepared], 
         left = [call for call in waiting if call.tool_call_id not in wanted]
         if len(left) != len(waiting):
             wanted -= {call.tool_call_id for call in waiting}
-            row.saying(replace(row.value, pending=left)).save(tx, thread.thread)
+            row.with_value(replace(row.value, pending=left)).save(tx, thread.thread)
     if wanted:
         if items and all(tx.one("place", thread=thread.thread, id=item.id) for item in items):
-            return [item.id for item in items]  # answered before, word for word or not at all: `put` would say
+            return [item.id for item in items]  # answered before
         raise NotFound(f"no pending call {sorted(wanted)[0]!r} in thread {thread_id!r}")
-    done = put(tx, thread, thread.head, items)
+    done = write_after(tx, thread, thread.head, items)
     done.thread.at(done.place).save(tx, now)
     return [item.id for item in items]

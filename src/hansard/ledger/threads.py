@@ -1,4 +1,4 @@
-"""Threads: what they are called, who takes part, where their head is; listing them a page at a time."""
+"""Threads: create, describe, list in pages, and move the head of a thread."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from msgspec.structs import replace
 from hansard.errors import Conflict, HansardError, NotFound
 from hansard.ledger import bodies, limits, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.messages import spelled_usage
+from hansard.ledger.messages import decode_usage
 from hansard.ledger.results import Page, Thread
-from hansard.ledger.rows import ROOT, Place, ThreadRow, described, find_place, find_thread, id_at, seconds
+from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
 from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.digits import whole_number
 from hansard.model.times import iso_time
 
 _FAR = 1 << 60
-_TOLD = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
+_DESCRIPTION = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
 
 
 def create(tx: Tx, value: Conversation, now: int) -> Thread:
-    """A new thread that says of itself what `value` says; the same again if it is there and says the same."""
+    """Create a thread with the description in `value`; an existing one with the same description is returned."""
     row = start(tx, value, now)
-    return shown(tx, row)
+    return as_thread(tx, row)
 
 
 def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> ThreadRow:
-    """The row of a new thread, under its own id or the one the ledger gives it."""
+    """Insert a thread under its own id, or under `key`; its row."""
     if key is None:
         assert isinstance(value.id, str)
         key = value.id
-    body = bodies.sealed(limits.encoded(replace(value, messages=[]), "what a thread says of itself"))
+    body = bodies.seal(limits.encode(replace(value, messages=[]), "the description of a thread"))
     changed = tx.run(
         "add_thread",
-        id=safe(limits.id_of(key, "a thread")),
+        id=safe(limits.check_id(key, "a thread")),
         title=safe(value.title) if isinstance(value.title, str) else None,
         resource=_resource(value),
         parent_thread=safe(value.parent_thread_id) if isinstance(value.parent_thread_id, str) else None,
-        now=seconds(now),
+        now=whole_seconds(now),
         body=body,
     )
     row = find_thread(tx, key, lock=True)
     if changed != 1 and row.body != body:
-        raise Conflict(f"there is another thread {key!r}; give this one a new id, or update_thread that one")
+        raise Conflict(f"another thread has the id {key!r}; choose a new id, or change that thread with update_thread")
     return row
 
 
-def shown(tx: Tx, row: ThreadRow) -> Thread:
-    """A row as people see it."""
-    value = described(row)
+def as_thread(tx: Tx, row: ThreadRow) -> Thread:
+    """A row as the `Thread` that callers get."""
+    value = description(row)
     return Thread(
         id=unsafe(row.id) or "",
         version=row.version,
@@ -63,36 +63,41 @@ def shown(tx: Tx, row: ThreadRow) -> Thread:
         parent_thread_id=unsafe(row.parent_thread),
         agents=value.agents if isinstance(value.agents, dict) else {},
         metadata=value.metadata if isinstance(value.metadata, dict) else {},
-        usage=spelled_usage(row.usage),
+        usage=decode_usage(row.usage),
     )
 
 
+def named(tx: Tx, text: str, limit: int) -> list[Thread]:
+    """The threads whose id starts with a text or whose title equals it, newest first."""
+    return [as_thread(tx, ThreadRow(*row)) for row in tx.all("threads_named", text=safe(text), limit=limit)]
+
+
 def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[Thread]:
-    """Threads by their last change; `after` is the `next` of the page before."""
+    """Threads by their last change; `after` is the `next` of the previous page."""
     name = ("threads_newest" if newest else "threads_oldest") + ("_of" if resource is not None else "")
     return pages(tx, name, limit, after, newest, {} if resource is None else {"resource": safe(resource)})
 
 
 def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[Thread]:
-    """A page of a statement that lists threads by their last change."""
+    """A page of the rows of a statement that lists threads by their last change."""
     updated, number = _cursor(after) if after is not None else ((_FAR, _FAR) if newest else (-_FAR, -_FAR))
     given = {"updated_at": updated, "thread": number, "limit": limit + 1, **values}
     rows = [ThreadRow(*row) for row in tx.all(name, **given)]
     more = len(rows) > limit
     rows = rows[:limit]
     last = f"{rows[-1].updated_at}.{rows[-1].thread}" if more else None
-    return Page(items=[shown(tx, row) for row in rows], next=last)
+    return Page(items=[as_thread(tx, row) for row in rows], next=last)
 
 
 def _cursor(text: str) -> tuple[int, int]:
     updated, _, number = text.partition(".")
     last, thread = whole_number(updated), whole_number(number)
     if last is None or thread is None:
-        raise HansardError(f"no cursor {text!r}; give the `next` of the page before")
+        raise HansardError(f"invalid cursor {text!r}; pass the `next` of the previous page")
     return last, thread
 
 
-def change(
+def update(
     tx: Tx,
     thread_id: str,
     now: int,
@@ -101,9 +106,9 @@ def change(
     metadata: dict[str, Any] | UnsetType,
     agents: list[Agent] | UnsetType,
 ) -> Thread:
-    """Change what a thread says of itself; agents are added to its registry, the others replaced."""
+    """Change the description of a thread; agents are added to its registry, other fields are replaced."""
     row = find_thread(tx, thread_id, lock=True)
-    value = described(row)
+    value = description(row)
     changes: dict[str, Any] = {}
     if title is not UNSET:
         changes["title"] = UNSET if title is None else title
@@ -114,39 +119,39 @@ def change(
     if agents is not UNSET:
         known = value.agents if isinstance(value.agents, dict) else {}
         changes["agents"] = {**known, **{agent.id: agent for agent in agents}}
-    _tell(tx, row, replace(value, **changes), max(seconds(now), row.updated_at))
-    return shown(tx, find_thread(tx, thread_id))
+    _write_description(tx, row, replace(value, **changes), max(whole_seconds(now), row.updated_at))
+    return as_thread(tx, find_thread(tx, thread_id))
 
 
-def _tell(tx: Tx, row: ThreadRow, value: Conversation, now: int) -> None:
+def _write_description(tx: Tx, row: ThreadRow, value: Conversation, now: int) -> None:
     tx.run(
         "change_thread",
         thread=row.thread,
         title=safe(value.title) if isinstance(value.title, str) else None,
         resource=_resource(value),
-        body=bodies.sealed(limits.encoded(value, "what a thread says of itself")),
+        body=bodies.seal(limits.encode(value, "the description of a thread")),
         now=now,
     )
 
 
 def _resource(value: Conversation) -> str | None:
-    return safe(limits.id_of(value.resource_id, "a resource")) if isinstance(value.resource_id, str) else None
+    return safe(limits.check_id(value.resource_id, "a resource")) if isinstance(value.resource_id, str) else None
 
 
-def retell(tx: Tx, row: ThreadRow, value: Conversation) -> None:
-    """What a conversation says of itself that the thread does not say yet; what it leaves open stays."""
-    old = described(row)
+def update_description(tx: Tx, row: ThreadRow, value: Conversation) -> None:
+    """Take over the fields that a conversation sets and the thread has differently."""
+    old = description(row)
     changes = {
         name: getattr(value, name)
-        for name in _TOLD
+        for name in _DESCRIPTION
         if getattr(value, name) is not UNSET and getattr(value, name) != getattr(old, name)
     }
     if changes:
-        _tell(tx, row, replace(old, **changes), row.updated_at)
+        _write_description(tx, row, replace(old, **changes), row.updated_at)
 
 
 def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:
-    """Snapshots of a conversation, of which `snapshots` are those from number `start`; those it has are left alone."""
+    """Store the snapshots of a conversation from number `start` on; those the thread has are kept."""
     count = tx.one("count_snapshots", thread=row.thread) if snapshots else None
     have = max(count[0] - start, 0) if count else 0
     for n, snapshot in enumerate(snapshots[have:], start=start + have):
@@ -155,12 +160,12 @@ def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int 
             thread=row.thread,
             n=n,
             message=safe(snapshot.message_id) if isinstance(snapshot.message_id, str) else None,
-            body=bodies.sealed(limits.encoded(snapshot, "a snapshot")),
+            body=bodies.seal(limits.encode(snapshot, "a snapshot")),
         )
 
 
-def last_said(tx: Tx, row: ThreadRow) -> str | None:
-    """The message that was written last; of a file without a head that is where it stands."""
+def last_message(tx: Tx, row: ThreadRow) -> str | None:
+    """The id of the message that was written last: the head of an imported file that names none."""
     found = tx.one("last_message", thread=row.thread)
     return None if found is None else unsafe(found[0])
 
@@ -171,11 +176,11 @@ def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: b
     place = ROOT if message_id is None else find_place(tx, row, message_id)
     if tip and place.depth:
         place = newest_below(tx, row, place)
-    return shown(tx, row.at(place).save(tx, now))
+    return as_thread(tx, row.at(place).save(tx, now))
 
 
 def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:
-    """The end of the branch that goes on from a place: down its own segment, then by the newest fork behind it."""
+    """The end of the branch that continues from a place: its own segment, then the newest fork after that."""
     hanging = tree.children(tx, row)
     seg, depth = place.seg, place.depth
     while True:
@@ -189,6 +194,7 @@ def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:
 
 
 def exists(tx: Tx, thread_id: str) -> bool:
+    """Whether there is such a thread."""
     try:
         find_thread(tx, thread_id)
     except NotFound:

@@ -1,6 +1,6 @@
-"""What bodies have in common: zstd starts with these bytes in its window, so that small bodies compress too.
+"""The zstd dictionary of stored bodies: content that many bodies share, so that small ones compress too.
 
-Frozen: a stored body can only be opened with the dictionary it was written with. A better one is a new layout.
+Frozen: a stored body can only be read with the dictionary it was written with. A better one needs a new layout.
 """
 
 from __future__ import annotations

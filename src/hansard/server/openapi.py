@@ -21,7 +21,7 @@ from litestar.openapi.spec import (
 )
 from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
 
-from hansard.ledger.results import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
 from hansard.model.schema import definitions_of
 from hansard.server import schemas as bodies
@@ -49,7 +49,7 @@ _KINDS: list[Any] = [
     bodies.PlanShown,
     bodies.Apply,
     bodies.Applied,
-    list[Fact],
+    list[Facet],
     bodies.Login,
     bodies.NewThread,
     bodies.ThreadChange,

@@ -7,7 +7,7 @@ from typing import Annotated
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 
-from hansard.ledger.results import Branch, Fact, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
 from hansard.server import schemas as bodies
 from hansard.server.app_state import named, served
@@ -61,7 +61,7 @@ async def list_threads(
     return answer(page)
 
 
-@get("/api/facts", operation_class=says(list[Fact]), tags=["threads"])
+@get("/api/facts", operation_class=says(list[Facet]), tags=["threads"])
 async def list_facts(request: AnyRequest) -> Response[bytes]:
     """The formats, agents, models and projects there are, each with the number of its threads."""
     return answer(await served(request).aio.facts())

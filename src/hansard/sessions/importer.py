@@ -25,7 +25,7 @@ from hansard.formats.coding_agents.session_file import Reading
 from hansard.gc_pause import gc_pause
 from hansard.ledger import sources, threads
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.ledger.rows import find_thread
@@ -123,7 +123,7 @@ def _key(path: Path, index: int) -> str:
 class _Begun(NamedTuple):
     """A file some of which is in the ledger."""
 
-    filing: sources.Filing
+    filing: sources.SourceWriter
     number: int
     move: bool
 
@@ -146,7 +146,7 @@ class _Work(NamedTuple):
     before: Source | None
     known: Source | None
     value: Conversation
-    arrivals: list[sources.Arrival]
+    arrivals: list[sources.Piece]
     snapshots: list[Snapshot]
     pictured: int
     end: _End | None
@@ -192,7 +192,7 @@ class _Import:
         kept = 0 if known is None else known.size
         begun: _Begun | None = None
         value: Conversation | None = None
-        waiting: list[sources.Arrival] = []
+        waiting: list[sources.Piece] = []
         snapshots: list[Snapshot] = []
         held: list[Message] = []  # a sub-agent's messages wait for its first words
         at = much = pictured = 0
@@ -212,7 +212,7 @@ class _Import:
                     value = self._identified(reading, path, before, main=main)
                     if before is not None and before.thread_id != self._thread:
                         before, known, kept = None, None, 0  # it tells only now whose it is
-                waiting.append(sources.Arrival(messages, chunk[max(0, kept - at) :], max(at, kept)))
+                waiting.append(sources.Piece(messages, chunk[max(0, kept - at) :], max(at, kept)))
                 at += len(chunk)
                 much += len(chunk)
                 if not chunk or much >= _MUCH or sum(len(one.items) for one in waiting) >= _MANY:
@@ -265,9 +265,9 @@ class _Import:
         row = find_thread(tx, self._thread)
         move = row.messages == 0 or (work.before is not None and work.before.version == row.version)
         if work.known is not None:
-            return _Begun(sources.Filing(self._thread), work.known.number, move)
+            return _Begun(sources.SourceWriter(self._thread), work.known.number, move)
         number = sources.start(tx, self._thread, _uri(work.path), self._name, main=work.main)
-        return _Begun(sources.Filing(self._thread), number, move)
+        return _Begun(sources.SourceWriter(self._thread), number, move)
 
     def _settle(self, tx: Tx, reading: Reading, *, move: bool) -> None:
         """What the session says of itself at its end: its title, its head."""
@@ -276,9 +276,9 @@ class _Import:
         if row.updated_at == _LONG_AGO:  # nothing in the file has a date
             row.save(tx, clock())
             row = find_thread(tx, self._thread, lock=True)
-        threads.retell(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
+        threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
         if move:
-            last = threads.last_said(tx, row)
+            last = threads.last_message(tx, row)
             head = value.head if isinstance(value.head, str) else last
             try:
                 threads.checkout(tx, self._thread, head, row.updated_at, tip=False)

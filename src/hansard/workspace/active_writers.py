@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hansard.errors import HansardError
 from hansard.ledger.backends.driver import Driver, Tx, safe, unsafe
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.ledger.rows import find_thread
 from hansard.workspace import snapshots as records
 from hansard.workspace.entries import Entry

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.ledger.backends.driver import Driver, Tx
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.ids import new_id
+from hansard.ledger.ids import clock, new_id
 from hansard.model.digits import whole_number
 from hansard.workspace import rooted_fs as beneath
 from hansard.workspace import snapshots as records

@@ -10,8 +10,7 @@ import os
 
 from hansard.errors import Conflict
 from hansard.ledger.backends.driver import Driver
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.ids import new_id
+from hansard.ledger.ids import clock, new_id
 from hansard.workspace import rooted_fs as beneath
 from hansard.workspace import snapshots as records
 from hansard.workspace.apply import Step

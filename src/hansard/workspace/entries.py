@@ -96,8 +96,8 @@ _changes = msgspec.msgpack.Decoder(list[Change])
 
 def packed(value: Any) -> bytes:
     """A value of ours as it is stored, with a checksum."""
-    return bodies.sealed(msgspec.msgpack.encode(value))
+    return bodies.seal(msgspec.msgpack.encode(value))
 
 
 def changes_of(body: bytes) -> list[Change]:
-    return _changes.decode(bodies.unsealed(body))
+    return _changes.decode(bodies.unseal(body))

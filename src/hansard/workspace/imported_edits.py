@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 from hansard.formats.coding_agents.claude_code.edits import backups_of
 from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown, edits_of, infer_unknown, replayed
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.model.conversation import Conversation
 from hansard.model.times import milliseconds
 from hansard.workspace.entries import FILE, UNTOLD, Change, Entry, Refused, content_hash, file_entry, same

@@ -20,7 +20,7 @@ from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import HansardError
 from hansard.formats.coding_agents.sage.records import write_snapshot
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 from hansard.model.conversation import Snapshot as Told

@@ -62,11 +62,11 @@ _index = msgspec.msgpack.Decoder(Index)
 
 
 def read_index(data: bytes | None) -> Index:
-    return {} if data is None else _index.decode(bodies.unsealed(data))
+    return {} if data is None else _index.decode(bodies.unseal(data))
 
 
 def write_index(index: Index) -> bytes:
-    return bodies.sealed(msgspec.msgpack.encode(index), bodies.squeezed_quickly)
+    return bodies.seal(msgspec.msgpack.encode(index), bodies.compress_fast)
 
 
 def known(index: Index, path: bytes) -> Entry | None:

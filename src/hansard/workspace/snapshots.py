@@ -96,7 +96,7 @@ def snapshot_of(row: Row) -> Snapshot:
 
 def done_of(row: Row) -> Done:
     number, thread, kind, state, snap, at, body = row
-    deed = _deeds.decode(bodies.unsealed(bytes(body)))
+    deed = _deeds.decode(bodies.unseal(bytes(body)))
     return Done(number=number, thread_id=unsafe(thread), kind=kind, state=state, snap=snap, at=at, deed=deed)
 
 
@@ -138,7 +138,7 @@ def content(tx: Tx, name: bytes) -> bytes:
     row = tx.one("blob", hash=name)
     if row is None:
         raise StorageError(f"the content {name.hex()} is not in the ledger; run `hansard verify`, restore a backup")
-    data = bodies.opened(bytes(row[0]))
+    data = bodies.decompress(bytes(row[0]))
     if content_hash(data) != name:
         raise StorageError(f"the content {name.hex()} is damaged; run `hansard verify`, restore a backup")
     return data
@@ -197,7 +197,7 @@ class Filing:
 
     def keep(self, name: bytes, data: bytes) -> None:
         if name not in self._blobs:
-            small = bodies.squeezed_quickly(data)
+            small = bodies.compress_fast(data)
             self._blobs[name] = (len(data), small)
             self._size += len(small)
             if self._size > _FLUSH:

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from hansard.errors import Conflict, HansardError, NotFound
 from hansard.ledger import threads
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import TreeNode
 from hansard.ledger.rows import find_thread
@@ -291,7 +291,7 @@ def _run(given: Course) -> Outcome:
 def _move(tx: Tx, thread_id: str, deed: Deed, now: int) -> None:
     """The head, if it is still where it was when this was worked out."""
     row = find_thread(tx, thread_id, lock=True)
-    head = threads.shown(tx, row).head
+    head = threads.as_thread(tx, row).head
     if head != deed.from_head:
         raise Conflict(
             f"something was said in thread {thread_id!r} meanwhile; nothing was changed, try again",

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.ledger.backends.driver import Driver, Tx, unsafe
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.workspace import active_writers as at_work
 from hansard.workspace import atomic_write as placing

@@ -8,9 +8,9 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import Damaged
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live import tail as following
-from hansard.ledger.live.run_handle import LiveRun
+from hansard.ledger.ids import clock
+from hansard.ledger.live import interrupt
+from hansard.ledger.live.run_handle import RunHandle
 from hansard.model import TextPart
 from hansard.streams.deltas import PartDelta, PartStart
 from tests.ledger.said import transcript, words
@@ -27,7 +27,7 @@ def behind_its_back(ledger: Ledger, text: str) -> None:
             connection.execute(text)
 
 
-def begun(ledger: Ledger, thread_id: str, *pieces: str) -> LiveRun:
+def begun(ledger: Ledger, thread_id: str, *pieces: str) -> RunHandle:
     """A run that said something, each piece a chunk of the journal."""
     run = ledger.begin_run(thread_id, "bot")
     run.write([PartStart(key="0", part=TextPart(text=""))]).result()
@@ -67,22 +67,22 @@ def test_a_damaged_journal_keeps_no_other_run_from_being_found_dead(ledger: Ledg
     behind_its_back(ledger, f"update run set lease_until = 1 where id = '{first.id}'")  # it is met first
     named = [problem for problem in ledger.verify() if problem.where != "file"]
     assert [(problem.thread_id, problem.where) for problem in named] == [(bad.id, f"run {first.id}")]
-    assert "behind delta 2" in named[0].what
-    done = following.recover(ledger._driver, clock() + LATER)
+    assert "after delta 2" in named[0].what
+    done = interrupt.recover(ledger._driver, clock() + LATER)
     assert sorted(done) == sorted([(bad.id, first.id), (good.id, second.id), (bad.id, other.id)])
     for thread, run, kept in ((bad, first, "one "), (good, second, "well"), (bad, other, "beside")):
         value = ledger.run(thread.id, run.id)
         assert value.status == "interrupted"
         assert words(ledger.run_messages(thread.id, run.id)) == [kept]
-        assert ("damaged behind delta 2" in str(value.error)) is (run is first)
-    assert following.recover(ledger._driver, clock() + LATER) == []
+        assert ("damaged after delta 2" in str(value.error)) is (run is first)
+    assert interrupt.recover(ledger._driver, clock() + LATER) == []
 
 
 def test_a_run_whose_journal_is_damaged_can_be_stopped_and_says_so(ledger: Ledger) -> None:
     thread = ledger.create_thread()
     run = begun(ledger, thread.id, "one ", "two ", "three")
     damage(ledger, "zstd")
-    assert "damaged behind delta 2" in ledger.stop(thread.id, run.id).error
+    assert "damaged after delta 2" in ledger.stop(thread.id, run.id).error
     assert transcript(ledger, thread.id) == ["one "]
 
 
@@ -90,7 +90,7 @@ def test_following_a_damaged_journal_ends_with_its_place(ledger: Ledger) -> None
     thread = ledger.create_thread()
     run = begun(ledger, thread.id, "one ", "two ", "three")
     damage(ledger, "json")
-    with pytest.raises(Damaged, match="behind delta 2"):
+    with pytest.raises(Damaged, match="after delta 2"):
         list(ledger.follow(run.value))
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_cannot_be_marked_is_named_when_the_others_are(ledger: Ledger
     behind_its_back(ledger, f"update run set body = tip_hash, lease_until = 1 where id = '{runs[0].id}'")
     for _ in range(2):
         with pytest.raises(Damaged, match=rf"{threads[0].id}.*{runs[0].id}.*checksum"):
-            following.recover(ledger._driver, clock() + LATER)
+            interrupt.recover(ledger._driver, clock() + LATER)
     assert [ledger.run(thread.id, run.id).status for thread, run in zip(threads[1:], runs[1:], strict=True)] == [
         "interrupted",
         "interrupted",

@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from hansard import Ledger
 from hansard.errors import Conflict, HansardError, StorageError
-from hansard.ledger.hash_chain import clock
-from hansard.ledger.live import tail as following
+from hansard.ledger.ids import clock
+from hansard.ledger.live import interrupt, tail
 from hansard.model import TextPart, ToolCallPart
 from hansard.streams.deltas import Delta, MessageEnd, MessageStart, PartStart
 from tests.ledger.said import said, transcript, words
@@ -29,11 +29,11 @@ def test_what_one_run_cannot_say_keeps_no_other_from_the_disk(ledger: Ledger) ->
     strange = ToolCallPart(tool_call_id="1", tool_name="look", input=object())
     lost, kept = bad.write([PartStart(key="a", part=strange)]), good.write(_words("one"))
     kept.result(_SECONDS)
-    with pytest.raises(HansardError, match="not JSON"):
+    with pytest.raises(HansardError, match="not valid JSON"):
         lost.result(_SECONDS)
     with pytest.raises(HansardError, match="begin a new one"):
         bad.write(_words("more"))
-    with pytest.raises(HansardError, match="not JSON"):
+    with pytest.raises(HansardError, match="not valid JSON"):
         bad.flush()
     good.write(_words("two")).result(_SECONDS)
     assert ledger.stop(thread.id, good.id).status == "committed"
@@ -67,7 +67,7 @@ def test_a_run_that_is_shut_out_takes_no_other_with_it(ledger: Ledger) -> None:
         written = [run.write(_words("words")) for run in runs]
     for run, future in zip(runs, written, strict=True):
         if run is runs[1]:
-            with pytest.raises(Conflict, match="not active"):
+            with pytest.raises(Conflict, match="no longer active"):
                 future.result(_SECONDS)
         else:
             future.result(_SECONDS)
@@ -89,8 +89,8 @@ class _Spy:
         return int(self._tx.many(name, rows))
 
 
-def _now(ledger: Ledger, run: Any) -> list[following.Said]:
-    return ledger._driver.read(lambda tx: following.said_after(tx, run.thread_id, run.id, 0))[0]
+def _now(ledger: Ledger, run: Any) -> list[tail.NumberedDelta]:
+    return ledger._driver.read(lambda tx: tail.deltas_after(tx, run.thread_id, run.id, 0))[0]
 
 
 def test_behind_deltas_that_were_lost_none_are_written(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
@@ -118,10 +118,10 @@ def test_a_run_that_somebody_stopped_is_told_whenever_it_writes_or_waits(ledger:
     thread = ledger.create_thread()
     run = ledger.begin_run(thread.id)
     ledger.stop(thread.id, run.id)
-    with pytest.raises(Conflict, match="not active"):
+    with pytest.raises(Conflict, match="no longer active"):
         run.write(_words("late")).result(_SECONDS)
     for wait in (run.flush, run.flush, run.commit):
-        with pytest.raises(Conflict, match="not active"):
+        with pytest.raises(Conflict, match="no longer active"):
             wait()
 
 
@@ -153,8 +153,8 @@ def test_a_run_whose_message_has_the_id_of_another_can_be_stopped_and_found_dead
     dead = [ledger.begin_run(thread.id) for _ in range(3)]
     for run, key in zip(dead, ("m", "o", "n"), strict=True):
         run.write([MessageStart(id=key), *_words(key)]).result(_SECONDS)
-        run.let_go()
-    found = following.recover(ledger._driver, clock() + 3_600_000)
+        run.release()
+    found = interrupt.recover(ledger._driver, clock() + 3_600_000)
     assert [run_id for _, run_id in found] == [run.id for run in dead]
     assert [words(ledger.run_messages(thread.id, run.id)) for run in dead] == [["m"], ["o"], ["n"]]
 

@@ -17,7 +17,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, ForkedHandle, HansardError, StorageError
 from hansard.ledger.backends.group_commit import GroupCommit
-from hansard.ledger.live.run_handle import LiveRun
+from hansard.ledger.live.run_handle import RunHandle
 from hansard.model import TextPart
 from hansard.streams.deltas import Delta, PartStart
 from tests.waiting import wait_until
@@ -29,7 +29,7 @@ def _words(text: str) -> list[Delta]:
     return [PartStart(key="a", part=TextPart(text=text))]
 
 
-def _run(ledger: Ledger) -> LiveRun:
+def _run(ledger: Ledger) -> RunHandle:
     return ledger.begin_run(ledger.create_thread().id)
 
 
@@ -65,7 +65,7 @@ def test_what_a_run_said_last_is_answered_though_it_was_let_go(ledger: Ledger) -
     run = _run(ledger)
     with ledger._journal._changed:
         last = run.write(_words("last"))
-        run.let_go()
+        run.release()
     last.result(_SECONDS)
     assert not ledger._journal._entries
     with pytest.raises(Conflict, match="has ended"):
@@ -75,16 +75,16 @@ def test_what_a_run_said_last_is_answered_though_it_was_let_go(ledger: Ledger) -
 
 def test_one_holder_of_a_run_that_lets_go_leaves_the_other_its_place(ledger: Ledger) -> None:
     run = _run(ledger)
-    again = LiveRun(ledger, run.value, _like(run))
-    run.let_go()
+    again = RunHandle(ledger, run.value, _like(run))
+    run.release()
     again.write(_words("still")).result(_SECONDS)
 
 
-def _like(run: LiveRun) -> Any:
-    from hansard.ledger.live.journal import Entry
+def _like(run: RunHandle) -> Any:
+    from hansard.ledger.live.journal import RunBuffer
 
     old = run._entry
-    return Entry(old.thread_id, old.run_id, old.thread, old.run, old.fence, old.said)
+    return RunBuffer(old.thread_id, old.run_id, old.thread, old.run, old.fence, old.given)
 
 
 def test_a_run_of_a_closed_ledger_is_told(ledger: Ledger) -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_came_through_a_fork_is_told(tmp_path: Path) -> None:
                     ask()
                 except ForkedHandle:
                     told += 1
-            run.let_go()
+            run.release()
             ledger.close()
             os._exit(told)
         ledger._journal._changed.release()

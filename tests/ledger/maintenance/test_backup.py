@@ -10,7 +10,7 @@ import pytest
 import hansard
 from hansard import Ledger
 from hansard.errors import StorageError
-from hansard.ledger.maintenance import backup as copying
+from hansard.ledger.maintenance import backup
 from hansard.model import native
 from tests.ledger.maintenance.test_verify import fill
 from tests.ledger.said import said, transcript
@@ -44,7 +44,7 @@ def test_every_table_is_copied_or_made_anew(tmp_path: Path) -> None:
         rows = ledger._driver._writer.execute(  # type: ignore[attr-defined]
             "select name from sqlite_schema where type = 'table' and name not like 'search\\_%' escape '\\'"
         ).fetchall()
-    assert {name for (name,) in rows} == {*copying.OF_THREADS, *copying.OF_ALL, "blob", *copying.LEFT}
+    assert {name for (name,) in rows} == {*backup.OF_THREADS, *backup.OF_ALL, "blob", *backup.LEFT}
 
 
 def test_a_backup_under_writers_is_one_moment(ledger: Ledger, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import hansard
 from hansard.cli import run
 from hansard.errors import StorageError
-from hansard.ledger.maintenance import copy_ledger as moving
+from hansard.ledger.maintenance import copy_ledger
 from hansard.model import Message, TextPart
 
 SAMPLES = Path(str(files("hansard") / "samples"))
@@ -91,6 +91,6 @@ def test_a_copy_that_is_not_the_same_is_refused(filled: str, database: str) -> N
             "create function lie() returns trigger language plpgsql as $$ begin new.role = 'liar'; return new; end $$"
         )
         connection.execute("create trigger lies before insert on message for each row execute function lie()")
-    refused = pytest.raises(StorageError, match="not what was sent")
+    refused = pytest.raises(StorageError, match="differ from the source")
     with hansard.open(filled) as source, hansard.open(database) as target, refused:
-        moving.copy(source._driver, target._driver)
+        copy_ledger.copy(source._driver, target._driver)

@@ -10,7 +10,7 @@ import pytest
 import hansard
 from hansard import Conversation, Ledger
 from hansard.errors import NotFound, StorageError
-from hansard.ledger.maintenance import erasure as forgetting
+from hansard.ledger.maintenance import erasure
 from hansard.model import Snapshot
 from tests.ledger.maintenance.test_prune import count
 from tests.ledger.said import said, transcript
@@ -117,7 +117,7 @@ def test_a_reader_of_an_old_snapshot_is_named_not_hidden(tmp_path: Path, monkeyp
 def test_the_index_is_tidied_in_steps_between_which_others_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting, "PAGES", 1)
+    monkeypatch.setattr(erasure, "PAGES", 1)
     path = tmp_path / "ledger.db"
     with hansard.open(str(path)) as ledger, hansard.open(str(path)) as other:
         ledger.create_thread("t")
@@ -127,7 +127,7 @@ def test_the_index_is_tidied_in_steps_between_which_others_write(
             words = [" ".join(f"w{(i * 7919 + j * 104_729 + k * 31) % 50_000}" for k in range(60)) for j in range(20)]
             ledger.append(f"t{i}", [said("tea"), *map(said, words)])
         assert ledger.search("zyzzyvafirst").items
-        step, between = forgetting._tidy, []
+        step, between = erasure._purge_step, []
 
         def tidy(tx: Any, pages: int) -> int | None:
             between.append(pages)
@@ -138,12 +138,12 @@ def test_the_index_is_tidied_in_steps_between_which_others_write(
                 raise StorageError("the power is gone")
             return tidy(tx, pages)
 
-        monkeypatch.setattr(forgetting, "_tidy", lost)
+        monkeypatch.setattr(erasure, "_purge_step", lost)
         with pytest.raises(StorageError, match="power"):
             ledger.forget("t")
         other.append("t0", said("meanwhile"))
         other.search("meanwhile")  # a new piece of the index, while old ones are being put together
-        monkeypatch.setattr(forgetting, "_tidy", tidy)
+        monkeypatch.setattr(erasure, "_purge_step", tidy)
         assert ledger.forget("t").wiped
         assert len(between) > 4
         assert [data for data in contents(path) if b"zyzzyva" in data] == []

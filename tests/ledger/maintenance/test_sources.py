@@ -46,4 +46,4 @@ def test_a_changed_file_is_named(tmp_path: Path) -> None:
             driver: Any = ledger._driver
             driver._writer.execute(change)
             (problem,) = ledger.verify()
-            assert (problem.thread_id, problem.what) == (done.thread_id, "its bytes are not what its hash says")
+            assert (problem.thread_id, problem.what) == (done.thread_id, "its bytes do not match its hash")

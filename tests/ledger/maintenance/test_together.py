@@ -8,9 +8,10 @@ import threading
 import psycopg
 
 from hansard import Ledger
-from hansard.ledger import appending
+from hansard.ledger import messages as message_rules
 from hansard.ledger.backends.driver import Tx
-from hansard.ledger.hash_chain import Prepared, clock
+from hansard.ledger.ids import clock
+from hansard.ledger.messages import Prepared
 from hansard.streams.deltas import PartDelta
 from tests.ledger.maintenance.test_prune import ask, count
 from tests.ledger.said import said, transcript
@@ -64,7 +65,7 @@ def test_a_use_that_is_not_yet_committed_counts(ledger: Ledger, url: str) -> Non
     begun, waited = threading.Event(), threading.Event()
 
     def job(tx: Tx) -> None:
-        appending.append(tx, "t", [Prepared(said(LONG[0], id="m"), "m")], clock())
+        message_rules.append(tx, "t", [Prepared(said(LONG[0], id="m"), "m")], clock())
         begun.set()
         waited.wait(60)
 
@@ -94,7 +95,7 @@ def test_journals_of_runs_that_are_over_are_pruned(ledger: Ledger) -> None:
     assert ledger.run(thread, live.id).status == "active"
 
 
-def test_upkeep_can_be_awaited(ledger: Ledger) -> None:
+def test_maintenance_can_be_awaited(ledger: Ledger) -> None:
     thread = ledger.create_thread("t").id
     ledger.append(thread, said("q", id="q"))
     ask(ledger, thread, "a")

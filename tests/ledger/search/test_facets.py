@@ -94,7 +94,7 @@ def test_dates_are_those_of_the_last_change(ledger: Ledger) -> None:
     assert [one.id for one in ledger.threads_where(since="1h").items] == ["now"]
     assert ledger.threads_where(until="1h").items == []
     assert [one.id for one in ledger.threads_where(since="today", until="today").items] == ["now"]
-    with pytest.raises(HansardError, match="since:soon is no time"):
+    with pytest.raises(HansardError, match="since:soon is not a valid time"):
         ledger.threads_where(since="soon")
 
 

@@ -11,8 +11,7 @@ from msgspec import UnsetType
 
 import hansard
 from hansard import Ledger, Message
-from hansard.ledger.search import indexed_text as searchable
-from hansard.ledger.search import query as searching
+from hansard.ledger.search import index, indexed_text
 from tests.ledger.said import said
 
 
@@ -22,9 +21,9 @@ def found(ledger: Ledger, query: str) -> list[str]:
 
 def _beside(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
     """Let something happen while the first message is cut into words."""
-    tokens, waiting = searchable.tokens, [action]
+    tokens, waiting = indexed_text.tokens, [action]
 
-    def cut(message: Message, repeats: searchable.Repeats, **about: Any) -> str:
+    def cut(message: Message, repeats: indexed_text.TokenCache, **about: Any) -> str:
         while waiting:
             working = threading.Thread(target=waiting.pop(), daemon=True)
             working.start()
@@ -32,7 +31,7 @@ def _beside(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
             assert not working.is_alive()
         return tokens(message, repeats, **about)
 
-    monkeypatch.setattr(searchable, "tokens", cut)
+    monkeypatch.setattr(index, "tokens", cut)
 
 
 @pytest.mark.opened_twice
@@ -66,13 +65,13 @@ def test_what_is_deleted_while_its_words_are_cut_is_not_indexed(
 
 def test_a_text_that_is_said_again_is_cut_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     cut: list[str] = []
-    tally = searchable.tally
+    tally = indexed_text.tally
 
     def counting(text: str) -> Any:
         cut.append(text)
         return tally(text)
 
-    monkeypatch.setattr(searchable, "tally", counting)
+    monkeypatch.setattr(indexed_text, "tally", counting)
     threads = [ledger.create_thread().id for _ in range(3)]
     keys = [ledger.append(thread, said("a tea that is told again")).id for thread in threads]
     assert found(ledger, "tea") == keys[::-1]
@@ -81,15 +80,15 @@ def test_a_text_that_is_said_again_is_cut_once(ledger: Ledger, monkeypatch: pyte
 
 
 def test_threads_that_search_at_once_do_not_cut_the_same_words(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "BATCH", 10)
-    tokens, cut, met = searchable.tokens, list[Any](), threading.Event()
+    monkeypatch.setattr(index, "BATCH", 10)
+    tokens, cut, met = indexed_text.tokens, list[Any](), threading.Event()
 
-    def slowly(message: Message, repeats: searchable.Repeats, **about: Any) -> str:
+    def slowly(message: Message, repeats: indexed_text.TokenCache, **about: Any) -> str:
         cut.append(message.id)
         met.wait(60)  # all four are searching
         return tokens(message, repeats, **about)
 
-    monkeypatch.setattr(searchable, "tokens", slowly)
+    monkeypatch.setattr(index, "tokens", slowly)
     thread = ledger.create_thread().id
     ledger.append(thread, [said(f"tea {i}") for i in range(60)])
     counts: list[int] = []
@@ -109,7 +108,7 @@ def test_threads_that_search_at_once_do_not_cut_the_same_words(ledger: Ledger, m
 
 
 def test_what_is_remembered_of_texts_has_an_end() -> None:
-    repeats = searchable.Repeats()
+    repeats = indexed_text.TokenCache()
     for i in range(40):
         text = f"{i} " * 100_000
         assert repeats[text] == repeats[text]
@@ -124,7 +123,7 @@ def test_the_next_batch_of_a_long_thread_is_as_near_as_that_of_a_short_one() -> 
         with hansard.open(":memory:") as ledger:
             thread = ledger.create_thread().id
             ledger.append(thread, [said("tea") for _ in range(messages)])
-            end = ledger._write(searching._feed)
+            end = ledger._write(index._fill_feed)
             taken: list[bool] = []
 
             def step() -> bool:

@@ -58,7 +58,7 @@ def test_hits_are_those_of_the_threads_that_are_left_and_pages_are_full(
     full: Ledger, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "_FEW", few)
-    monkeypatch.setattr(search, "PATIENCE", 40)
+    monkeypatch.setattr(search, "MAX_READ", 40)
     everything, _ = found(full, 1000)
     assert len(everything) == 2 * THREADS
     for only in FILTERS:

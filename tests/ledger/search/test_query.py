@@ -16,6 +16,7 @@ import hansard
 from hansard import Ledger, Message
 from hansard.errors import HansardError
 from hansard.ledger.results import Hit
+from hansard.ledger.search import index
 from hansard.ledger.search import query as searching
 from hansard.model import TextPart
 from hansard.model.parts import (
@@ -356,7 +357,7 @@ def test_tenants_do_not_see_one_another(url: str) -> None:
 
 
 def test_an_index_that_was_dropped_is_rebuilt_the_same(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "BATCH", 7)
+    monkeypatch.setattr(index, "BATCH", 7)
     thread = ledger.create_thread()
     ledger.append(thread.id, [said(f"tea number {i} " * (1 + i % 4)) for i in range(50)])
     fork = ledger.messages(thread.id, newest=False, limit=5).items[-1].id
@@ -386,7 +387,7 @@ def test_what_takes_the_number_of_a_deleted_message_is_found(ledger: Ledger) -> 
 
 
 def test_many_indexers_and_writers_lose_and_double_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "BATCH", 10)
+    monkeypatch.setattr(index, "BATCH", 10)
     threads = [ledger.create_thread().id for _ in range(4)]
     errors: list[BaseException] = []
 

@@ -45,7 +45,7 @@ def examine_sqlite(path: str) -> Iterator[Finding]:
 
 
 def _sqlite_inside(connection: Any, path: str) -> Iterator[Finding]:
-    from hansard.ledger.backends.sqlite_schema import applied
+    from hansard.ledger.backends.sqlite import applied
 
     done = applied(connection, path)
     yield _schema("sqlite", done, path)

@@ -17,7 +17,7 @@ from hansard.cli.options import counted, db_option, json_option, open_ledger, re
 @json_option
 def command(thread: str, to: str, cwd: str | None, db: str | None, as_json: bool) -> int:
     """Write THREAD as a native session of another agent, where that agent looks for its sessions."""
-    from hansard.ledger.hash_chain import clock
+    from hansard.ledger.ids import clock
     from hansard.sessions.handover import handover
 
     with open_ledger(db) as ledger:

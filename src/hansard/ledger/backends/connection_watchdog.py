@@ -1,8 +1,7 @@
-"""Connections on which nothing is heard any more: whoever waits on one is woken with an error, not left waiting.
+"""Watchdog that closes connections with no response for `limit` seconds, so that no caller waits for ever.
 
-TCP finds out when packets vanish. It cannot find out when the other side's kernel still answers and its program does
-not: a frozen server, a proxy that lost the way, a standby that is waited for. Limits of the server's own do not help
-there either, so we keep one of ours: a connection with no new statement and no answer for `limit` seconds is hung up.
+TCP detects lost packets, but not a peer whose kernel still answers while its program does not: a frozen server, a proxy
+without a backend, a standby that is waited for. The server's own limits do not help there.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ class Connection(Protocol):
     def fileno(self) -> int: ...
 
 
-class Silence:
-    """Who waits on which connection, and since when."""
+class ConnectionWatchdog:
+    """The connections that wait for a response, and since when."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -28,14 +27,14 @@ class Silence:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def spoken(self, connection: Connection) -> None:
-        """Something was just sent, or is about to be."""
+    def sent(self, connection: Connection) -> None:
+        """A statement was just sent, or is about to be."""
         self._since[connection] = time.monotonic()
         if self._thread is None:
             self._start()
 
-    def over(self, connection: Connection) -> None:
-        """Nobody waits on it any more."""
+    def answered(self, connection: Connection) -> None:
+        """No caller waits on the connection any more."""
         self._since.pop(connection, None)
 
     def stop(self) -> None:
@@ -44,7 +43,7 @@ class Silence:
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="hansard-silence", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="hansard-watchdog", daemon=True)
                 self._thread.start()
 
     def _work(self) -> None:
@@ -52,14 +51,14 @@ class Silence:
             late = time.monotonic() - self.limit
             for connection, since in list(self._since.items()):
                 if since < late:
-                    self.over(connection)
+                    self.answered(connection)
                     hang_up(connection)
 
 
 def hang_up(connection: Connection) -> None:
-    """End it under the feet of whoever waits on it; the connection itself is closed by its owner."""
+    """Shut the socket down, which fails the waiting call; the owner closes the connection object."""
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
-    except Exception:  # it ended by itself just now
+    except Exception:  # the connection ended meanwhile
         return

@@ -1,7 +1,8 @@
-"""What a backend is: something that runs jobs in transactions, and a schema. The rules of the ledger are elsewhere.
+"""The contract of a backend: a driver runs jobs in transactions on a schema. The rules of the ledger are elsewhere.
 
-A job is a function of one transaction. It may be run again (after a deadlock, a lost connection), so it makes no ids
-and reads no clock of its own. When `write` returns, what the job wrote is durable.
+A job is a function of one transaction. It may be run again (after a deadlock, a lost connection), so it creates no ids
+and reads no clock. When `write` returns, what the job wrote is durable. A new backend needs a driver with these methods
+and a folder of SQL: migrations, and the statements in which it differs from the common ones in `ledger/sql/`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Tx(Protocol):
-    """One transaction: statements by their name in the `.sql` files; the tenant is always given."""
+    """One transaction: runs statements by their name in the `.sql` files; adds the tenant to the parameters."""
 
     def all(self, name: str, /, **values: Any) -> list[Row]: ...
 
     def one(self, name: str, /, **values: Any) -> Row | None: ...
 
     def run(self, name: str, /, **values: Any) -> int:
-        """Execute; how many rows it changed."""
+        """Execute; the number of changed rows."""
         ...
 
     def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
-        """Execute with each of the rows; how many rows that changed together."""
+        """Execute for each row of parameters; the total number of changed rows."""
         ...
 
 
@@ -39,28 +40,28 @@ Job: TypeAlias = Callable[[Tx], T]
 
 
 class Driver(Protocol):
-    """A backend. `single` is true where a whole append should be one statement (a server, a round trip away)."""
+    """A backend. `single` is true where an append should be a single statement (a server, a round trip away)."""
 
     dialect: str
     single: bool
     tenant: int
-    migrated: list[str]  # what was applied when it was opened
-    catching_up: threading.RLock  # held by the thread that indexes: the others need not cut the same words
+    migrated: list[str]  # migrations applied on opening
+    catching_up: threading.RLock  # held by the thread that updates the search index
 
     def read(self, job: Job[T]) -> T: ...
 
     def write(self, job: Job[T]) -> T: ...
 
     def statement(self, name: str, /, **values: Any) -> Row | None:
-        """One statement that is a transaction of its own."""
+        """Run one statement as a transaction of its own."""
         ...
 
     def wipe(self) -> bool:
-        """Make sure that what was deleted is in no file any more; false if somebody else is in the way."""
+        """Remove deleted data from the files; False if another process prevents it."""
         ...
 
     def problems(self) -> list[str]:
-        """What the database itself finds wrong with its files."""
+        """The findings of the database's own check of its files."""
         ...
 
     def size(self) -> int:
@@ -70,18 +71,18 @@ class Driver(Protocol):
     def close(self) -> None: ...
 
 
-_FILES = ("queries.sql", "search.sql", "upkeep.sql", "sources.sql", "workspace.sql")
+_FILES = ("queries.sql", "search.sql", "maintenance.sql", "sources.sql", "workspace.sql")
 _INCLUDED = re.compile(r"\{(\w+)\}")
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @cache
 def statements(dialect: str) -> dict[str, str]:
-    """The named statements of a dialect: the common ones, and its own in their place."""
+    """The statements of a dialect by name: the common ones, replaced by its own where it has any."""
     found: dict[str, str] = {}
     folder = files("hansard.ledger") / "sql"
     for source in [place / name for place in (folder, folder / dialect) for name in _FILES]:
-        if not source.is_file():  # nothing to say in this dialect's own way
+        if not source.is_file():  # no statements of its own
             continue
         _, *pieces = _HEADING.split(source.read_text("utf-8"))
         for name, text in zip(pieces[::2], pieces[1::2], strict=True):
@@ -90,7 +91,7 @@ def statements(dialect: str) -> dict[str, str]:
 
 
 def safe(text: str | None) -> str | None:
-    """A string that every database takes as text: one with NUL or half a surrogate pair is spelled in ASCII.
+    """A string that every database accepts as text: NUL and lone surrogates are escaped.
 
     >>> safe("plain"), safe("a\\x00b")
     ('plain', '\\x01"a\\\\u0000b"')
@@ -109,7 +110,7 @@ def safe(text: str | None) -> str | None:
 
 
 def unsafe(text: str | None) -> str | None:
-    """What `safe` was given."""
+    """The string that was given to `safe`."""
     if text is None or text[:1] != "\x01":
         return text
     import json

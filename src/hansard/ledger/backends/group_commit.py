@@ -1,7 +1,7 @@
-"""Jobs that wait share one commit of SQLite's.
+"""Group commit for SQLite: jobs that wait share one transaction.
 
-Whoever holds the lock runs the jobs of everybody who waits, in one transaction; one that fails undoes only itself.
-A single caller pays for no other thread.
+The thread that holds the lock runs all queued jobs in one transaction; a failing job is rolled back alone. A single
+caller needs no other thread.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ T = TypeVar("T")
 _BATCH = 512
 
 
-class Waiting:
-    """A job in the queue, and what came of it."""
+class QueuedJob:
+    """A job in the queue, then its result or error."""
 
     __slots__ = ("done", "error", "job", "result")
 
@@ -32,16 +32,17 @@ class Waiting:
         self.error: BaseException | None = None
         self.done = False
 
-    def answer(self) -> Any:
+    def outcome(self) -> Any:
         if self.error is not None:
             raise self.error
         return self.result
 
 
 class GroupCommit:
-    """`begin` gives the connection that writes and a transaction on it, `translated` an error as one of ours.
+    """The queue of one writing connection.
 
-    `lock` is held while that connection is used, by us and by whoever else needs it.
+    `begin` returns the connection and a transaction on it; `translated` turns a database error into a `StorageError`.
+    `lock` is held while the connection is in use.
     """
 
     def __init__(
@@ -49,14 +50,14 @@ class GroupCommit:
     ) -> None:
         self._begin, self._translated = begin, translated
         self.lock = threading.Lock()
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[QueuedJob] = deque()
 
     def run(self, job: Job[T]) -> T:
-        """Run a job and wait until it is durable, together with everybody who waits."""
-        waiting = Waiting(job)
+        """Run a job and wait until it is durable; waiting jobs share one commit."""
+        waiting = QueuedJob(job)
         try:
             self._queue.append(waiting)
-            while not waiting.done:  # more than once only when more waited than one transaction takes
+            while not waiting.done:  # repeats only if more jobs were queued than one transaction takes
                 with self.lock:  # no acquire() and try: Ctrl-C between the two would leave it locked
                     if len(self._queue) == 1 and self._queue[0] is waiting:
                         self._queue.popleft()
@@ -64,13 +65,13 @@ class GroupCommit:
                     if not waiting.done:
                         self.drain()
         except BaseException:
-            with suppress(ValueError):  # nobody is to do it later
+            with suppress(ValueError):  # no other thread may run it later
                 self._queue.remove(waiting)
             raise
-        return waiting.answer()  # type: ignore[no-any-return]
+        return waiting.outcome()  # type: ignore[no-any-return]
 
     def _alone(self, job: Job[T]) -> T:
-        """Nobody else waits: a transaction of its own, with the lock held."""
+        """Run a job in its own transaction, with the lock held: no other job waits."""
         connection, tx = self._begin()
         try:
             connection.execute("begin immediate")
@@ -82,9 +83,9 @@ class GroupCommit:
             raise self._translated(error) from None
         return result
 
-    def run_all(self, jobs: list[Job[Any]]) -> list[Waiting]:
-        """Run several, and wait until all of them are durable."""
-        batch = [Waiting(job) for job in jobs]
+    def run_all(self, jobs: list[Job[Any]]) -> list[QueuedJob]:
+        """Run several jobs and wait until all are durable."""
+        batch = [QueuedJob(job) for job in jobs]
         self._queue.extend(batch)
         while not all(waiting.done for waiting in batch):
             with self.lock:
@@ -92,8 +93,8 @@ class GroupCommit:
         return batch
 
     def drain(self) -> None:
-        """Run those who wait, with the lock held."""
-        batch: list[Waiting] = []
+        """Run the queued jobs, with the lock held."""
+        batch: list[QueuedJob] = []
         while self._queue and len(batch) < _BATCH:
             batch.append(self._queue.popleft())
         if not batch:
@@ -101,28 +102,30 @@ class GroupCommit:
         try:
             self._together(batch)
         except BaseException as error:
-            told = self._translated(error)
+            failure = self._translated(error)
             if not isinstance(error, Exception):  # Ctrl-C is for the thread that got it
-                told = StorageError("whoever wrote this together with others was interrupted; see whether it is there")
+                failure = StorageError(
+                    "the thread that wrote this batch was interrupted; read the data to see whether it is stored"
+                )
             for waiting in batch:
                 if not waiting.done:
-                    waiting.error, waiting.done = told, True
+                    waiting.error, waiting.done = failure, True
             if not isinstance(error, Exception):
                 raise
 
-    def _together(self, batch: list[Waiting]) -> None:
-        """One transaction for all of them. Jobs hardly ever fail: only when one did are all run again with care."""
+    def _together(self, batch: list[QueuedJob]) -> None:
+        """Run all jobs in one transaction. Jobs rarely fail: only if one does, all are run again with savepoints."""
         if not self._attempt(batch, careful=len(batch) == 1):
             self._attempt(batch, careful=True)
 
-    def _attempt(self, batch: list[Waiting], *, careful: bool) -> bool:
-        """With care a job that fails undoes only itself; without, everything is undone, and the answer is no."""
+    def _attempt(self, batch: list[QueuedJob], *, careful: bool) -> bool:
+        """With `careful` only a failing job is rolled back; without, the whole batch, and the result is False."""
         connection, tx = self._begin()
-        behind_savepoints = careful and len(batch) > 1
+        savepoints = careful and len(batch) > 1
         try:
             connection.execute("begin immediate")
             for waiting in batch:
-                if behind_savepoints:
+                if savepoints:
                     connection.execute("savepoint job")
                 try:
                     waiting.result = waiting.job(tx)
@@ -132,10 +135,10 @@ class GroupCommit:
                             connection.execute("rollback")
                         return False
                     waiting.error = self._translated(error)
-                    if not connection.in_transaction:  # SQLite gave the whole transaction up (disk full)
+                    if not connection.in_transaction:  # SQLite rolled back the whole transaction (disk full)
                         break
-                    connection.execute("rollback to job" if behind_savepoints else "rollback")
-                if behind_savepoints:
+                    connection.execute("rollback to job" if savepoints else "rollback")
+                if savepoints:
                     connection.execute("release job")
             if connection.in_transaction:
                 connection.execute("commit")
@@ -150,8 +153,8 @@ class GroupCommit:
             waiting.done = True
         return True
 
-    def _one_by_one(self, batch: list[Waiting]) -> None:
-        """The fault of one is not to be the others': each in a transaction of its own."""
+    def _one_by_one(self, batch: list[QueuedJob]) -> None:
+        """Run each job in its own transaction, so that one failure does not fail the others."""
         for waiting in batch:
             waiting.result = waiting.error = None
             try:

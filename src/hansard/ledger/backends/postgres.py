@@ -1,7 +1,7 @@
-"""PostgreSQL through psycopg 3: a pool of connections, many writers, row-level security for each tenant.
+"""The PostgreSQL driver, on psycopg 3: a connection pool, concurrent writers, row-level security for each tenant.
 
-Jobs are idempotent, so a lost connection or a deadlock only means running them again: a message whose COMMIT was cut
-off is found stored the second time. Bytes travel in binary. No call waits for ever: see `silence.py`.
+Jobs are idempotent, so after a lost connection or a deadlock they are run again: a message whose COMMIT was cut off is
+found stored. Bytes travel in binary. No call waits for ever: see `connection_watchdog.py`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from psycopg import errors
 from psycopg_pool import ConnectionPool
 
 from hansard.errors import ForkedHandle, HansardError, StorageError
-from hansard.ledger.backends.connection_watchdog import Silence
+from hansard.ledger.backends.connection_watchdog import ConnectionWatchdog
 from hansard.ledger.backends.driver import Job, Row, statements
 from hansard.ledger.backends.migrations import missing
 
 T = TypeVar("T")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]\w*)")
 _MIGRATING = 0x48616E73
-_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
-_PATIENCE = 1.0  # seconds: the pool itself would wait longer and longer between its tries to reach the server
-_ROWS = 1000  # sent in one go, so that a long list is not taken for silence
+_RETRYABLE = (errors.SerializationFailure, errors.DeadlockDetected)
+_POOL_TIMEOUT = 1.0  # seconds: otherwise the pool backs off longer and longer while the server is unreachable
+_ROWS = 1000  # in one batch, so that a long list does not trip the watchdog
 
 
-class Taken(StorageError):
-    """A place or an id that somebody else has taken meanwhile."""
+class PlaceTaken(StorageError):
+    """Another writer has taken the place or the id meanwhile."""
 
 
 @cache
@@ -48,18 +48,18 @@ def _sql() -> dict[str, bytes]:
 class _Tx:
     """One transaction on one connection."""
 
-    __slots__ = ("_connection", "_cursor", "_silence", "_sql", "_tenant")
+    __slots__ = ("_connection", "_cursor", "_sql", "_tenant", "_watchdog")
 
-    def __init__(self, connection: psycopg.Connection[Row], tenant: int, silence: Silence) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], tenant: int, watchdog: ConnectionWatchdog) -> None:
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
-        self._silence = silence
+        self._watchdog = watchdog
         self._tenant = tenant
         self._sql = _sql()
 
     def _execute(self, name: str, values: dict[str, Any]) -> psycopg.Cursor[Row]:
         values["tenant"] = self._tenant
-        self._silence.spoken(self._connection)
+        self._watchdog.sent(self._connection)
         return self._cursor.execute(self._sql[name], values)
 
     def all(self, name: str, /, **values: Any) -> list[Row]:
@@ -74,25 +74,25 @@ class _Tx:
     def many(self, name: str, rows: list[dict[str, Any]], /) -> int:
         tenant, changed = self._tenant, 0
         for i in range(0, len(rows), _ROWS):
-            self._silence.spoken(self._connection)
+            self._watchdog.sent(self._connection)
             self._cursor.executemany(self._sql[name], [{**row, "tenant": tenant} for row in rows[i : i + _ROWS]])
             changed += self._cursor.rowcount
         return changed
 
     def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
-        """Put rows of another ledger into a table as they are, numbers that the table makes itself included."""
+        """Insert rows of another ledger unchanged, identity columns included."""
         names, marks = ", ".join(columns), ", ".join(["%s"] * len(columns))
         text = f"insert into {table} (tenant, {names}) overriding system value values ({self._tenant}, {marks})"
         for i in range(0, len(rows), _ROWS):
-            self._silence.spoken(self._connection)
+            self._watchdog.sent(self._connection)
             self._cursor.executemany(text.encode(), rows[i : i + _ROWS])
 
 
 class PostgresDriver:
-    """A database; `durability="relaxed"` accepts a server that acknowledges before it has synced.
+    """A ledger in a database; `durability="relaxed"` accepts a server that acknowledges before it has synced.
 
-    All limits are seconds. A call is tried again for `retry_for`; the last try may take `statement_timeout` (waiting
-    for another writer: `lock_timeout`) and `network_timeout` more. Whatever the network does, it ends then.
+    All limits are seconds. A call is retried for `retry_for`; the last attempt may take `statement_timeout` (waiting
+    for another writer: `lock_timeout`) and `network_timeout` more. Then it ends, whatever the network does.
     """
 
     dialect = "postgres"
@@ -115,24 +115,24 @@ class PostgresDriver:
         self._settings = {
             "statement_timeout": str(int(statement_timeout * 1000)),
             "lock_timeout": str(int(lock_timeout * 1000)),
-            # a caller the network took away is not to keep others from writing for longer than one that is slow
+            # a disconnected client must not block other writers for longer than a slow one
             "idle_in_transaction_session_timeout": str(int(statement_timeout * 1000)),
         }
         self._closed = False
         self._pid = os.getpid()
         self.catching_up = threading.RLock()
-        self._silence = Silence(statement_timeout + network_timeout)
+        self._watchdog = ConnectionWatchdog(statement_timeout + network_timeout)
         try:
             self._network = _network(url, network_timeout)
             with psycopg.connect(url, autocommit=True, **self._network) as connection:
-                self._silence.spoken(connection)
+                self._watchdog.sent(connection)
                 self._check_server(connection, durability)
                 self._migrate(connection)
-                self._silence.spoken(connection)
+                self._watchdog.sent(connection)
                 self.tenant = self._tenant(connection, tenant)
-                self._silence.over(connection)
+                self._watchdog.answered(connection)
         except BaseException as error:
-            self._silence.stop()
+            self._watchdog.stop()
             raise (self._translated(error) if isinstance(error, psycopg.Error) else error) from None
         self._settings["hansard.tenant"] = str(self.tenant)
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
@@ -140,7 +140,7 @@ class PostgresDriver:
             kwargs={"autocommit": True, **self._network},
             min_size=1,
             max_size=connections,
-            reconnect_timeout=_PATIENCE,
+            reconnect_timeout=_POOL_TIMEOUT,
             max_lifetime=3600,
             configure=self._configure,
             open=True,
@@ -150,15 +150,15 @@ class PostgresDriver:
     # -- jobs ------------------------------------------------------------------------------------------------------
 
     def write(self, job: Job[T]) -> T:
-        return self._again(lambda connection: self._transaction(connection, job))
+        return self._retry(lambda connection: self._transaction(connection, job))
 
     def read(self, job: Job[T]) -> T:
-        return self._again(lambda connection: self._snapshot(connection, job))
+        return self._retry(lambda connection: self._snapshot(connection, job))
 
     def statement(self, name: str, /, **values: Any) -> Row | None:
         try:
-            return self._again(lambda connection: self._tx(connection).one(name, **values))
-        except Taken:
+            return self._retry(lambda connection: self._tx(connection).one(name, **values))
+        except PlaceTaken:
             return None
 
     def _transaction(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
@@ -171,28 +171,28 @@ class PostgresDriver:
             return job(self._tx(connection))
 
     def _tx(self, connection: psycopg.Connection[Row]) -> _Tx:
-        return _Tx(connection, self.tenant, self._silence)
+        return _Tx(connection, self.tenant, self._watchdog)
 
-    def _again(self, action: Callable[[psycopg.Connection[Row]], T]) -> T:
-        """Run it until the server answers, for `retry_for` seconds."""
+    def _retry(self, action: Callable[[psycopg.Connection[Row]], T]) -> T:
+        """Run an action, retrying for `retry_for` seconds while the server is unreachable."""
         until, wait = time.monotonic() + self._retry_for, 0.02
         while True:
             self._check()
             try:
-                with self._pool.connection(_PATIENCE) as connection:
+                with self._pool.connection(_POOL_TIMEOUT) as connection:
                     if _gone(connection):
                         connection.close()
                         continue
-                    self._silence.spoken(connection)
+                    self._watchdog.sent(connection)
                     try:
                         return action(connection)
                     finally:
-                        self._silence.over(connection)
-            except psycopg.OperationalError as error:  # no connection to be had is one too
-                if not self._passing(error) or time.monotonic() > until:
+                        self._watchdog.answered(connection)
+            except psycopg.OperationalError as error:  # includes: no connection available
+                if not self._is_transient(error) or time.monotonic() > until:
                     raise self._translated(error) from None
             except errors.UniqueViolation as error:
-                raise Taken(str(error)) from None
+                raise PlaceTaken(str(error)) from None
             except psycopg.Error as error:
                 raise self._translated(error) from None
             time.sleep(wait)
@@ -200,13 +200,15 @@ class PostgresDriver:
 
     def _check(self) -> None:
         if os.getpid() != self._pid:
-            raise ForkedHandle(f"{self._where}: opened before a fork; open it again in the child, a shared one loses")
+            raise ForkedHandle(
+                f"{self._where}: opened before a fork; open it again in the child, a shared one loses writes"
+            )
         if self._closed:
             raise StorageError(f"{self._where}: this ledger is closed; open it again")
 
-    def _passing(self, error: psycopg.OperationalError) -> bool:
-        """Will trying again help? Yes for deadlocks and lost connections, no for limits and full disks."""
-        if isinstance(error, _AGAIN):
+    def _is_transient(self, error: psycopg.OperationalError) -> bool:
+        """Whether a retry can help: yes for deadlocks and lost connections, no for limits and full disks."""
+        if isinstance(error, _RETRYABLE):
             return True
         state = error.sqlstate
         return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
@@ -217,25 +219,25 @@ class PostgresDriver:
             return StorageError(f"{self._where}: the server's disk is full; nothing of this call was written")
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
             return StorageError(f"{self._where}: waited too long for another writer ({text}); try again")
-        if isinstance(error, _AGAIN):
-            return StorageError(f"{self._where}: other writers got in the way again and again ({text}); try again")
+        if isinstance(error, _RETRYABLE):
+            return StorageError(f"{self._where}: repeated conflicts with other writers ({text}); try again")
         if isinstance(error, psycopg.OperationalError):
             return StorageError(f"{self._where}: the server does not answer ({text}); is it running?")
         return StorageError(f"{self._where}: {type(error).__name__}: {text}")
 
-    # -- the database ----------------------------------------------------------------------------------------------
+    # -- database ----------------------------------------------------------------------------------------------
 
     def _configure(self, connection: psycopg.Connection[Row]) -> None:
-        self._silence.spoken(connection)
+        self._watchdog.sent(connection)
         try:
             for name, value in self._settings.items():
                 connection.execute("select set_config(%s, %s, false)", (name, value))
         finally:
-            self._silence.over(connection)
+            self._watchdog.answered(connection)
 
     def _check_server(self, connection: psycopg.Connection[Any], durability: str) -> None:
         if durability not in ("full", "relaxed"):
-            raise StorageError(f"no durability {durability!r}; there are full and relaxed")
+            raise StorageError(f"unknown durability {durability!r}: choose full or relaxed")
         if durability == "relaxed":
             self._settings["synchronous_commit"] = "off"
             return
@@ -257,7 +259,7 @@ class PostgresDriver:
         self.migrated: list[str] = []
         if not missing("postgres", applied(), self._where):
             return
-        self._silence.over(connection)  # a big ledger takes its time, and others wait for it
+        self._watchdog.answered(connection)  # a migration may take long, and others wait for its lock
         with connection.transaction():
             connection.execute("select pg_advisory_xact_lock(%s)", (_MIGRATING,))
             connection.execute(
@@ -280,11 +282,11 @@ class PostgresDriver:
         return int(row[0])
 
     def wipe(self) -> bool:
-        """The server overwrites deleted rows in its own time (autovacuum)."""
+        """Nothing to do: the server reclaims deleted rows later (autovacuum)."""
         return True
 
     def problems(self) -> list[str]:
-        """The server looks after its own files."""
+        """None: the server checks its own files."""
         return []
 
     def size(self) -> int:
@@ -292,16 +294,16 @@ class PostgresDriver:
         return int(row[0]) if row else 0
 
     def close(self) -> None:
-        """Close all connections; a handle that came through a fork is only forgotten."""
+        """Close all connections; in a forked child the handle is only dropped."""
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
         self._pool.close()
-        self._silence.stop()
+        self._watchdog.stop()
 
 
 def _network(url: str, limit: float) -> dict[str, Any]:
-    """What finds out that packets vanish, where the address does not say it itself."""
+    """Connection options that detect lost packets, unless the URL sets them."""
     wanted = {
         "connect_timeout": max(int(limit), 2),
         "tcp_user_timeout": int(limit * 1000),
@@ -309,12 +311,12 @@ def _network(url: str, limit: float) -> dict[str, Any]:
         "keepalives_interval": max(int(limit / 3), 1),
         "keepalives_count": 3,
     }
-    told = psycopg.conninfo.conninfo_to_dict(url)
-    return {name: value for name, value in wanted.items() if name not in told}
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    return {name: value for name, value in wanted.items() if name not in given}
 
 
 def _gone(connection: psycopg.Connection[Any]) -> bool:
-    """Has the server hung up while nobody used it? After a restart that is every connection of the pool."""
+    """Whether the server closed an idle connection; after a restart that is every one of the pool."""
     try:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)

@@ -1,6 +1,6 @@
-"""SQLite through apsw: one writer at a time in a process, readers beside it, writers that wait share one commit.
+"""The SQLite driver, on apsw: one writer connection per process, concurrent readers; waiting writers share a commit.
 
-WAL and synchronous=FULL: when `write` returns, the words are on the disk.
+WAL and synchronous=FULL: when `write` returns, the data is on the disk. The schema functions come last.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import apsw
 from hansard.atomic_file import make_folders
 from hansard.errors import ForkedHandle, StorageError
 from hansard.ledger.backends.driver import Job, Row, statements
-from hansard.ledger.backends.group_commit import GroupCommit, Waiting
-from hansard.ledger.backends.sqlite_schema import migrate, recognise
+from hansard.ledger.backends.group_commit import GroupCommit, QueuedJob
+from hansard.ledger.backends.migrations import missing
 
 T = TypeVar("T")
 OLDEST = 3_051_003  # the first SQLite without the WAL-reset bug
+APPLICATION_ID = 0x48616E73  # "Hans"
 _WAIT = 30_000
 _WIPE = 5_000
-_opened: dict[tuple[int, int], int] = {}  # how often this library has a file open, by device and inode
+_opened: dict[tuple[int, int], int] = {}  # the number of handles on each file, by device and inode
 _opened_lock = threading.Lock()
 
 
@@ -57,7 +58,7 @@ class _Tx:
 
 
 class SqliteDriver:
-    """A file, or with `:memory:` none."""
+    """A ledger in a SQLite file, or with `:memory:` in memory."""
 
     dialect = "sqlite"
     single = False
@@ -66,7 +67,7 @@ class SqliteDriver:
         if apsw.SQLITE_VERSION_NUMBER < OLDEST:
             raise StorageError(f"SQLite {apsw.sqlite_lib_version()} can corrupt a WAL; pip install 'apsw>=3.51.3'")
         if durability not in ("full", "relaxed"):
-            raise StorageError(f"no durability {durability!r}; there are full and relaxed")
+            raise StorageError(f"unknown durability {durability!r}: choose full or relaxed")
         self.path = path if path == ":memory:" else os.path.abspath(path)
         self.memory = path == ":memory:"
         self._vfs = vfs
@@ -90,18 +91,18 @@ class SqliteDriver:
             self.tenant = self._tenant(tenant)
             self._tx = _Tx(self._writer, self.tenant)
         except BaseException as error:
-            self._let_go()
+            self._release()
             raise _translated(error, self.path) from None
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 
     def write(self, job: Job[T]) -> T:
-        """Run a job and wait until it is durable, together with everybody who waits."""
-        self._check()  # first: the lock of a handle that came through a fork may be held for ever
+        """Run a job and wait until it is durable; waiting jobs share one commit."""
+        self._check()  # first: in a forked child the lock may be held for ever
         return self._jobs.run(job)
 
-    def submit(self, jobs: list[Job[Any]]) -> Future[list[Waiting]]:
-        """Run jobs on a thread of ours, in one transaction: what came of each, when all of it is durable."""
+    def submit(self, jobs: list[Job[Any]]) -> Future[list[QueuedJob]]:
+        """Run jobs on the writer thread in one transaction; the outcome of each, when all are durable."""
         self._check()
         if self._executor is None:
             self._executor = ThreadPoolExecutor(1, thread_name_prefix="hansard-writer")
@@ -125,7 +126,7 @@ class SqliteDriver:
             return self._translating(lambda: self._snapshot(connection, job))
         finally:
             self._readers.append(connection)
-            if self._closed:  # asked behind it: whoever closes meanwhile may have been too early for this one
+            if self._closed:  # checked after the append: a concurrent `close` may have missed this connection
                 self._shut_readers()
 
     def statement(self, name: str, /, **values: Any) -> Row | None:
@@ -145,17 +146,17 @@ class SqliteDriver:
         except (apsw.Error, UnicodeDecodeError) as error:
             raise _translated(error, self.path) from None
 
-    # -- the file --------------------------------------------------------------------------------------------------
+    # -- file --------------------------------------------------------------------------------------------------
 
     def _create(self) -> None:
-        """The file with a mode of its own, and the guard against a second SQLite library in this process."""
+        """Create the file with mode 0600; reject one that another SQLite library in this process has open."""
         folder = os.path.dirname(self.path)
         try:
             make_folders(folder, 0o700)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
             found = os.stat(self.path)
         except OSError as error:
-            raise StorageError(f"{self.path}: {error.strerror}; name a file that can be written") from None
+            raise StorageError(f"{self.path}: {error.strerror}; choose a writable path") from None
         key = (found.st_dev, found.st_ino)
         with _opened_lock:
             if not _opened.get(key) and _is_open_here(key):
@@ -181,16 +182,16 @@ class SqliteDriver:
             try:
                 connection.execute("pragma journal_mode = wal")
                 break
-            except apsw.BusyError:  # somebody else is making the file just now
+            except apsw.BusyError:  # another process is creating the file
                 threading.Event().wait(0.05)
         connection.execute(f"pragma synchronous = {self._synchronous}")
         connection.execute("pragma temp_store = memory")
-        connection.execute("pragma secure_delete = on")  # what is deleted is overwritten
+        connection.execute("pragma secure_delete = on")  # deleted data is overwritten
         connection.execute("pragma cache_size = -16000")
         connection.execute("pragma journal_size_limit = 67108864")
         level: Any = connection.pragma("synchronous")
         if level < (2 if self._synchronous == "full" else 1):
-            raise StorageError(f"{self.path}: SQLite does not sync as it was told to; this ledger would not be durable")
+            raise StorageError(f"{self.path}: SQLite ignores the synchronous setting; this ledger would not be durable")
 
     def _tenant(self, name: str) -> int:
         found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
@@ -199,17 +200,19 @@ class SqliteDriver:
             found = self._writer.execute("select tenant from tenant where name = ?", (name,)).fetchall()
         number = found[0][0] if found else None
         if type(number) is not int:
-            raise StorageError(f"{self.path}: its list of tenants is damaged; restore a backup")
+            raise StorageError(f"{self.path}: its table of tenants is damaged; restore a backup")
         return number
 
     def _check(self) -> None:
         if os.getpid() != self._pid:
-            raise ForkedHandle(f"{self.path}: opened before a fork; open it again in the child, a shared handle loses")
+            raise ForkedHandle(
+                f"{self.path}: opened before a fork; open it again in the child, a shared one loses writes"
+            )
         if self._closed:
             raise StorageError(f"{self.path}: this ledger is closed; open it again")
 
     def backup(self, target: str, progress: Callable[[int, int], None] | None = None) -> None:
-        """A consistent copy of the live file, through SQLite's own way of making one."""
+        """A consistent copy of the live file, through SQLite's backup API."""
         self._check()
         destination = self._translating(lambda: apsw.Connection(target))
         try:
@@ -220,7 +223,7 @@ class SqliteDriver:
         if self.memory:
             self._lock.acquire()
         try:
-            if not self.memory:  # one snapshot from here on, else every write of others would start it again
+            if not self.memory:  # one snapshot: otherwise each write by another connection would restart the copy
                 source.execute("begin")
                 source.execute("select 1 from sqlite_schema").fetchall()
             copy = destination.backup("main", source, "main")
@@ -243,13 +246,13 @@ class SqliteDriver:
                 _shut(source)
 
     def load(self, table: str, columns: list[str], rows: list[Row]) -> None:
-        """Put rows of another ledger into a table as they are."""
+        """Insert rows of another ledger unchanged."""
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
         text = f"insert into {table} (tenant, {names}) values ({self.tenant}, {marks})"
         self.write(lambda tx: self._writer.executemany(text, rows))
 
     def wipe(self) -> bool:
-        """Empty the log, so that deleted words are in neither file; false if a reader still needs it."""
+        """Truncate the WAL, so that deleted data is in neither file; False if a reader still needs it."""
         if self.memory:
             return True
         with self._lock:
@@ -262,10 +265,10 @@ class SqliteDriver:
             return not found[0][0]
 
     def problems(self) -> list[str]:
-        """What SQLite's own check finds wrong with the file."""
+        """The findings of SQLite's integrity check."""
         if self.memory:
             rows = self.read(lambda tx: tx.all("integrity"))
-        else:  # a new connection: an older one may take what it remembers of the search index for the truth
+        else:  # a new connection: an older one may have parts of the search index cached
             connection = self._translating(self._connect)
             try:
                 rows = self._translating(lambda: self._snapshot(connection, lambda tx: tx.all("integrity")))
@@ -279,7 +282,7 @@ class SqliteDriver:
         return sum(os.path.getsize(p) for p in (self.path, self.path + "-wal") if os.path.exists(p))
 
     def close(self) -> None:
-        """Close all connections; a handle that came through a fork is only forgotten."""
+        """Close all connections; in a forked child the handle is only dropped."""
         if self._closed or os.getpid() != self._pid:
             return
         if self._executor is not None:
@@ -287,10 +290,10 @@ class SqliteDriver:
         with self._lock:
             self._jobs.drain()
             self._closed = True
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
-        """Close what is open: a connection that stays open would be taken for another library's at the next opening."""
+    def _release(self) -> None:
+        """Close all connections: an open one would count as another library's at the next opening."""
         self._shut_readers()
         if hasattr(self, "_writer"):
             _shut(self._writer)
@@ -306,13 +309,13 @@ class SqliteDriver:
 
 
 def _shut(connection: apsw.Connection) -> None:
-    """Close a connection; what a disk that fails says to its last checkpoint is of no use to anybody."""
+    """Close a connection; errors of its last checkpoint are ignored."""
     with suppress(apsw.Error):
         connection.close()
 
 
 def _is_open_here(key: tuple[int, int]) -> bool:
-    """Has this process the file open? Only Linux can tell."""
+    """Whether this process has the file open; only Linux can tell."""
     try:
         numbers = os.listdir("/proc/self/fd")
     except OSError:
@@ -328,19 +331,75 @@ def _is_open_here(key: tuple[int, int]) -> bool:
 
 
 def _translated(error: BaseException, path: str) -> BaseException:
-    """An error of SQLite as one of ours; others as they are."""
+    """An SQLite error as a `StorageError`; other errors unchanged."""
     if isinstance(error, apsw.NotADBError):
-        return StorageError(f"{path}: is not a SQLite file; name another one")
+        return StorageError(f"{path}: is not a SQLite file; choose another path")
     if isinstance(error, apsw.FullError):
         return StorageError(
             f"{path}: the disk is full; nothing of this call was written; free some space and try again"
         )
     if isinstance(error, apsw.BusyError):
-        return StorageError(f"{path}: somebody else has been writing for {_WAIT // 1000} s; try again")
+        return StorageError(f"{path}: another process has held the write lock for {_WAIT // 1000} s; try again")
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
-        return StorageError(f"{path}: cannot be written ({error}); check its permissions and its folder's")
+        return StorageError(f"{path}: not writable ({error}); check the permissions of the file and its folder")
     if isinstance(error, apsw.CorruptError | UnicodeDecodeError):
         return StorageError(f"{path}: the file is damaged ({error}); run `hansard verify`, restore a backup")
     if isinstance(error, apsw.Error):
         return StorageError(f"{path}: {type(error).__name__}: {error}; what was acknowledged is safe, try again")
     return error
+
+
+# -- schema -----------------------------------------------------------------------------------------------------------
+
+
+def recognise(path: str, vfs: str | None = None) -> None:
+    """Reject a file that is not a ledger, or was written by a newer release; the file is only read."""
+    if not os.path.getsize(path):
+        return
+    try:
+        _check_schema(path, apsw.SQLITE_OPEN_READONLY, vfs)
+    except apsw.ReadOnlyError:  # a process died while creating it: roll back first
+        _check_schema(path, apsw.SQLITE_OPEN_READWRITE, vfs)
+
+
+def _check_schema(path: str, flags: int, vfs: str | None) -> None:
+    connection = apsw.Connection(path, flags=flags, vfs=vfs)
+    try:
+        connection.set_busy_timeout(_WAIT)
+        missing("sqlite", applied(connection, path), path)
+    finally:
+        connection.close()
+
+
+def migrate(connection: apsw.Connection, path: str) -> list[str]:
+    """Apply the missing migrations in one transaction; their names."""
+    if not missing("sqlite", applied(connection, path), path):
+        return []
+    connection.execute("begin immediate")
+    try:
+        connection.execute(f"pragma application_id = {APPLICATION_ID}")
+        connection.execute(
+            "create table if not exists schema_migration (number integer primary key, checksum text not null)"
+        )
+        done = missing("sqlite", applied(connection, path), path)  # another process may have been faster
+        for migration in done:
+            connection.execute(migration.text)
+            connection.execute("insert into schema_migration values (?, ?)", (migration.number, migration.checksum))
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+    return [migration.name for migration in done]
+
+
+def applied(connection: apsw.Connection, path: str) -> list[tuple[int, str]]:
+    """The numbers and checksums of the migrations that were applied to a file."""
+    names = {name for (name,) in connection.execute("select name from sqlite_schema").fetchall()}
+    mark: Any = connection.pragma("application_id")
+    if names and mark != APPLICATION_ID:
+        raise StorageError(f"{path}: is a SQLite file, but not a ledger; choose another path")
+    if "schema_migration" not in names:
+        return []
+    rows: list[Any] = connection.execute("select number, checksum from schema_migration").fetchall()
+    return rows

@@ -1,4 +1,4 @@
-"""Deltas as lines of JSON, for the journal: what native JSON keeps of a message is kept here too."""
+"""Encode deltas as lines of JSON for the journal, as lossless as native JSON is for messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _DECODER: msgspec.json.Decoder[Delta] = msgspec.json.Decoder(Delta, float_hook=e
 
 
 def write_lines(deltas: Iterable[Delta]) -> bytes:
-    """One delta a line."""
+    """Deltas as JSON, one per line."""
     return b"\n".join(map(_write, deltas))
 
 
 def _write(delta: Delta) -> bytes:
     try:
         return _ENCODER.encode(delta)
-    except (_MeetsUnknown, UnicodeEncodeError):
+    except (_UnknownPart, UnicodeEncodeError):
         config = delta.__struct_config__
         plain: dict[str, Any] = {"type": config.tag}
         for field in msgspec.structs.fields(delta):
@@ -33,21 +33,21 @@ def _write(delta: Delta) -> bytes:
         return exact_json.encode(plain)
 
 
-class _MeetsUnknown(Exception):
+class _UnknownPart(Exception):
     pass
 
 
-def _stop(value: Any) -> Any:
+def _reject_unknown(value: Any) -> Any:
     if isinstance(value, Unknown):
-        raise _MeetsUnknown
-    raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")
+        raise _UnknownPart
+    raise TypeError(f"{type(value).__name__} is not valid JSON: {value!r}")
 
 
-_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_stop)
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_reject_unknown)
 
 
 def read_lines(data: bytes) -> list[Delta]:
-    """The deltas of `write_lines`."""
+    """The deltas that `write_lines` wrote."""
     return [_read(line) for line in data.split(b"\n")] if data else []
 
 

@@ -1,7 +1,7 @@
-"""The journal of runs: their deltas made durable as they stream, and the sign of life that keeps a run alive.
+"""The journal of runs: deltas become durable while they stream, and heartbeats renew the leases of active runs.
 
-One thread for a ledger writes what all its runs have said since the last time, in one transaction: a few
-milliseconds after the first delta, at once when a run has said much, and never later than a quarter of a second.
+One thread per ledger writes the new deltas of all its runs in one transaction: a few milliseconds after the first
+delta, at once when a run has many, and never later than a quarter of a second.
 """
 
 from __future__ import annotations
@@ -16,137 +16,140 @@ from typing import TYPE_CHECKING, Any
 from hansard.errors import Conflict, ForkedHandle, HansardError, StorageError
 from hansard.ledger import bodies
 from hansard.ledger.backends.driver import Driver, Tx
-from hansard.ledger.hash_chain import clock
+from hansard.ledger.ids import clock
 from hansard.ledger.live.delta_codec import write_lines
 
 if TYPE_CHECKING:
     from hansard.streams.deltas import Delta
 
-LEASE = 15_000  # milliseconds without a sign of life after which a run counts as dead
-LINGER = 0.03  # seconds the first delta waits for company
-MANY = 32
+LEASE = 15_000  # milliseconds without a heartbeat after which a run counts as dead
+_LINGER = 0.03  # seconds the first delta waits for more
+_MANY = 32
 _HEARTBEAT = 4.0
 
 
-class _Sure(Future[None]):
-    """A future that nobody calls off: whoever no longer waits for it does not stop what is written."""
+class _Uncancellable(Future[None]):
+    """A future whose cancellation does not stop the write."""
 
     def cancel(self) -> bool:
         return False
 
 
-class Round(_Sure):
-    """One transaction of the journal: done when it is over, and with it every `Written` of it.
+class JournalBatch(_Uncancellable):
+    """One transaction of the journal: done when it is over, and with it every `DurableFuture` of it.
 
-    `here` is for event loops: each keeps the one future of its own in it that all of its tasks wait for. A loop is then
-    woken once for all the runs that were written together.
+    `loop_futures` holds one asyncio future for each event loop, which all tasks of the loop share: a loop is woken once
+    for all the runs that were written together.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.here: dict[Any, Any] = {}
+        self.loop_futures: dict[Any, Any] = {}
 
 
-class Written(_Sure):
-    """Done when some deltas of a run are durable; raises if they never will be."""
+class DurableFuture(_Uncancellable):
+    """Done when some deltas of a run are durable; raises if they cannot become so."""
 
-    round: Round | None = None
+    batch: JournalBatch | None = None
 
 
-def _nothing() -> Written:
-    done = Written()
+def _nothing_to_write() -> DurableFuture:
+    done = DurableFuture()
     done.set_result(None)
     return done
 
 
-class Entry:
-    """A run this process does: what it has said that is not durable yet."""
+class RunBuffer:
+    """A run that this process writes, with its deltas that are not durable yet.
 
-    def __init__(self, thread_id: str, run_id: str, thread: int, run: int, fence: int, said: int) -> None:
+    `given` deltas were taken over for writing, `durable` of them are written; `waiting` holds the later ones.
+    """
+
+    def __init__(self, thread_id: str, run_id: str, thread: int, run: int, fence: int, given: int) -> None:
         self.thread_id, self.run_id = thread_id, run_id
         self.thread, self.run, self.fence = thread, run, fence
-        self.said = self.durable = said
+        self.given = self.durable = given
         self.waiting: list[Delta] = []
-        self.future = Written()  # of what is waiting
-        self.underway = self.future  # of what is being written
+        self.future = DurableFuture()  # of `waiting`
+        self.underway = self.future  # of the deltas being written
         self.lost: HansardError | None = None
         self.ended = False
 
 
 class Journal:
-    """What `LiveRun.write` writes to."""
+    """The journal of one ledger; `RunHandle.write` adds deltas to it."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._changed = threading.Condition()
-        self._entries: dict[Entry, None] = {}
+        self._buffers: dict[RunBuffer, None] = {}
         self._pid = os.getpid()
         self._urgent = self._stopping = False
-        self._round = Round()  # the next one
-        self._some = False  # is anything waiting? Asked with every delta, so it is not looked for
+        self._next = JournalBatch()
+        self._some = False  # whether anything is waiting; checked for every delta, so it is cached
         self._thread: threading.Thread | None = None
 
-    def open(self, entry: Entry) -> None:
-        """A run begins: it is kept alive until `close`."""
+    def open(self, buffer: RunBuffer) -> None:
+        """Begin to renew the lease of a run, until `close`."""
         with self._changed:
-            self._entries[entry] = None
+            self._buffers[buffer] = None
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="hansard-journal", daemon=True)
                 self._thread.start()
 
-    def add(self, entry: Entry, deltas: Iterable[Delta]) -> Written:
-        """Take deltas in; the future is done when they are durable, and raises if the run was shut out before."""
+    def add(self, buffer: RunBuffer, deltas: Iterable[Delta]) -> DurableFuture:
+        """Add deltas; the future is done when they are durable, and raises if the run is stopped before."""
         self._check()
         with self._changed:
-            if entry.lost is not None:
-                raise entry.lost
-            if entry.ended:
-                raise Conflict(f"run {entry.run_id!r} has ended; begin a new one")
-            before = len(entry.waiting)
-            entry.waiting += deltas
-            if not entry.waiting:
-                return entry.underway if entry.durable != entry.said else _nothing()
-            if len(entry.waiting) == before:
-                return entry.future
+            if buffer.lost is not None:
+                raise buffer.lost
+            if buffer.ended:
+                raise Conflict(f"run {buffer.run_id!r} has ended; begin a new one")
+            before = len(buffer.waiting)
+            buffer.waiting += deltas
+            if not buffer.waiting:
+                return buffer.underway if buffer.durable != buffer.given else _nothing_to_write()
+            if len(buffer.waiting) == before:
+                return buffer.future
             idle, self._some = not self._some, True
-            entry.future.round = self._round
-            if len(entry.waiting) >= MANY:
+            buffer.future.batch = self._next
+            if len(buffer.waiting) >= _MANY:
                 self._urgent = True
             if idle or self._urgent:
                 self._changed.notify_all()
-            return entry.future
+            return buffer.future
 
     def hurry(self) -> None:
-        """Write what is waiting now, without company: somebody stands still until it is durable."""
+        """Write what is waiting at once: a caller is blocked until it is durable."""
         self._check()
         with self._changed:
             if self._any():
                 self._urgent = True
                 self._changed.notify_all()
 
-    def flush(self, entry: Entry) -> None:
-        """Wait until everything the run has said is durable."""
+    def flush(self, buffer: RunBuffer) -> None:
+        """Wait until all deltas of the run are durable."""
         self._check()
         with self._changed:
-            if not entry.waiting and entry.durable == entry.said:
-                if entry.lost is not None:
-                    raise entry.lost
+            if not buffer.waiting and buffer.durable == buffer.given:
+                if buffer.lost is not None:
+                    raise buffer.lost
                 return
             self._urgent = True
             self._changed.notify_all()
-            future = entry.future if entry.waiting else entry.underway
+            future = buffer.future if buffer.waiting else buffer.underway
         future.result()
-        if entry.lost is not None:
-            raise entry.lost
+        if buffer.lost is not None:
+            raise buffer.lost
 
-    def close(self, entry: Entry) -> None:
-        """The run has ended; what still waits is written, or refused, and then it is let go."""
+    def close(self, buffer: RunBuffer) -> None:
+        """The run has ended: write or reject what is still waiting, then forget the run."""
         if os.getpid() != self._pid:
             return
         with self._changed:
-            entry.ended = True
-            if not entry.waiting:
-                self._entries.pop(entry, None)
+            buffer.ended = True
+            if not buffer.waiting:
+                self._buffers.pop(buffer, None)
 
     def stop(self) -> None:
         """Write what is left and end the thread."""
@@ -160,7 +163,7 @@ class Journal:
             thread.join()
 
     def _check(self) -> None:
-        if os.getpid() != self._pid:  # the thread that writes did not come along, and a lock may be held for ever
+        if os.getpid() != self._pid:  # the writing thread does not exist in the child, and a lock may be held for ever
             raise ForkedHandle("this run was begun before a fork; open the ledger again in the child")
 
     # -- the thread ------------------------------------------------------------------------------------------------
@@ -169,20 +172,20 @@ class Journal:
         try:
             self._rounds()
         finally:
-            self._gone()
+            self._fail_all()
 
-    def _gone(self) -> None:
-        """Nobody is to wait for a thread that is gone."""
+    def _fail_all(self) -> None:
+        """Fail all futures: the thread that would complete them has ended."""
         with self._changed:
             self._thread = None
-            for entry in self._entries:
-                entry.lost = entry.lost or StorageError("this ledger is closed; open it again")
-                for future in (entry.underway, entry.future):
+            for buffer in self._buffers:
+                buffer.lost = buffer.lost or StorageError("this ledger is closed; open it again")
+                for future in (buffer.underway, buffer.future):
                     if not future.done():
-                        future.set_exception(entry.lost)
-            self._entries.clear()
-            self._round.set_result(None)
-            self._round = Round()
+                        future.set_exception(buffer.lost)
+            self._buffers.clear()
+            self._next.set_result(None)
+            self._next = JournalBatch()
 
     def _rounds(self) -> None:
         beat = time.monotonic() + _HEARTBEAT
@@ -191,87 +194,89 @@ class Journal:
                 while not self._stopping and not self._any() and time.monotonic() < beat:
                     self._changed.wait(max(0.01, beat - time.monotonic()))
                 if self._any() and not self._urgent and not self._stopping:
-                    self._changed.wait_for(lambda: self._urgent or self._stopping, LINGER)
+                    self._changed.wait_for(lambda: self._urgent or self._stopping, _LINGER)
                 self._some = False
-                batch = [(entry, entry.waiting) for entry in self._entries if entry.waiting]
-                for entry, deltas in batch:
-                    entry.waiting = []
-                    entry.said += len(deltas)
-                    entry.underway, entry.future = entry.future, Written()
-                    if entry.ended:
-                        del self._entries[entry]
+                batch = [(buffer, buffer.waiting) for buffer in self._buffers if buffer.waiting]
+                for buffer, deltas in batch:
+                    buffer.waiting = []
+                    buffer.given += len(deltas)
+                    buffer.underway, buffer.future = buffer.future, DurableFuture()
+                    if buffer.ended:
+                        del self._buffers[buffer]
                 self._urgent = False
                 if batch:
-                    round, self._round = self._round, Round()
-                everybody = list(self._entries)
+                    current, self._next = self._next, JournalBatch()
+                active = list(self._buffers)
                 stopping = self._stopping
             if batch:
                 try:
                     self._write(batch)
                 finally:
-                    round.set_result(None)
+                    current.set_result(None)
             if time.monotonic() >= beat and not stopping:
                 beat = time.monotonic() + _HEARTBEAT
-                self._renew(everybody)
+                self._renew(active)
             if stopping and not self._any():
                 return
 
     def _any(self) -> bool:
-        return any(entry.waiting for entry in self._entries)
+        return any(buffer.waiting for buffer in self._buffers)
 
-    def _write(self, batch: list[tuple[Entry, list[Delta]]]) -> None:
-        rows: list[tuple[Entry, int, bytes]] = []
-        for entry, deltas in batch:
-            if entry.lost is None:
+    def _write(self, batch: list[tuple[RunBuffer, list[Delta]]]) -> None:
+        rows: list[tuple[RunBuffer, int, bytes]] = []
+        for buffer, deltas in batch:
+            if buffer.lost is None:
                 try:
-                    rows.append((entry, len(deltas), bodies.squeezed(write_lines(deltas))))
+                    rows.append((buffer, len(deltas), bodies.compress(write_lines(deltas))))
                     continue
-                except Exception as error:  # what one run says is not to keep the others' words from the disk
-                    entry.lost = HansardError(f"run {entry.run_id!r} said what is not JSON: {error}; begin a new one")
-            entry.underway.set_exception(entry.lost)  # behind what was lost nothing is written: no gaps
+                except Exception as error:  # one run must not keep the others' deltas from the disk
+                    buffer.lost = HansardError(
+                        f"run {buffer.run_id!r}: a delta is not valid JSON: {error}; begin a new one"
+                    )
+            buffer.underway.set_exception(buffer.lost)  # after a lost delta nothing is written: no gaps
         if not rows:
             return
 
         counts = [
-            {"thread": entry.thread, "run": entry.run, "fence": entry.fence, "chunks": entry.said}
-            for entry, _, _ in rows
+            {"thread": buffer.thread, "run": buffer.run, "fence": buffer.fence, "chunks": buffer.given}
+            for buffer, _, _ in rows
         ]
         chunks = [
-            {"thread": entry.thread, "run": entry.run, "seq": entry.said - count, "count": count, "data": data}
-            for entry, count, data in rows
+            {"thread": buffer.thread, "run": buffer.run, "seq": buffer.given - count, "count": count, "data": data}
+            for buffer, count, data in rows
         ]
 
-        def job(tx: Tx) -> list[Entry]:
+        def job(tx: Tx) -> list[RunBuffer]:
             if tx.many("count_chunks", counts) == len(rows):
                 tx.many("add_chunk", chunks)
                 return []
-            holds = [tx.run("count_chunks", **values) == 1 for values in counts]  # who does not any more?
+            holds = [tx.run("count_chunks", **values) == 1 for values in counts]  # which runs were taken over?
             tx.many("add_chunk", [chunk for chunk, held in zip(chunks, holds, strict=True) if held])
-            return [entry for (entry, _, _), held in zip(rows, holds, strict=True) if not held]
+            return [buffer for (buffer, _, _), held in zip(rows, holds, strict=True) if not held]
 
         try:
-            shut_out = self._driver.write(job)
-        except BaseException as error:  # whatever it is, somebody waits
+            taken_over = self._driver.write(job)
+        except BaseException as error:  # of any kind: callers are waiting
             failed = error if isinstance(error, HansardError) else HansardError(f"the journal failed: {error!r}")
-            for entry, _, _ in rows:
-                entry.lost = failed
-                entry.underway.set_exception(failed)
+            for buffer, _, _ in rows:
+                buffer.lost = failed
+                buffer.underway.set_exception(failed)
             return
-        for entry in shut_out:
-            entry.lost = Conflict(f"run {entry.run_id!r} is not active any more, or somebody else took it over")
-        for entry, _, _ in rows:
-            entry.durable = entry.said
-            if entry.lost is None:
-                entry.underway.set_result(None)
+        for buffer in taken_over:
+            buffer.lost = Conflict(f"run {buffer.run_id!r} is no longer active, or another process took it over")
+        for buffer, _, _ in rows:
+            buffer.durable = buffer.given
+            if buffer.lost is None:
+                buffer.underway.set_result(None)
             else:
-                entry.underway.set_exception(entry.lost)
+                buffer.underway.set_exception(buffer.lost)
 
-    def _renew(self, entries: list[Entry]) -> None:
+    def _renew(self, buffers: list[RunBuffer]) -> None:
         lease = clock() + LEASE
 
         def job(tx: Tx) -> None:
-            for entry in entries:
-                tx.run("renew_lease", thread=entry.thread, run=entry.run, fence=entry.fence, lease_until=lease)
+            for buffer in buffers:
+                tx.run("renew_lease", thread=buffer.thread, run=buffer.run, fence=buffer.fence, lease_until=lease)
 
         try:
             self._driver.write(job)

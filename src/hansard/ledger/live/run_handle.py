@@ -1,4 +1,4 @@
-"""A run in the hands of the one who does it: what it stages, how it ends."""
+"""`RunHandle`: the run that a process writes, from `Ledger.begin_run`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from hansard.model.conversation import Message, PendingCall, Run, Usage
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
-    from hansard.ledger.live.journal import Entry, Written
+    from hansard.ledger.live.journal import DurableFuture, RunBuffer
     from hansard.streams.deltas import Delta
 
 
-class LiveRun:
-    """As a context manager it commits at the end, or fails with what was raised."""
+class RunHandle:
+    """A run being written. As a context manager it commits at the end, or fails with the exception raised.
 
-    def __init__(self, ledger: Ledger, run: Run, entry: Entry) -> None:
-        self._ledger, self._entry, self.value = ledger, entry, run
-        self.thread_id, self._fence, self._given = entry.thread_id, entry.fence, entry.said
+    Two ways to write: `stage` whole messages, or `write` deltas as they stream and `stage` the messages they make.
+    """
+
+    def __init__(self, ledger: Ledger, run: Run, buffer: RunBuffer) -> None:
+        self._ledger, self._buffer, self.value = ledger, buffer, run
+        self.thread_id, self._fence, self._given = buffer.thread_id, buffer.fence, buffer.given
         self._journal = ledger._journal
-        self._journal.open(entry)
+        self._journal.open(buffer)
 
     @property
     def id(self) -> str:
@@ -32,24 +35,24 @@ class LiveRun:
 
     @property
     def fence(self) -> int:
-        """What shows the ledger that it is this holder who writes."""
+        """The number by which the ledger recognises this handle; a process that takes the run over raises it."""
         return self._fence
 
     @property
-    def said(self) -> int:
-        """So many deltas were given to `write`."""
+    def written(self) -> int:
+        """The number of deltas given to `write`."""
         return self._given
 
     @property
     def lost(self) -> HansardError | None:
-        """Why nothing can be written any more: somebody stopped the run or took it over, or the disk failed."""
-        return self._entry.lost
+        """Why this handle cannot write any more: the run was stopped or taken over, or the disk failed."""
+        return self._buffer.lost
 
-    def let_go(self) -> None:
-        """Somebody else ended it: no more signs of life."""
-        self._journal.close(self._entry)
+    def release(self) -> None:
+        """Stop renewing the lease: another process ended the run, or it is to be taken for dead."""
+        self._journal.close(self._buffer)
 
-    def __enter__(self) -> LiveRun:
+    def __enter__(self) -> RunHandle:
         return self
 
     def __exit__(
@@ -62,22 +65,22 @@ class LiveRun:
         else:
             self.abort()
 
-    def write(self, deltas: Iterable[Delta]) -> Written:
-        """Put deltas into the journal as they stream: durable when the future is done, 250 ms at the latest."""
+    def write(self, deltas: Iterable[Delta]) -> DurableFuture:
+        """Add deltas to the journal as they stream; they are durable when the future is done, within 250 ms."""
         given = list(deltas)
         self._given += len(given)
-        return self._journal.add(self._entry, given)
+        return self._journal.add(self._buffer, given)
 
     def hurry(self) -> None:
-        """Make what was written durable now, and not a moment later."""
+        """Start to make the written deltas durable now."""
         self._journal.hurry()
 
     def flush(self) -> None:
-        """Wait until all that was written is durable."""
-        self._journal.flush(self._entry)
+        """Wait until all written deltas are durable."""
+        self._journal.flush(self._buffer)
 
     def stage(self, messages: Message | list[Message]) -> list[Message]:
-        """Say something in this run; see `Ledger.stage`. It stands for the deltas that were written so far."""
+        """Store messages of this run; see `Ledger.stage`. They cover the deltas written so far."""
         self.flush()
         return self._ledger.stage(self.thread_id, self.id, messages, fence=self._fence, through=self._given)
 
@@ -89,7 +92,7 @@ class LiveRun:
         force: bool = False,
         prune: bool = False,
     ) -> Run:
-        """Put it into the transcript; see `Ledger.commit`."""
+        """Put the run into the transcript; see `Ledger.commit`."""
         self._end()
         self.value = self._ledger.commit(
             self.thread_id, self.id, pending=pending, usage=usage, force=force, prune=prune, fence=self._fence
@@ -97,21 +100,21 @@ class LiveRun:
         return self.value
 
     def abort(self) -> Run:
-        """Give it up."""
+        """Give the run up."""
         self._end()
         self.value = self._ledger.abort(self.thread_id, self.id, fence=self._fence)
         return self.value
 
     def fail(self, error: Any) -> Run:
-        """Mark it as failed."""
+        """Mark the run as failed."""
         self._end()
         self.value = self._ledger.fail(self.thread_id, self.id, error, fence=self._fence)
         return self.value
 
     def messages(self) -> list[Message]:
-        """What it has said so far."""
+        """The messages of the run so far."""
         return self._ledger.run_messages(self.thread_id, self.id)
 
     def _end(self) -> None:
         self.flush()
-        self._journal.close(self._entry)
+        self._journal.close(self._buffer)

@@ -1,8 +1,8 @@
-"""A provider's stream on its way to whoever asked for it, recorded as it passes.
+"""`StreamTee`: a provider's stream, passed through unchanged and recorded as it is read.
 
-Bytes, lines or an SDK's objects, with `for` or `async for`: each is given on as it came. What it says goes into the
-journal of a run, and the whole answer into the thread when the stream has ended. If the stream breaks, or its reader
-leaves, what had come is kept with the run, off the transcript.
+Bytes, lines or SDK objects, with `for` or `async for`. The deltas go into the journal of a run, and the complete
+response into the thread when the stream has ended. If the stream breaks, or its reader stops, the partial response is
+kept with the run, outside the transcript.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from hansard.streams.sdk_objects import plain
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
-    from hansard.ledger.live.run_handle import LiveRun
+    from hansard.ledger.live.run_handle import RunHandle
 
 
-class Recording:
-    """Iterate over it as over the stream it was made from; what else that has (`close`, `response`) it has too.
+class StreamTee:
+    """Iterate over it as over the wrapped stream, whose other attributes (`close`, `response`) it has too.
 
-    `run` is the run once the first piece was asked for, `messages` what was said once the stream has ended.
+    `run` is set when the first piece is read, `messages` when the stream has ended.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Recording:
         fork_from: str | UnsetType | None = UNSET,
         durable: bool = False,
     ) -> None:
-        self.run: LiveRun | None = None
+        self.run: RunHandle | None = None
         self.messages: list[Message] = []
         self._ledger, self._stream, self._thread_id = ledger, stream, thread_id
         self._agent_id, self._fork_from, self._durable = agent_id, fork_from, durable
@@ -78,7 +78,7 @@ class Recording:
             raise
         await asyncio.shield(asyncio.to_thread(self._finish))
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> StreamTee:
         if hasattr(self._stream, "__enter__"):
             self._stream = self._stream.__enter__()
         return self
@@ -87,7 +87,7 @@ class Recording:
         closing = getattr(self._stream, "__exit__", None)
         return closing(*error) if closing is not None else None
 
-    async def __aenter__(self) -> Recording:
+    async def __aenter__(self) -> StreamTee:
         if hasattr(self._stream, "__aenter__"):
             self._stream = await self._stream.__aenter__()
         return self
@@ -100,7 +100,7 @@ class Recording:
 
     def _begin(self) -> None:
         if self.run is not None:
-            raise HansardError("a stream is recorded once; record the next one anew")
+            raise HansardError("a stream can be recorded only once; call `record` again for the next one")
         try:
             self._ledger.thread(self._thread_id)
         except NotFound:
@@ -127,8 +127,8 @@ class Recording:
             if self._settle() == "done":
                 self.run.commit()
             else:
-                self.run.fail({"type": "Cut", "message": "the stream ended before the answer did"})
-        except Conflict as error:  # the conversation went on elsewhere: what was said stays beside it
+                self.run.fail({"type": "Cut", "message": "the stream ended before the response was complete"})
+        except Conflict as error:  # the head moved meanwhile: the messages stay outside the transcript
             self.run.fail({"type": type(error).__name__, "message": str(error)})
             raise
 
@@ -143,25 +143,25 @@ class Recording:
             run.abort()
 
     def _settle(self) -> str:
-        """The last words: what came is staged as the messages it is; how the stream ended."""
-        how, said = "cut", []
+        """Stage the messages of the response; how the stream ended."""
+        how, messages = "cut", []
         left: list[Delta] = []
         for delta in self._decoder.finish():
             if isinstance(delta, MessageEnd):
-                said = delta.messages
+                messages = delta.messages
                 continue
             if isinstance(delta, End):
                 how = delta.how
             left.append(delta)
         assert self.run is not None
         self.run.write(left)
-        if said:
-            said = [replace(message, agent_id=self._agent_id, id=self._free_id(message)) for message in said]
-            self.messages = self.run.stage(self._bound(said))
+        if messages:
+            messages = [replace(one, agent_id=self._agent_id, id=self._free_id(one)) for one in messages]
+            self.messages = self.run.stage(self._bound(messages))
         return how
 
     def _free_id(self, message: Message) -> str | UnsetType:
-        """The id the provider gave, unless another message of the thread has it; the ledger then gives a new one."""
+        """The provider's message id, unless another message of the thread has it: then the ledger chooses one."""
         if isinstance(message.id, str):
             try:
                 self._ledger.get(self._thread_id, message.id)
@@ -169,18 +169,18 @@ class Recording:
                 return message.id
         return UNSET
 
-    def _bound(self, said: list[Message]) -> list[Message]:
-        """Opaque reasoning is bound to the words before it."""
-        if not any(opaque(part) for message in said for part in message.parts):
-            return said
+    def _bound(self, messages: list[Message]) -> list[Message]:
+        """The messages, with opaque reasoning bound to the content before it."""
+        if not any(opaque(part) for message in messages for part in message.parts):
+            return messages
         assert self.run is not None
         fork = self.run.value.fork_from_message_id
         before = self._ledger.transcript(self._thread_id, fork) if isinstance(fork, str) else []
-        return append(Conversation(messages=before), said).messages[len(before) :]
+        return append(Conversation(messages=before), messages).messages[len(before) :]
 
 
 def as_sent(piece: Any) -> Any:
-    """An SDK's object as the JSON it was made from."""
+    """An SDK object as the JSON it was parsed from."""
     if isinstance(piece, dict):
         return piece
     dump = getattr(piece, "model_dump", None)
@@ -197,6 +197,6 @@ def _kind(value: Any) -> str:
 
 
 def _line(text: str) -> bytes:
-    """A line as HTTP libraries give it, without its end."""
+    """A line as HTTP libraries return it, with its line end restored."""
     data = text.encode("utf-8", "surrogatepass")
     return data if data.endswith(b"\n") else data + b"\n"

@@ -1,8 +1,8 @@
-"""A backup: the ledger as it is at one moment, in a SQLite file that is a ledger itself.
+"""Backup: a consistent copy of the ledger in a SQLite file that is a ledger itself.
 
-A SQLite ledger is copied page by page through SQLite's own way of doing so. A ledger on PostgreSQL is copied row by
-row out of one snapshot; rows, numbers and hashes stay as they are, only the search index is made anew. The file takes
-its name when it is whole.
+A SQLite ledger is copied page by page through SQLite's backup API. A ledger on PostgreSQL is copied row by row out of
+one snapshot; rows, numbers and hashes stay the same, only the search index is rebuilt. The file gets its name when it
+is complete.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from hansard.ledger.backends.sqlite import SqliteDriver
 _BATCH = 500
 OF_THREADS = ("thread", "segment", "run", "message", "blob_use", "run_chunk", "snapshot", "source", "source_chunk")
 OF_ALL = ("workspace", "workspace_snapshot", "workspace_use", "workspace_change")
-# made anew in the copy
+# rebuilt in the copy
 LEFT = {"tenant", "feed", "fed_upto", "search", "thread_fact", "schema_migration", "workspace_window"}
-_PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # by which columns, how many at once
+_PAGED = {"message": ("seg", "depth", 500), "source_chunk": ("source", "at", 16)}  # key columns, rows of a page
 
 
 def backup(driver: Driver, path: str, progress: Callable[[int, int], None] | None) -> None:
-    """Write the copy to a file; one that is there is replaced when the new one is whole."""
+    """Write the copy to a file; an existing one is replaced when the copy is complete."""
     path = os.path.abspath(path)
     if os.path.isdir(path):
-        raise StorageError(f"{path}: is a folder; name a file in it")
+        raise StorageError(f"{path}: is a folder; choose a file in it")
     if isinstance(driver, SqliteDriver) and not driver.memory and os.path.exists(path):
         if os.path.samefile(path, driver.path):
-            raise StorageError(f"{path}: is the ledger itself; name another file")
+            raise StorageError(f"{path}: is the ledger itself; choose another file")
     beside = name_beside(path)
     try:
         try:
             os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         except OSError as error:
-            raise StorageError(f"{path}: {error.strerror}; name a file that can be written") from None
+            raise StorageError(f"{path}: {error.strerror}; choose a writable path") from None
         if isinstance(driver, SqliteDriver):
             driver.backup(beside, progress)
         else:
             driver.read(lambda tx: _copy(tx, beside, progress))
         take_name(beside, path)
     except OSError as error:
-        raise StorageError(f"{path}: {error.strerror}; what was there before is as it was, try again") from None
+        raise StorageError(f"{path}: {error.strerror}; the previous file is unchanged; try again") from None
     finally:
         for name in (beside, f"{beside}-wal", f"{beside}-shm", f"{beside}-journal"):
-            with suppress(OSError):  # not there, as it should be; or a disk that fails, of which somebody was told
+            with suppress(OSError):  # usually missing; a failing disk was reported above
                 os.unlink(name)
 
 
 def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) -> None:
-    """All rows of a tenant. The job may be run again, so it begins with an empty file."""
+    """Copy all rows of a tenant. The job may be run again, so it starts with an empty file."""
     os.truncate(path, 0)
     target = SqliteDriver(path)
     try:
         total, done = source.all("count_messages")[0][0], 0
-        for table, rows in everything(source):
+        for table, rows in all_rows(source):
             target.load(table, columns(table), rows)
             done += len(rows) if table == "message" else 0
             if progress is not None and table == "message":
@@ -67,8 +67,8 @@ def _copy(source: Tx, path: str, progress: Callable[[int, int], None] | None) ->
         target.close()
 
 
-def everything(tx: Tx) -> Iterator[tuple[str, list[Row]]]:
-    """All rows of a tenant that are copied, a few hundred at a time, each with its table: thread by thread first."""
+def all_rows(tx: Tx) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of a tenant to copy, as (table, some hundred rows): thread by thread, then the rest."""
     last = 0
     while numbers := tx.all("thread_numbers", after=last, limit=_BATCH):
         for (number,) in numbers:
@@ -85,7 +85,7 @@ def everything(tx: Tx) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
-    """The rows of a thread in one table, some at a time where there may be many."""
+    """The rows of a thread in one table, in pages where there may be many."""
     if table not in _PAGED:
         yield source.all(f"copy_{table}", thread=thread)
         return
@@ -98,6 +98,6 @@ def _pages(source: Tx, table: str, thread: int) -> Iterator[list[Row]]:
 
 
 def columns(table: str) -> list[str]:
-    """The columns that are copied of a table, as its statement lists them."""
+    """The columns of a table that are copied, in the order of its statement."""
     text = statements("sqlite")["blobs_after" if table == "blob" else f"copy_{table}"]
     return [name.strip() for name in text.removeprefix("select").split(" from ")[0].split(",")]

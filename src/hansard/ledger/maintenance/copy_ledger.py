@@ -1,7 +1,7 @@
-"""A ledger copied into another backend, row by row: the same ids, numbers, bodies and hashes, in an empty ledger.
+"""Copy a ledger to another backend, row by row: the same ids, numbers, bodies and hashes, in an empty ledger.
 
-Everything comes out of one snapshot and goes into one transaction, so there is a whole copy or none. What arrived is
-read again and compared with what was sent. Only the search index, and what is derived with it, is made anew.
+One snapshot is copied in one transaction, so the copy is complete or absent. The copied rows are read again and
+compared with the source. Only the search index and the facets are rebuilt.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 from hansard.errors import StorageError
 from hansard.ledger.backends.driver import Driver, Row, Tx
-from hansard.ledger.maintenance.backup import columns, everything
+from hansard.ledger.maintenance.backup import all_rows, columns
 
 Progress = Callable[[int, int], None] | None
 
 
 def copy(source: Driver, target: Driver, progress: Progress = None) -> int:
-    """Copy everything of a tenant into an empty ledger on PostgreSQL; how many messages there were."""
+    """Copy a tenant to an empty ledger on PostgreSQL; the number of messages."""
     sent = ""
     messages = 0
 
@@ -26,10 +26,10 @@ def copy(source: Driver, target: Driver, progress: Progress = None) -> int:
         nonlocal sent, messages
         (held,) = to.one("any_thread")
         if held:
-            raise StorageError("the other ledger is not empty; name an empty database, or another tenant")
+            raise StorageError("the target ledger is not empty; choose an empty database or another tenant")
         digest, messages = _Digest(), 0
         total = tx.all("count_messages")[0][0]
-        for table, rows in everything(tx):
+        for table, rows in all_rows(tx):
             to.load(table, columns(table), rows)
             digest.add(table, rows)
             messages += len(rows) if table == "message" else 0
@@ -41,19 +41,19 @@ def copy(source: Driver, target: Driver, progress: Progress = None) -> int:
 
     source.read(lambda tx: target.write(lambda to: into(to, tx)))
     if target.read(_digest_of) != sent:
-        raise StorageError("what arrived is not what was sent; do not use the copy, `hansard verify` may say why")
+        raise StorageError("the copied rows differ from the source; do not use the copy, `hansard verify` may show why")
     return messages
 
 
 def _digest_of(tx: Tx) -> str:
     digest = _Digest()
-    for table, rows in everything(tx):
+    for table, rows in all_rows(tx):
         digest.add(table, rows)
     return digest.hexdigest()
 
 
 class _Digest:
-    """One hash of every row of every table."""
+    """One hash over all rows of all tables."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()

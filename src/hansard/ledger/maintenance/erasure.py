@@ -1,10 +1,12 @@
-"""Forgetting a thread: its words go from every table, a tombstone stays that says there was one.
+"""Erasure: delete a thread from every table and from the file; a tombstone is left.
 
-The tombstone is the thread's row without what it said: its id, its times, how many messages there were and the hash
-of the last one on its path. Under that id no thread can be made again.
+The tombstone is the thread's row without content: its id, its times, the number of messages and the hash of the head.
+No thread can be created again under that id.
 """
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from hansard.errors import NotFound
 from hansard.ledger import bodies
@@ -15,8 +17,8 @@ from hansard.model import native
 from hansard.model.conversation import Conversation
 from hansard.model.times import iso_time
 
-PAGES = 250  # of the index that are put together in one transaction
-_NOTHING = 2  # fewer changes than that are none: so FTS5 says it
+PAGES = 250  # of the search index that are merged in one transaction
+_NOTHING = 2  # fewer changes mean none, by FTS5's documentation
 _TABLES = (
     "messages",
     "feed",
@@ -34,8 +36,15 @@ _TABLES = (
 )
 
 
-def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
-    """Delete a thread's words; one that was forgotten before gives its tombstone."""
+def forget(driver: Driver, thread_id: str, now: int) -> Tombstone:
+    """Erase a thread: its rows, then deleted words in the search index, then deleted bytes in the file."""
+    stone = driver.write(lambda tx: erase(tx, thread_id, now))
+    purge_index(driver)
+    return replace(stone, wiped=driver.wipe())
+
+
+def erase(tx: Tx, thread_id: str, now: int) -> Tombstone:
+    """Delete the rows of a thread; for one that is already erased, its tombstone."""
     row = tx.one("lock_thread", id=safe(thread_id))
     if row is None:
         raise NotFound(f"no thread {thread_id!r}; `hansard threads` lists them")
@@ -44,7 +53,7 @@ def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
         uses = [bytes(name) for (name,) in tx.all("uses", thread=thread.thread)]
         uses += [bytes(name) for (name,) in tx.all("uses_of_workspaces", thread=thread.thread)]
         tx.run("blind_workspaces", thread=thread.thread)
-        tx.one("lock_search")  # whoever indexes just now is not to put the words back
+        tx.one("lock_search")  # a concurrent index update must not put the words back
         tx.run("unindex_thread", thread=thread.thread)
         for table in _TABLES:
             tx.run(f"forget_{table}", thread=thread.thread)
@@ -53,25 +62,25 @@ def forget(tx: Tx, thread_id: str, now: int) -> Tombstone:
         tx.run("forget_uses", thread=thread.thread)
         for name in uses:
             tx.run("delete_unused_blob", hash=name)
-        body = bodies.sealed(native.encode(Conversation(messages=[], id=thread_id)))
+        body = bodies.seal(native.encode(Conversation(messages=[], id=thread_id)))
         tx.run("bury_thread", thread=thread.thread, now=now, body=body)
         thread = thread._replace(forgotten_at=now)
     return tombstone(thread)
 
 
-def tidy(driver: Driver) -> None:
-    """Take deleted words out of the index, some pages a transaction: it takes as long as the index is large, and
-    others are to write meanwhile. What is cut off is done by whoever forgets next."""
+def purge_index(driver: Driver) -> None:
+    """Remove deleted words from the search index, some pages per transaction: it takes long on a large index, and
+    other writers must not wait. If it is interrupted, the next erasure completes it."""
     pages = -PAGES
-    while (changed := driver.write(lambda tx: _tidy(tx, pages))) is not None:  # noqa: B023
+    while (changed := driver.write(lambda tx: _purge_step(tx, pages))) is not None:  # noqa: B023
         if changed < _NOTHING and pages < 0:
             driver.write(lambda tx: tx.run("tidy_search_at_once"))
             return
         pages = -PAGES if changed < _NOTHING else PAGES
 
 
-def _tidy(tx: Tx, pages: int) -> int | None:
-    """One step, and how much it changed; None if there is nothing to do."""
+def _purge_step(tx: Tx, pages: int) -> int | None:
+    """One step and its number of changes; None if nothing is left to purge."""
     before = tx.one("search_untidy")
     if before is None:
         return None
@@ -81,7 +90,7 @@ def _tidy(tx: Tx, pages: int) -> int | None:
 
 
 def find(tx: Tx, thread_id: str) -> Tombstone:
-    """What is left of a thread that was forgotten."""
+    """What is left of an erased thread."""
     row = tx.one("thread", id=safe(thread_id))
     if row is None or ThreadRow(*row).forgotten_at is None:
         raise NotFound(f"no thread {thread_id!r} was forgotten")
@@ -89,6 +98,7 @@ def find(tx: Tx, thread_id: str) -> Tombstone:
 
 
 def tombstone(row: ThreadRow) -> Tombstone:
+    """The row of an erased thread as its tombstone."""
     return Tombstone(
         id=unsafe(row.id) or "",
         created_at=iso_time(row.created_at),

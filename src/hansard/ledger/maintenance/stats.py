@@ -1,4 +1,4 @@
-"""How much a ledger holds."""
+"""Statistics: counts and sizes of a ledger."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import zstandard
 from hansard.ledger import bodies
 from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.backends.migrations import migrations
-from hansard.ledger.messages import spelled_usage, summed
+from hansard.ledger.messages import decode_usage, sum_usage
 from hansard.ledger.results import Stats
 
 _BATCH = 500
 
 
 def stats(driver: Driver) -> Stats:
-    """Everything counted, a few hundred threads at a time."""
+    """Count everything, a few hundred threads at a time."""
     last = live = forgotten = messages = payload = stored = 0
     usages = []
     while rows := driver.read(lambda tx: tx.all("thread_sums", after=last, limit=_BATCH)):  # noqa: B023
         for _, count, usage, gone in rows:
             live, forgotten = live + (gone is None), forgotten + (gone is not None)
             messages += count if gone is None else 0
-            usages.append(spelled_usage(usage))
-        usages = [summed(usages)]
+            usages.append(decode_usage(usage))
+        usages = [sum_usage(usages)]
         first, last = rows[0][0], rows[-1][0]
         more = driver.read(lambda tx: _sizes(tx, first, last))  # noqa: B023
         payload, stored = payload + more[0], stored + more[1]
@@ -37,18 +37,18 @@ def stats(driver: Driver) -> Stats:
         stored_bytes=stored + int(data),
         bytes_on_disk=driver.size(),
         schema=migrations(driver.dialect)[-1].number,
-        usage=summed(usages),
+        usage=sum_usage(usages),
     )
 
 
 def _sizes(tx: Tx, first: int, last: int) -> tuple[int, int]:
-    """What the messages of these threads say, and what that takes, both in bytes."""
+    """The size of the message bodies of these threads, as JSON and as stored."""
     payload = stored = 0
     sizes: dict[bytes, int] = {}
     for start, length, body in tx.all("body_sizes", first=first, last=last, mark=bodies.CUT):
         stored += length
         if body is None:
-            payload += _said(bytes(start), length)
+            payload += _uncompressed_size(bytes(start), length)
             continue
         names = bodies.cuts(bytes(body))
         for name in names:
@@ -56,12 +56,12 @@ def _sizes(tx: Tx, first: int, last: int) -> tuple[int, int]:
                 row = tx.one("blob_size", hash=name)
                 sizes[name] = row[0] if row else 0
         rest = bytes(body)[bodies.header(len(names)) :]
-        payload += _said(rest, len(rest)) + sum(sizes[name] for name in names)
+        payload += _uncompressed_size(rest, len(rest)) + sum(sizes[name] for name in names)
     return payload, stored
 
 
-def _said(start: bytes, length: int) -> int:
-    """The size of a body of layout 0 or 1, told from its first bytes."""
+def _uncompressed_size(start: bytes, length: int) -> int:
+    """The size of a body of layout 0 or 1, from its first bytes."""
     if start[:1] == bodies.PLAIN:
         return length - 1
     try:

@@ -1,7 +1,7 @@
-"""What can be said of a whole thread: its agents, models, projects and formats; lists are narrowed by it.
+"""Facets of threads: agents, models, projects and formats, to filter lists of threads by.
 
-Facts are derived: they are gathered when the feed is followed (see `search`), so that appending pays nothing for them.
-The format of a thread is that of the file it came from, and any whose own words it still keeps.
+Facets are derived: they are collected when the search index catches up (see `index`), so appends do not write them.
+The formats of a thread are the one of the file it came from and each whose residue it still has.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from msgspec import Struct
 
 from hansard.ledger import threads
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.results import Fact, Page, Thread
-from hansard.ledger.rows import ThreadRow, described
+from hansard.ledger.results import Facet, Page, Thread
+from hansard.ledger.rows import ThreadRow, description
 from hansard.ledger.search.language import span
 from hansard.model.conversation import Message
 
 KINDS = ("format", "agent", "model", "project")
-LONGEST = 400  # letters of a value that count: an index takes no more than some thousand bytes
+LONGEST = 400  # characters of a value that are stored: a database index takes a few thousand bytes
 _FAR = 1 << 60
 _MOST = 200
 
 
-def gather(tx: Tx, said: Iterable[tuple[int, str | None, Message]]) -> None:
-    """Note the facts of some messages, each with its thread's number and its agent, and of their threads."""
-    told = {
+def collect(tx: Tx, messages: Iterable[tuple[int, str | None, Message]]) -> None:
+    """Store the facets of some messages, each with its thread number and agent, and of their threads."""
+    seen = {
         (thread, agent, _text(message.model, "name"), _text(message.context, "cwd"), _formats(message.extra))
-        for thread, agent, message in said
+        for thread, agent, message in messages
     }
     found = {
         (thread, kind, value)
-        for thread, agent, model, folder, formats in told
+        for thread, agent, model, folder, formats in seen
         for kind, value in (("agent", agent), ("model", model), ("project", folder), *formats)
         if value
     }
-    for thread in {thread for thread, *_ in told}:
+    for thread in {thread for thread, *_ in seen}:
         row = tx.one("thread_by_number", thread=thread)
         if row is not None:
             found.update((thread, kind, value) for kind, value in _of_thread(ThreadRow(*row)))
@@ -45,7 +45,7 @@ def gather(tx: Tx, said: Iterable[tuple[int, str | None, Message]]) -> None:
 
 
 def _of_thread(row: ThreadRow) -> Iterator[tuple[str, str]]:
-    value = described(row)
+    value = description(row)
     yield from _formats(value.extra)
     for agent in value.agents.values() if isinstance(value.agents, dict) else ():
         if isinstance(agent.model, str) and agent.model:
@@ -67,17 +67,17 @@ def _cut(value: str | None) -> str:
     return (value or "")[:LONGEST]
 
 
-def told(tx: Tx) -> list[Fact]:
-    """Every fact and of how many threads it is one; of each kind the most common ones."""
-    found: dict[str, list[Fact]] = {kind: [] for kind in KINDS}
+def counts(tx: Tx) -> list[Facet]:
+    """The most common values of each kind, with their number of threads."""
+    found: dict[str, list[Facet]] = {kind: [] for kind in KINDS}
     for kind, value, count in tx.all("facts"):
         if kind in found and len(found[kind]) < _MOST:
-            found[kind].append(Fact(kind=kind, value=unsafe(value) or "", threads=count))
-    return [fact for kind in KINDS for fact in found[kind]]
+            found[kind].append(Facet(kind=kind, value=unsafe(value) or "", threads=count))
+    return [facet for kind in KINDS for facet in found[kind]]
 
 
-class Only(Struct, frozen=True, kw_only=True):
-    """What threads are narrowed by; `since` and `until` are times as a search takes them, of the last change."""
+class ThreadFilter(Struct, frozen=True, kw_only=True):
+    """Conditions that threads must meet; `since` and `until` are times as in a query, of the last change."""
 
     format: str | None = None
     agent: str | None = None
@@ -88,19 +88,19 @@ class Only(Struct, frozen=True, kw_only=True):
     until: str | None = None
 
     def values(self, now: int) -> dict[str, Any]:
-        """For the statements."""
-        told = {kind: getattr(self, kind) for kind in KINDS}
-        values: dict[str, Any] = {kind: None if one is None else safe(_cut(one)) for kind, one in told.items()}
+        """The parameters of the SQL statements."""
+        wanted = {kind: getattr(self, kind) for kind in KINDS}
+        values: dict[str, Any] = {kind: None if one is None else safe(_cut(one)) for kind, one in wanted.items()}
         first = -_FAR if self.since is None else span("since", self.since, now)[0]
-        behind = _FAR if self.until is None else span("until", self.until, now)[1]
-        return {**values, "resource": safe(self.resource_id), "since": first, "until": behind}
+        end = _FAR if self.until is None else span("until", self.until, now)[1]
+        return {**values, "resource": safe(self.resource_id), "since": first, "until": end}
 
 
 def page(tx: Tx, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[Thread]:
-    """Threads of which all this is so, by their last change."""
+    """The matching threads, by their last change."""
     return threads.pages(tx, "threads_newest_where" if newest else "threads_oldest_where", limit, after, newest, values)
 
 
 def numbers(tx: Tx, values: dict[str, Any]) -> set[int]:
-    """The same, all of them, by their numbers."""
+    """The numbers of all matching threads."""
     return {number for (number,) in tx.all("thread_numbers_where", **values)}

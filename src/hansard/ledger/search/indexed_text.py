@@ -1,11 +1,11 @@
-"""What of a message can be found: its text, and the tokens of the search index.
+"""The searchable text of a message, and its tokens in the search index.
 
-The index knows which words a message has, not where: that is a third of the size, and a phrase is looked for in the
-message itself. Beside the words stand tokens that no word can be, each behind a letter of Unicode's private area:
+The index records which words a message has, not where: that takes a third of the size, and phrases are checked in the
+message itself. Besides words there are tokens that no word can equal, each with a prefix from Unicode's private area:
 
-    SCOPE    thread, role, agent, tools and day of the message, so that filters meet the words inside the index
+    SCOPE    thread, role, agent, tools and day of the message, so that filters are evaluated inside the index
     STEM     the first two and the first three letters of a word, for short prefixes
-    OFTEN    words that weigh much in the message: bm25's share of a term, cut at two levels
+    OFTEN    words with a high weight in the message: bm25's share of a term, cut at two levels
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from hansard.model.parts import (
 
 SCOPE, STEM, OFTEN = "\ue000", "\ue001", ("\ue002", "\ue003")
 STEMS = (2, 3)
-FOREIGN = SCOPE + "x"
+OTHER_TENANT = SCOPE + "x"
 FIRST_TENANT = 1
 _LEVELS = (1.5, 4.0)  # tf over bm25's k1 * (1 - b + b * length / average): shares of 0.6 and 0.8
 _AVERAGE = 300
 _MOST = 900_000  # bytes of one message's tokens: PostgreSQL takes no more than 1 MB
-_REPEATED = 4 << 20  # letters of texts and their tokens that are remembered
+_REPEATED = 4 << 20  # characters of texts and tokens that are cached
 _ENCODED = re.compile(r"(?:data:[^,]{0,200},)?[A-Za-z0-9+/_-]{512,}={0,2}\s*")
 _YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
 _ONE_DAY = 86_400_000
-_DAY = (1, 2, 3, 4, 6, 8)  # how much of 20261118 is a token: so a span of time is a few tokens
+_DAY = (1, 2, 3, 4, 6, 8)  # prefix lengths of 20261118 that are tokens: a time span is a few tokens
 
 
 def text_of(message: Message) -> str:
-    """Everything in a message that somebody may look for, in order."""
+    """Everything in a message that a user may search for, in order."""
     return "\n".join(_pieces(message.parts))
 
 
@@ -81,7 +81,7 @@ def _pieces(parts: Iterable[Any]) -> Iterator[str]:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """The strings and numbers of some data, keys too; not what is a file written as letters."""
+    """The strings and numbers of some data, keys too, without base64-encoded files."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -98,7 +98,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def tools_of(message: Message) -> tuple[set[str], set[str]]:
-    """The names of the tools a message calls or answers for, and the ids of calls whose tool it does not name."""
+    """The tool names of a message's calls and results, and the ids of calls without a tool name."""
     names: set[str] = set()
     unnamed: set[str] = set()
     for part in message.parts:
@@ -112,7 +112,7 @@ def tools_of(message: Message) -> tuple[set[str], set[str]]:
 
 def tokens(
     message: Message,
-    repeats: Repeats,
+    cache: TokenCache,
     *,
     tenant: int,
     thread: int,
@@ -121,15 +121,15 @@ def tokens(
     created_at: int | None,
     tools: set[str],
 ) -> str:
-    """What the index is given of a message, with spaces between."""
+    """The tokens of a message, separated by spaces."""
     date = None if created_at is None else created_at // _ONE_DAY
-    joined = _scopes(tenant, thread, role, agent, frozenset(tools), date) + repeats[text_of(message)]
+    joined = _scopes(tenant, thread, role, agent, frozenset(tools), date) + cache[text_of(message)]
     return joined if len(joined) * 4 < _MOST else _cut(joined)
 
 
 @lru_cache(4096)
 def _scopes(tenant: int, thread: int, role: str, agent: str | None, tools: frozenset[str], date: int | None) -> str:
-    """What a message has in common with many; the date is a number of days since 1970."""
+    """The tokens that many messages share; the date is a number of days since 1970."""
     found = [in_thread(thread), scope("role", role)]
     if tenant != FIRST_TENANT:
         found += of_tenant(tenant)
@@ -141,48 +141,48 @@ def _scopes(tenant: int, thread: int, role: str, agent: str | None, tools: froze
     return " ".join(found)
 
 
-def _said(text: str) -> str:
+def _words(text: str) -> str:
     """The tokens of a text, with a space before each."""
-    spoken, length = tally(text)
-    joined = _marked("", spoken) + _marked(STEM, _stems(spoken))
+    counts, length = tally(text)
+    joined = _marked("", counts) + _marked(STEM, _stems(counts))
     norm = 1.2 * (0.25 + 0.75 * length / _AVERAGE)
-    heavy: Collection[str] = spoken
+    heavy: Collection[str] = counts
     for mark, level in zip(OFTEN, _LEVELS, strict=True):
         if (least := norm * level) > 1:
-            heavy = [word for word, count in spoken.items() if count >= least]
+            heavy = [word for word, count in counts.items() if count >= least]
         joined += _marked(mark, heavy)
     return joined
 
 
-class Repeats(dict[str, str]):
-    """The tokens of texts, those of some megabytes remembered while the index catches up: sessions that are resumed or
-    forked begin with the words of another one, and agents read the same files again."""
+class TokenCache(dict[str, str]):
+    """Tokens by text, a few megabytes cached while the index catches up: resumed and forked sessions repeat messages,
+    and agents read the same files again."""
 
     left = _REPEATED
 
     def __missing__(self, text: str) -> str:
-        said = _said(text)
+        found = _words(text)
         if len(text) <= _REPEATED // 16:
             if self.left < 0:
                 self.clear()
                 self.left = _REPEATED
-            self.left -= len(text) + len(said)
-            self[text] = said
-        return said
+            self.left -= len(text) + len(found)
+            self[text] = found
+        return found
 
 
-def _stems(spoken: Iterable[str]) -> set[str]:
-    stems = {word[: STEMS[1]] for word in spoken if len(word) > 1}
+def _stems(counts: Iterable[str]) -> set[str]:
+    stems = {word[: STEMS[1]] for word in counts if len(word) > 1}
     return stems | {stem[: STEMS[0]] for stem in stems}
 
 
 def _marked(mark: str, words: Collection[str]) -> str:
-    """Some words as tokens behind a mark, with a space before each."""
+    """Words as tokens with a prefix, each after a space."""
     return f" {mark}" + f" {mark}".join(words) if words else ""
 
 
 def _cut(joined: str) -> str:
-    """As many whole tokens from the front as an index takes."""
+    """As many whole tokens from the front as the database accepts."""
     data = joined.encode()
     return joined if len(data) <= _MOST else data[:_MOST].rpartition(b" ")[0].decode()
 
@@ -196,7 +196,7 @@ def _day(moment: int | None) -> str | None:
 
 @lru_cache(4096)
 def scope(kind: str, value: str) -> str:
-    """The token of a role, an agent or a tool; big and small letters are the same."""
+    """The token of a role, an agent or a tool, case-insensitive."""
     name = hashlib.blake2b(value.casefold().encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{SCOPE}{kind[0]}{name}"
 
@@ -206,27 +206,27 @@ def in_thread(thread: int) -> str:
 
 
 def of_tenant(tenant: int) -> list[str]:
-    """A file or database usually has one tenant, the first, which needs no token: the others have two."""
-    return [FOREIGN, f"{SCOPE}n{tenant}"]
+    """The tokens of a tenant. A database usually has one, the first, which needs none: others have two."""
+    return [OTHER_TENANT, f"{SCOPE}n{tenant}"]
 
 
 def days(low: int | None, high: int | None) -> list[str]:
-    """Tokens one of which every message from `low` up to but not including `high` (milliseconds) has."""
+    """Tokens of days: each message with low <= time < high (milliseconds) has at least one of them."""
     first = _day(low) or "00000000"
     last = "99999999" if high is None else _day(high - 1) or ""
     found: list[str] = []
 
-    def cover(begun: str, rest: tuple[int, ...]) -> None:
-        if begun.ljust(8, "9") < first or begun.ljust(8, "0") > last:
+    def cover(prefix: str, rest: tuple[int, ...]) -> None:
+        if prefix.ljust(8, "9") < first or prefix.ljust(8, "0") > last:
             return
-        if begun and begun.ljust(8, "0") >= first and begun.ljust(8, "9") <= last:
-            found.append(SCOPE + "d" + begun)
+        if prefix and prefix.ljust(8, "0") >= first and prefix.ljust(8, "9") <= last:
+            found.append(SCOPE + "d" + prefix)
             return
         if not rest:
             return
-        width = rest[0] - len(begun)
+        width = rest[0] - len(prefix)
         for number in range(10**width):
-            cover(f"{begun}{number:0{width}d}", rest[1:])
+            cover(f"{prefix}{number:0{width}d}", rest[1:])
 
     cover("", _DAY)
     return found

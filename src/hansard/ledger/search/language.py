@@ -1,9 +1,9 @@
-"""The query language: words that must all be there, "phrases", beginnings*, -without, and filters.
+"""The query language: words (all required), "phrases", prefixes*, -exclusions and filters.
 
-    role: tool: agent: thread:   who said it, with which tool, where; one name given twice means either
+    role: tool: agent: thread:   author, tool, thread; the same filter twice matches either value
     since: until:                2026-11-18, 2026-11, 2026-11-18T10:00Z, 12h, 7d, 2w, 3mo, 1y, today, yesterday
 
-Everything typed is data: the words are taken out of it, and an index only ever sees words and tokens of ours, quoted.
+User input is never passed to a database as query syntax: words are extracted from it and quoted as tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hansard.errors import HansardError
 from hansard.ledger.search.indexed_text import STEM, STEMS
-from hansard.ledger.search.tokenizer import Sought, folded, words
+from hansard.ledger.search.tokenizer import TermPattern, folded, words
 from hansard.model.times import milliseconds
 
 NAMES = ("role", "tool", "agent", "thread")
@@ -34,21 +34,21 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
 class Term(NamedTuple):
-    """Words that follow one another; the last may go on."""
+    """Consecutive words; with `prefix` the last one matches as a prefix."""
 
     words: tuple[str, ...]
     prefix: bool = False
 
 
 class Atom(NamedTuple):
-    """A token of the index, or the beginning of some."""
+    """A token of the index, or a prefix of tokens."""
 
     token: str
     prefix: bool = False
 
 
 class Query:
-    """A query taken apart; `since` and `until` are milliseconds, the second not included."""
+    """A parsed query; `since` (inclusive) and `until` (exclusive) are milliseconds."""
 
     def __init__(self, text: str, now: int) -> None:
         self.wanted: list[Term] = []
@@ -63,10 +63,12 @@ class Query:
             else:
                 self._term(found)
         if sum(len(term.words) for term in (*self.wanted, *self.unwanted)) > _MOST_WORDS:
-            raise HansardError(f"a query has at most {_MOST_WORDS} words; leave some out")
+            raise HansardError(f"a query has at most {_MOST_WORDS} words; remove some")
         if not (self.wanted or self.filters or self.since is not None or self.until is not None):
             typed = text if len(text) < 80 else text[:80] + "..."
-            raise HansardError(f'nothing to look for in {typed!r}; give a word, a "phrase" or a filter like role:user')
+            raise HansardError(
+                f'nothing to search for in {typed!r}; enter a word, a "phrase" or a filter like role:user'
+            )
 
     def _term(self, found: re.Match[str]) -> None:
         typed = found["word"] if found["phrase"] is None else found["phrase"]
@@ -84,31 +86,31 @@ class Query:
             return
         if found["minus"]:
             other = "until" if name == "since" else "since"
-            raise HansardError(f"-{name}: is not a filter; {other}:{value} is its opposite")
-        first, behind = span(name, value, now)
+            raise HansardError(f"filter {name}: cannot be negated; use {other}:{value}")
+        first, end = span(name, value, now)
         if name == "since":
             self.since = first if self.since is None else max(first, self.since)
         else:
-            self.until = behind if self.until is None else min(behind, self.until)
+            self.until = end if self.until is None else min(end, self.until)
 
     @cached_property
-    def phrases(self) -> list[Sought]:
-        """What a message's folded text must have, beside the words themselves."""
-        return [Sought([term]) for term in self.wanted if len(term.words) > 1]
+    def phrases(self) -> list[TermPattern]:
+        """Phrases that a message's folded text must contain."""
+        return [TermPattern([term]) for term in self.wanted if len(term.words) > 1]
 
     @cached_property
-    def no_phrases(self) -> list[Sought]:
-        """What it must not have."""
-        return [Sought([term]) for term in self.unwanted if len(term.words) > 1]
+    def no_phrases(self) -> list[TermPattern]:
+        """Phrases that it must not contain."""
+        return [TermPattern([term]) for term in self.unwanted if len(term.words) > 1]
 
     @cached_property
-    def shown(self) -> Sought | None:
-        """Finds what is to be marked in a snippet."""
-        return Sought(list(self.wanted)) if self.wanted else None
+    def highlighted(self) -> TermPattern | None:
+        """The pattern of what is highlighted in a snippet."""
+        return TermPattern(list(self.wanted)) if self.wanted else None
 
     @cached_property
     def heaviest(self) -> list[str]:
-        """The words whose weight ranks the messages: of each term the longest, which tends to be the rarest."""
+        """The words whose weight ranks messages: the longest of each term, which tends to be the rarest."""
         whole = [term.words[:-1] if term.prefix else term.words for term in self.wanted]
         return list(dict.fromkeys(max(words, key=len) for words in whole if words))[:_MOST_WEIGHED]
 
@@ -117,7 +119,7 @@ _EXAMPLES = {"role": "user", "tool": "Bash", "agent": "assistant", "thread": "ID
 
 
 def atoms(term: Term) -> list[list[Atom]]:
-    """For each word the tokens one of which a message has that has this word."""
+    """For each word of a term, the tokens of which a matching message has at least one."""
     found = [[Atom(word)] for word in (term.words[:-1] if term.prefix else term.words)]
     if term.prefix:
         word = term.words[-1]
@@ -131,7 +133,7 @@ def atoms(term: Term) -> list[list[Atom]]:
 
 
 def fts5(wanted: list[list[Atom]], unwanted: list[Atom]) -> str:
-    """The query for SQLite: any of each list, and none of the last."""
+    """The query for SQLite: at least one of each wanted list and none of the unwanted."""
 
     def either(items: list[Atom]) -> str:
         return "(" + " OR ".join(_quoted(item.token) + ("*" if item.prefix else "") for item in items) + ")"
@@ -159,7 +161,7 @@ def _lexeme(token: str) -> str:
 
 
 def span(name: str, value: str, now: int) -> tuple[int, int]:
-    """The first millisecond of a time, and the one behind its last."""
+    """The first millisecond of a time, and the one after its last."""
     text = value.strip().lower()
     if (ago := _AGO.fullmatch(text)) is not None:
         moment = now - round(int(ago[1]) * _HOURS[ago[2]] * 3_600_000)
@@ -175,7 +177,7 @@ def span(name: str, value: str, now: int) -> tuple[int, int]:
     else:
         if (exact := milliseconds(value.strip())) is not None:
             return exact, exact + 1
-    raise HansardError(f"{name}:{value} is no time; write {name}:2026-11-18, a time of ISO 8601, or {name}:7d")
+    raise HansardError(f"{name}:{value} is not a valid time; use {name}:2026-11-18, an ISO 8601 time, or {name}:7d")
 
 
 def _after(first: datetime, *, day: bool, month: bool) -> datetime:

@@ -1,13 +1,13 @@
-"""A few words of a message around what was looked for, each find between \\x02 and \\x03.
+"""Snippets: a stretch of a message around the matches, each match between \\x02 and \\x03.
 
-Made from the message itself, so that it is the same whichever database found it.
+Made from the message itself, so that it does not depend on the database.
 """
 
 from __future__ import annotations
 
 import re
 
-from hansard.ledger.search.tokenizer import Sought, folded
+from hansard.ledger.search.tokenizer import TermPattern, folded
 
 OPEN, CLOSE = "\x02", "\x03"
 _BLOCK = 65_536
@@ -18,26 +18,26 @@ _MOST_SPANS = 200
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-def snippet(text: str, shown: Sought | None) -> str:
-    """The stretch of a text that has most of the terms, the first of several; the beginning if it has none."""
-    if shown is None:
+def snippet(text: str, pattern: TermPattern | None) -> str:
+    """The stretch of a text with the most terms, the first of several; its beginning if it has none."""
+    if pattern is None:
         return _marked(text, 0, [])
     best: tuple[int, int, list[tuple[int, int]]] = (0, 0, [])
     for start in range(0, min(len(text), _BLOCK * _MOST_BLOCKS), _BLOCK):
-        spans = _spans(text[start : start + _BLOCK], shown)
+        spans = _spans(text[start : start + _BLOCK], pattern)
         count, first = _best(spans)
         if count > best[0]:
             best = (count, start + first - _BEFORE, [(a + start, b + start) for a, b, _ in spans])
-        if count == len(shown.terms):
+        if count == len(pattern.terms):
             break
     return _marked(text, best[1], best[2])
 
 
-def _spans(block: str, shown: Sought) -> list[tuple[int, int, int]]:
-    """Where terms are in a text: (start, end, which)."""
+def _spans(block: str, pattern: TermPattern) -> list[tuple[int, int, int]]:
+    """The matches in a text: (start, end, number of the term)."""
     plain, origin = _mapped(block)
     found: list[tuple[int, int, int]] = []
-    for match in shown.finditer(plain):
+    for match in pattern.finditer(plain):
         end = match.end() - 1
         found.append((origin[match.start()], origin[end] + 1, match.lastindex or 0))
         if len(found) == _MOST_SPANS:
@@ -46,11 +46,11 @@ def _spans(block: str, shown: Sought) -> list[tuple[int, int, int]]:
 
 
 def _mapped(block: str) -> tuple[str, range | list[int]]:
-    """A text folded, and for each of its letters where it came from."""
+    """The folded text, and for each of its characters the position it came from."""
     if block.isascii():
         return block.lower(), range(len(block))
     whole = folded(block)
-    if len(whole) == len(block):  # letters with their accents in one: the usual case
+    if len(whole) == len(block):  # precomposed characters: the common case
         return whole, range(len(block))
     letters: list[str] = []
     origin: list[int] = []
@@ -62,7 +62,7 @@ def _mapped(block: str) -> tuple[str, range | list[int]]:
 
 
 def _best(spans: list[tuple[int, int, int]]) -> tuple[int, int]:
-    """How many different terms a stretch has at most, and where it begins."""
+    """The largest number of different terms in a stretch, and where it begins."""
     most = first = 0
     for i, (start, _, _) in enumerate(spans):
         terms: set[int] = set()
@@ -76,7 +76,7 @@ def _best(spans: list[tuple[int, int, int]]) -> tuple[int, int]:
 
 
 def _marked(text: str, start: int, spans: list[tuple[int, int]]) -> str:
-    """A stretch of a text on one line, its finds marked."""
+    """A stretch of a text on one line, with its matches marked."""
     start = max(0, start)
     end = min(len(text), start + _WIDTH)
     if start and (blank := text.find(" ", start, start + 16)) >= 0:

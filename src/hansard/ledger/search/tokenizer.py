@@ -1,7 +1,7 @@
-"""What a word is, for the search index, for queries and for snippets: one rule, whichever database keeps the index.
+"""The tokenizer of the search index, queries and snippets: the same rules on every database.
 
-A text is folded first (case, accents, compatibility forms), then cut at everything that is neither letter nor digit.
-Scripts that are written without spaces are cut into single letters, and a query for several of them is a phrase.
+Text is folded first (case, accents, compatibility forms), then split at everything that is neither letter nor digit.
+Scripts that are written without spaces are split into single characters; a query for several of them is a phrase.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-LONGEST = 64  # of a longer word only the beginning counts
+LONGEST = 64  # characters of a word; the rest is ignored
 _ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = f"[^\\W_{_ALONE}]"
 _WORD = re.compile(f"[{_ALONE}]|{_LETTER}+")
 _ONE_ALONE = re.compile(f"[{_ALONE}]")
-_FOREIGN = re.compile(r"([^\x00-\x7f]+)")  # a long English text with one arrow in it is to cost what it would without
+_FOREIGN = re.compile(r"([^\x00-\x7f]+)")  # so that one arrow does not make a long English text slow
 _ASCII_LETTER = "[a-z0-9]"
 _GAPS = {code: " " for code in range(128) if not re.match(_ASCII_LETTER, chr(code))}
 _REMEMBERED = 8192
-_FEW = 40  # words that are sooner counted one by one
+_FEW = 40  # words up to which a loop is faster than Counter
 _ASCII = bytes(range(128))
 _SMALL = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 
 
 class _Marks(dict[int, int | None]):
-    """Accents and other marks to nothing, signs to spaces, letters and digits to themselves; filled as they are met."""
+    """Translates accents to nothing, signs to spaces, letters and digits to themselves; filled on demand."""
 
     def __missing__(self, code: int) -> int | None:
         kind = unicodedata.category(chr(code))[0]
@@ -39,7 +39,7 @@ _MARKS = _Marks()
 
 
 def folded(text: str) -> str:
-    """A text with nothing in it that a reader would not type.
+    """A text without case, accents and compatibility forms.
 
     >>> folded("Crème BRÛLÉE"), folded("Straße")
     ('creme brulee', 'strasse')
@@ -52,7 +52,7 @@ def folded(text: str) -> str:
 
 
 class _Runs(dict[str, str]):
-    """Runs of letters that are not ASCII, folded; the short ones are remembered, as far as they are few."""
+    """Folded runs of non-ASCII characters; a limited number of short ones is cached."""
 
     def __missing__(self, run: str) -> str:
         plain = unicodedata.normalize("NFKD", run.casefold())
@@ -68,7 +68,7 @@ _RUNS = _Runs()
 
 
 class _Signs(dict[str, bool]):
-    """Letters that are not ASCII: is this one only a gap between words, whatever stands beside it?"""
+    """Whether a non-ASCII character is only a separator, in every context."""
 
     def __missing__(self, letter: str) -> bool:
         plain = unicodedata.category(letter)[0] not in "LNM" and letter == letter.casefold()
@@ -82,9 +82,9 @@ _SIGNS = _Signs()
 
 
 def tally(text: str) -> tuple[dict[str, int], int]:
-    """How often a text, not folded yet, says each of its words, and how many words it says.
+    """How often each word occurs in a text that is not folded yet, and the number of words.
 
-    Most texts are ASCII but for arrows, dashes and lines of boxes: their bytes are folded and cut in one go.
+    Most texts are ASCII except for arrows, dashes and box lines: their bytes are folded and split in one pass.
 
     >>> tally("Stop → stop (now)")
     ({'stop': 2, 'now': 1}, 3)
@@ -125,10 +125,10 @@ def words(text: str) -> list[str]:
     return [word[:LONGEST] for word in found]
 
 
-class Sought:
-    """Looks in folded texts for several terms: each some words that follow one another, the last of which may go on.
+class TermPattern:
+    """Finds several terms in folded texts: each is consecutive words, the last of which may be a prefix.
 
-    >>> [bool(Sought([(("main", "loop"), False)]).search(text)) for text in ("the main_loop", "domain loop")]
+    >>> [bool(TermPattern([(("main", "loop"), False)]).search(text)) for text in ("the main_loop", "domain loop")]
     [True, False]
     """
 
@@ -139,14 +139,14 @@ class Sought:
         return self._for(text).search(text)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Every find; its `lastindex` is the number of the term, from 1."""
+        """Every match; its `lastindex` is the number of the term, from 1."""
         return self._for(text).finditer(text)
 
     def _for(self, text: str) -> re.Pattern[str]:
         return self._ascii if text.isascii() else self._general
 
     @cached_property
-    def _ascii(self) -> re.Pattern[str]:  # the usual case, and several times as fast
+    def _ascii(self) -> re.Pattern[str]:  # the common case, and several times faster
         return _compiled(self.terms, _ASCII_LETTER, "[^a-z0-9]*")
 
     @cached_property
@@ -166,6 +166,6 @@ def _pattern(term: tuple[str, ...], letter: str, gap: str, prefix: bool) -> str:
             pieces.append(escaped)
             continue
         end = f"{letter}*" if (prefix and i == len(term) - 1) or len(word) == LONGEST else f"(?!{letter})"
-        # Looking back from behind the word, so that the pattern begins with letters and can be skipped to.
+        # The lookbehind comes after the word, so that the pattern begins with a literal, which `re` finds fast.
         pieces.append(f"{escaped}(?<!{letter}{escaped}){end}")
     return gap.join(pieces)

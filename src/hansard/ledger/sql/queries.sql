@@ -1,4 +1,4 @@
--- Statements by name, for both databases. `:tenant` is given to every statement; `{x}` stands for the text named x.
+-- Statements by name, common to both databases. Every statement gets `:tenant`; `{x}` inserts the text named x.
 
 -- name: thread_columns
 thread, id, title, resource, parent_thread, head_seg, head_depth, head_hash, head_said, next_seg, next_run,
@@ -138,8 +138,8 @@ on conflict do nothing
 select seg, depth, hash, said, run, body, n from message where tenant = :tenant and thread = :thread and id = :id
 
 -- name: the_place
--- In order, though there is one at most: PostgreSQL knows nothing of a table that has just grown, takes one index of a
--- thread's messages to be as good as the other, and would go through all of them by the one that has no places.
+-- `order by` although there is one row at most: without it, PostgreSQL has no statistics of a table that has just grown
+-- and may scan all messages of the thread by the wrong index.
 where tenant = :tenant and thread = :thread and seg = :seg and depth >= :depth and depth <= :depth
 order by depth limit 1
 
@@ -227,7 +227,7 @@ values (:tenant, :thread, :run, :seq, :count, :data)
 on conflict do nothing
 
 -- name: count_chunks
--- The lease is renewed by the heartbeat: it stands in an index, which would be written with every piece.
+-- The heartbeat renews the lease: it is indexed, and the index would be written with every chunk.
 update run set chunks = :chunks
 where tenant = :tenant and thread = :thread and run = :run and fence = :fence and status = 'active'
 

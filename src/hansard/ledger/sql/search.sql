@@ -1,10 +1,10 @@
--- Search, and the feed its index follows.
+-- Statements of search, and the feed of messages to index.
 
 -- name: feed_end
 select max(n) from feed where tenant = :tenant
 
 -- name: fed_rows
--- One bound for the depth: with two, SQLite goes through all that is left of a long thread for every batch.
+-- One bound for the depth: with two, SQLite reads the rest of a long thread for every batch.
 from (select * from feed where tenant = :tenant and n <= :end order by n limit :limit) f
 left join message m
   on m.tenant = :tenant and m.thread = f.thread and m.seg = f.seg

@@ -1,4 +1,4 @@
--- Statements about the files that threads were imported from.
+-- Statements of sources: the files that threads were imported from.
 
 -- name: source_columns
 s.source, s.uri, s.format, t.id, s.main, s.size, s.mtime, s.hash, s.version, s.body
@@ -25,19 +25,19 @@ update source set size = :size, mtime = :mtime, hash = :hash, version = :version
 where tenant = :tenant and source = :source
 
 -- name: carry_sources
--- what an import itself writes is no change by somebody else
+-- writes of the import itself do not count as changes to the thread
 update source set version = :version where tenant = :tenant and thread = :thread and version = :before
 
 -- name: replace_source
 update source set replaced = 1 where tenant = :tenant and source = :source
 
 -- name: add_source_chunk
--- an import that was cut off may have left a piece of what the file was then
+-- an interrupted import may have left a piece of an earlier version of the file
 insert into source_chunk (tenant, source, at, size, data) values (:tenant, :source, :at, :size, :data)
 on conflict (tenant, source, at) do update set size = excluded.size, data = excluded.data
 
 -- name: source_chunks
--- of a file that has `end` bytes: an import may be adding more
+-- up to `end` bytes of the file: a concurrent import may be adding more
 select at, size, data from source_chunk
 where tenant = :tenant and source = :source and at >= :at and at < :end order by at limit :limit
 

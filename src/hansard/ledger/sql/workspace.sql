@@ -1,4 +1,4 @@
--- Statements about the user's files.
+-- Statements of workspaces: the user's files.
 
 -- name: add_workspace
 insert into workspace (tenant, root) values (:tenant, :root) on conflict do nothing
@@ -95,7 +95,7 @@ where w.tenant = :tenant and w.workspace = :workspace order by w.number
 delete from workspace_window where tenant = :tenant and number = :number
 
 -- name: blind_workspaces
--- What a forgotten thread brought into the ledger may be all that we hold of a file: it is to be looked at anew.
+-- An erased thread may have held the only copy of a file's content: the file must be scanned again.
 update workspace set files = null where tenant = :tenant and workspace in (
   select workspace from workspace_snapshot where tenant = :tenant and thread = :thread
 )
@@ -119,7 +119,7 @@ select distinct u.hash from workspace_use u join workspace_snapshot s on s.tenan
 where u.tenant = :tenant and s.thread = :thread
 
 -- name: undone_and_gone
--- Undone changes whose message was pruned: nobody can redo them any more.
+-- Undone changes whose message was pruned: they can no longer be redone.
 select s.snap from workspace_snapshot s
 where s.tenant = :tenant and s.thread = :thread and s.state = 2 and s.message is not null and not exists (
   select 1 from message m where m.tenant = :tenant and m.thread = s.thread and m.id = s.message

@@ -1,4 +1,4 @@
--- What PostgreSQL says in its own way.
+-- Statements that differ on PostgreSQL.
 
 -- name: lock_thread
 select {thread_columns}
@@ -16,7 +16,7 @@ where tenant = :tenant and hash = any (select decode(value, 'hex') from json_arr
 select pg_database_size(current_database())
 
 -- name: append_one
--- One round trip: the head moves only if nobody moved it since we looked, and the message goes where it pointed.
+-- One round trip: the head moves only if it has not moved since it was read, and the message goes after it.
 with moved as (
   update thread set head_depth = :depth, head_hash = :hash, head_said = :said, messages = messages + 1,
     usage = :usage, updated_at = :now, version = version + 1
@@ -34,5 +34,5 @@ with moved as (
 select version from moved
 
 -- name: share_blobs
--- Whoever removes blobs that nobody uses any more waits for those who are just about to use them.
+-- A transaction that removes unused blobs waits for those that start to use them.
 select pg_advisory_xact_lock_shared(1214344819, :tenant)

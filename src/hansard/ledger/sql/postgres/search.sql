@@ -1,7 +1,7 @@
--- Search, in PostgreSQL's own way.
+-- Statements of search that differ on PostgreSQL.
 
 -- name: lock_search
--- One at a time follows the feed of a tenant, and nobody deletes from the index meanwhile.
+-- One transaction at a time indexes the feed of a tenant, and none deletes from the index meanwhile.
 select pg_advisory_xact_lock(1214344820, :tenant)
 
 -- name: index_words

@@ -1,4 +1,4 @@
--- What SQLite says in its own way.
+-- Statements that differ on SQLite.
 
 -- name: lock_thread
 select {thread_columns}
@@ -9,10 +9,10 @@ select {run_columns}
 from run where tenant = :tenant and thread = :thread and id = :id
 
 -- name: add_feed
--- Whoever reads the feed feeds it: see feed_new.
+-- The reader of the feed fills it: see feed_new.
 
 -- name: append_one
--- In only if nobody moved the head since we looked; `move_head` follows it.
+-- Inserts only if the head has not moved since it was read; `move_head` follows.
 insert into message (tenant, thread, seg, depth, id, role, agent, created_at, hash, said, body)
 select :tenant, :thread, :seg, :depth, :id, :role, :agent, :created_at, :hash, :said, :body
 from thread where tenant = :tenant and thread = :thread and version = :version and head_hash = :before

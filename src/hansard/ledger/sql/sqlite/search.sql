@@ -1,4 +1,4 @@
--- Search, in SQLite's own way.
+-- Statements of search that differ on SQLite.
 
 -- name: lock_search
 select 1

@@ -1,7 +1,7 @@
--- Upkeep, in PostgreSQL's own way.
+-- Statements of maintenance that differ on PostgreSQL.
 
 -- name: own_blobs
--- Nobody is about to use a blob while this is held: see share_blobs.
+-- While this is held, no transaction starts to use a blob: see share_blobs.
 select pg_advisory_xact_lock(1214344819, :tenant)
 
 -- name: unindex_from
@@ -19,7 +19,7 @@ select tenant, thread, seg, min(depth) - 1, max(depth) from message
 where tenant = :tenant group by tenant, thread, seg
 
 -- name: number_on
--- What is numbered next stands behind everything that was loaded; a sequence never goes back.
+-- The next number is greater than every loaded one; a sequence never goes back.
 select setval(s.name, greatest(nextval(s.name), s.top)) from (values
   (pg_get_serial_sequence('thread', 'thread'), (select coalesce(max(thread), 1) from thread)),
   (pg_get_serial_sequence('source', 'source'), (select coalesce(max(source), 1) from source)),

@@ -1,4 +1,4 @@
--- Statements of upkeep: finding threads by what people call them, deleting on purpose, checking, counting.
+-- Statements of maintenance: finding threads by id or title, deleting, verifying, counting, copying.
 
 -- name: threads_named
 select {thread_columns}
@@ -146,7 +146,7 @@ select (select count(*) from run where tenant = :tenant), (select count(*) from 
   (select coalesce(sum(length(data)), 0) from blob where tenant = :tenant)
 
 -- name: body_sizes
--- The first bytes tell how long a body is; those whose strings were cut out are needed whole.
+-- The first bytes contain the length of a body; bodies with blobs are needed completely.
 select substr(body, 1, 20), length(body), case when substr(body, 1, 1) = :mark then body end from message
 where tenant = :tenant and thread between :first and :last
 

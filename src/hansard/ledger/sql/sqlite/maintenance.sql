@@ -1,4 +1,4 @@
--- Upkeep, in SQLite's own way.
+-- Statements of maintenance that differ on SQLite.
 
 -- name: own_blobs
 select 1
@@ -12,12 +12,12 @@ delete from search where rowid in (
 delete from search where rowid in (select n from message where tenant = :tenant and thread = :thread)
 
 -- name: search_untidy
--- Words of deleted messages stay in the index until its pieces are put together again.
--- The numbers from 2^53 on are where FTS5 notes which rows were deleted: without any there is nothing to put together.
+-- Words of deleted messages stay in the index until its segments are merged.
+-- FTS5 records deleted rows under ids from 2^53 on: without any there is nothing to merge.
 select total_changes() where exists (select 1 from search_data where id >= 9007199254740992)
 
 -- name: tidy_search
--- So many pages of it; a negative number begins with all pieces, a positive one goes on with what was begun.
+-- Merges this many pages; a negative number starts with all segments, a positive one continues.
 insert into search (search, rank) values ('merge', :pages)
 
 -- name: tidy_search_at_once
