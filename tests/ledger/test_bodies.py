@@ -1,4 +1,4 @@
-"""Stored bodies: what is long and what is short comes back as it was, and each is squeezed its own way."""
+"""Stored bodies: what is long and what is short comes back as it was, and each is compressed its own way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hansard.ledger import bodies
 from hansard.ledger.zstd_dictionary import DICTIONARY
 
 
-def test_what_is_squeezed_comes_back() -> None:
+def test_what_is_compressed_comes_back() -> None:
     for size in (0, 1, 299, 300, bodies.LONG - 1, bodies.LONG, 100_000):
         data = (DICTIONARY * (1 + size // len(DICTIONARY)))[:size]
         assert bodies.decompress(bodies.compress(data)) == data, size

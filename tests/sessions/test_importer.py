@@ -229,12 +229,12 @@ def test_links_that_go_in_circles_are_not_followed(tmp_path: Path, ledger: Ledge
 
 
 def test_messages_that_share_an_id_and_say_other_things_are_both_kept(ledger: Ledger) -> None:
-    from hansard.ledger.sources import Arrival, Filing
+    from hansard.ledger.sources import Piece, SourceWriter
 
     ledger.create_thread("t")
     messages = [said("a", id="1", parent_message_id=None), said("b", id="1"), said("c", id="2"), said("d", id="2")]
     for _ in range(2):
-        filing = ledger._write(lambda tx: Filing("t").add(tx, [Arrival(messages)], None, 0))
+        filing = ledger._write(lambda tx: SourceWriter("t").add(tx, [Piece(messages)], None, 0))
     assert (filing.added, filing.known) == (0, 4)
     assert sorted(words(ledger.export_conversation("t").messages)) == ["a", "b", "c", "d"]
     assert ledger.verify() == []

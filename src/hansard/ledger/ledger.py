@@ -54,9 +54,10 @@ class Ledger:
     """Threads of messages in a database. Open one with `hansard.open`; use it as a context manager, from many threads.
 
     >>> import hansard
+    >>> from hansard.model import Message, TextPart
     >>> with hansard.open(":memory:") as ledger:
     ...     thread = ledger.create_thread(title="Tea")
-    ...     asked = ledger.append(thread.id, hansard.Message(role="user", parts=[hansard.TextPart(text="Which tea?")]))
+    ...     asked = ledger.append(thread.id, Message(role="user", parts=[TextPart(text="Which tea?")]))
     ...     [message.role for message in ledger.transcript(thread.id)]
     ['user']
     """

@@ -125,12 +125,12 @@ def test_a_run_that_somebody_stopped_is_told_whenever_it_writes_or_waits(ledger:
             wait()
 
 
-def test_a_run_that_has_ended_shows_no_more_signs_of_life(ledger: Ledger) -> None:
+def test_the_lease_of_an_ended_run_is_not_renewed(ledger: Ledger) -> None:
     thread = ledger.create_thread()
-    for end in ("commit", "abort", "let_go"):
+    for end in ("commit", "abort", "release"):
         getattr(ledger.begin_run(thread.id), end)()
     ledger.begin_run(thread.id).fail("no tea")
-    assert ledger._journal._entries == {}
+    assert ledger._journal._buffers == {}
 
 
 def test_a_run_that_is_stopped_keeps_every_message_it_had_said(ledger: Ledger) -> None:

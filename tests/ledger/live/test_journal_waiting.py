@@ -61,19 +61,19 @@ def test_saying_nothing_is_done_at_once_and_hides_nothing_said_behind_it(ledger:
     run.write(_words("two")).result(_SECONDS)
 
 
-def test_what_a_run_said_last_is_answered_though_it_was_let_go(ledger: Ledger) -> None:
+def test_deltas_before_a_release_become_durable(ledger: Ledger) -> None:
     run = _run(ledger)
     with ledger._journal._changed:
         last = run.write(_words("last"))
         run.release()
     last.result(_SECONDS)
-    assert not ledger._journal._entries
+    assert not ledger._journal._buffers
     with pytest.raises(Conflict, match="has ended"):
         run.write(_words("more"))
     run.flush()
 
 
-def test_one_holder_of_a_run_that_lets_go_leaves_the_other_its_place(ledger: Ledger) -> None:
+def test_releasing_one_handle_of_a_run_keeps_the_other_working(ledger: Ledger) -> None:
     run = _run(ledger)
     again = RunHandle(ledger, run.value, _like(run))
     run.release()
@@ -83,7 +83,7 @@ def test_one_holder_of_a_run_that_lets_go_leaves_the_other_its_place(ledger: Led
 def _like(run: RunHandle) -> Any:
     from hansard.ledger.live.journal import RunBuffer
 
-    old = run._entry
+    old = run._buffer
     return RunBuffer(old.thread_id, old.run_id, old.thread, old.run, old.fence, old.given)
 
 
