@@ -203,7 +203,7 @@ json_values = st.recursive(
 def test_arguments_in_pieces_are_the_arguments(data: st.DataObject, args: dict[str, Any]) -> None:
     arguments = Arguments()
     written = "".join(arguments.take(piece) for piece in leaves(data, "$", args)) + arguments.end()
-    assert arguments.odd == []
+    assert arguments.unknown == []
     assert exact_json.same(arguments.value(), args)
     assert exact_json.same(json.loads(written), args)
     assert written == arguments.json()
@@ -486,7 +486,7 @@ def test_a_usage_that_names_a_key_twice_costs_only_the_first_of_the_two() -> Non
     assert (words(message), message.finish_reason) == (["aaaaaz"], "stop")
     assert message.usage is not UNSET
     assert message.usage.input_tokens == 2
-    assert message.parts[-1] == DataPart(name="error", data="the last usage names a key twice")
+    assert message.parts[-1] == DataPart(name="error", data="the last usage has a duplicate key")
 
 
 def test_chunks_of_strange_shapes_never_raise() -> None:

@@ -13,7 +13,7 @@ from hansard.formats.contract import Target
 from hansard.formats.gemini import FORMAT
 from hansard.formats.gemini.content import _read_unsigned, read_part, read_parts, write_parts
 from hansard.formats.gemini.reasoning import DUMMY
-from hansard.formats.gemini.tools import is_client_call, read_plain
+from hansard.formats.gemini.tools import is_client_call, read_common
 from hansard.model import exact_json, native
 from tests.strategies import json_values, objects, parts, plain_conversations
 
@@ -42,7 +42,7 @@ def read_in_general(block: Any, first: bool) -> Any:
 
 @given(blocks, st.booleans())
 def test_a_part_read_quickly_is_read_the_same_in_general(block: Any, first: bool) -> None:
-    quick = read_plain(block, first)
+    quick = read_common(block, first)
     if quick is not None:
         assert quick == read_in_general(block, first)
         assert native.encode(quick) == native.encode(read_in_general(block, first))

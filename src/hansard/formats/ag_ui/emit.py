@@ -1,4 +1,4 @@
-"""AG-UI: the events of the Agent User Interaction protocol as SSE.  As of ag-ui-protocol 1.0.
+"""Emitter of AG-UI, the Agent User Interaction protocol, as SSE.  As of ag-ui-protocol 1.0.
 
     delta                        events
     the first message-start      RUN_STARTED with the caller's thread and run
@@ -11,8 +11,8 @@
     end                          RUN_FINISHED; calls that wait for approval are its interrupts
     failure, cut                 RUN_ERROR
 
-The target `thinking` is the protocol before 1.0, whose words for reasoning were THINKING_*. Signatures, ciphers and
-usage stay with the server. A call whose stream was cut is never ended: nobody is to run half a call.
+The target `thinking` is the protocol before 1.0, which used THINKING_* events for reasoning. Signatures, encrypted
+content and usage are not sent. A call whose stream was cut is not ended: clients must not run half a call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DENIED = "Tool call execution denied."
 
 
 class AgUiEmitter(PartEmitter):
-    """One run as it happens."""
+    """Emit one run."""
 
     name = NAME
     targets = ("reasoning", "thinking")
@@ -52,7 +52,7 @@ class AgUiEmitter(PartEmitter):
         self._asked: dict[str, Any] = {}
 
     def event(self, kind: str, /, **fields: Any) -> None:
-        """One event; what is UNSET is absent."""
+        """Send one event; UNSET fields are left out."""
         self.send({"type": kind, **{key: value for key, value in fields.items() if value is not UNSET}})
 
     # -- the frame -------------------------------------------------------------------------------------------------
@@ -148,8 +148,8 @@ class AgUiEmitter(PartEmitter):
         if type(part) is DataPart:
             self.event("CUSTOM", name=part.name, value=part.data if part.data is not UNSET else None)
         elif type(part) is SourcePart:
-            said = {"id": part.source_id, "url": part.url, "title": part.title, "mediaType": part.media_type}
-            self.event("CUSTOM", name="source", value={key: item for key, item in said.items() if item is not UNSET})
+            source = {"id": part.source_id, "url": part.url, "title": part.title, "mediaType": part.media_type}
+            self.event("CUSTOM", name="source", value={key: item for key, item in source.items() if item is not UNSET})
         elif type(part) is FilePart and (url := shown_url(part)) is not None:
             value = {"url": url, "mediaType": shown_media(part)}
             self.event("CUSTOM", name="file", value={**value, **({"name": part.name} if part.name else {})})
@@ -157,7 +157,7 @@ class AgUiEmitter(PartEmitter):
     # -- tools -----------------------------------------------------------------------------------------------------
 
     def _open_call(self, slot: Slot, call: ToolCallPart) -> None:
-        """A call is streamed if its id and name are known from the start."""
+        """Start a call; it is streamed if its id and name are known from the start."""
         self._calls += 1
         slot.id = call.tool_call_id if type(call.tool_call_id) is str else f"call-{self._calls}"
         name = call.tool_name if type(call.tool_name) is str else ""

@@ -7,7 +7,7 @@ from typing import Any
 from hansard.formats.contract import Format
 
 ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user", "system": "system"}
-_TELLING = frozenset({"promptFeedback", "usageMetadata", "modelVersion"})
+_RESPONSE_ONLY = frozenset({"promptFeedback", "usageMetadata", "modelVersion"})
 
 
 def sniff(document: Any) -> int:
@@ -17,7 +17,7 @@ def sniff(document: Any) -> int:
         candidate = first[0] if type(first) is list and first else None
         if type(candidate) is dict and any(key in candidate for key in ("content", "finishReason", "finish_reason")):
             return 3
-        return 0 if _TELLING.isdisjoint(document) else 2
+        return 0 if _RESPONSE_ONLY.isdisjoint(document) else 2
     contents = document.get("contents") if type(document) is dict else document
     if type(contents) is str and type(document) is dict:
         return 1

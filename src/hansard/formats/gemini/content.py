@@ -1,4 +1,4 @@
-"""A Gemini `Content`: its parts, read and written one by one, and the signature of a turn's first call."""
+"""Parts of a Gemini `Content`: text and thoughts, dispatch to files and tools, and the typed (fast) writer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.field_table import Written
-from hansard.formats.gemini.fields import NAME, lacks, put_together, taken_apart, without
+from hansard.formats.gemini.fields import NAME, assemble, is_omitted, mark_omitted, take_fields
 from hansard.formats.gemini.files import READERS as FILE_READERS
 from hansard.formats.gemini.files import write_file
 from hansard.formats.gemini.reasoning import DUMMY, is_signed, put_signature, take_signature
 from hansard.formats.gemini.tools import READERS as TOOL_READERS
-from hansard.formats.gemini.tools import is_client_call, read_plain, write_call, write_response, write_result
+from hansard.formats.gemini.tools import is_client_call, read_common, write_call, write_response, write_result
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_str, unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import FilePart, Part, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
@@ -24,19 +24,19 @@ _SIGNED = ("thought", "thoughtSignature")
 # -- text and thoughts -----------------------------------------------------------------------------------------------
 
 
-def _read_text(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
+def _read_text(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
     text = take_str(taken, "text") if "text" in taken else ""
     signature = take_signature(taken)
     if taken.get("thought") is not True:
-        return TextPart(text=text, signature=signature, extra=pack(NAME, taken, marks))
+        return TextPart(text=text, signature=signature, extra=pack(NAME, taken, hints))
     del taken["thought"]
     if signature is UNSET:
-        marks["thought"] = True
-    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, taken, marks))
+        hints["thought"] = True
+    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, taken, hints))
 
 
-def _write_text(part: Any, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    out: dict[str, Any] = {} if lacks(marks, "text") and not part.text else {"text": part.text}
+def _write_text(part: Any, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
+    out: dict[str, Any] = {} if is_omitted(hints, "text") and not part.text else {"text": part.text}
     if type(part) is ReasoningPart:
         out["thought"] = True
     return {**put_signature(out, part), **rest}
@@ -46,36 +46,36 @@ def _write_text(part: Any, rest: dict[str, Any], marks: dict[str, Any], snake: b
 
 
 def read_part(block: Any, snake: bool) -> Any:
-    """A part; one that says nothing known, two things at once or not what it promises is kept raw."""
+    """Read a part; keep one with no known key, several of them or malformed values as a raw part."""
     if type(block) is not dict:
         return RawPart(format=NAME, value=block)
-    marks: dict[str, Any] = {}
-    taken = taken_apart(block, snake, marks)
-    about = [key for key in taken if key in _READERS]
-    if not about and "thoughtSignature" in taken and all(key in _SIGNED for key in taken):
-        without(marks, "text")
-        about = ["text"]
-    if len(about) != 1:
+    hints: dict[str, Any] = {}
+    taken = take_fields(block, snake, hints)
+    kinds = [key for key in taken if key in _READERS]
+    if not kinds and "thoughtSignature" in taken and all(key in _SIGNED for key in taken):
+        mark_omitted(hints, "text")
+        kinds = ["text"]
+    if len(kinds) != 1:
         return RawPart(format=NAME, value=block)
     try:
-        return _READERS[about[0]](taken, snake, marks)
+        return _READERS[kinds[0]](taken, snake, hints)
     except SchemaMismatch:
         return RawPart(format=NAME, value=block)
 
 
 def write_part(part: Any, snake: bool, first: bool) -> Any:
-    """The part as Gemini has it; UNSET for what it cannot say. `first`: no call came before it in a model's turn."""
+    """Write a part; UNSET if Gemini has no key for it. `first`: no call precedes it in the model's turn."""
     kind = type(part)
     if kind is RawPart:
         return part.value if part.format == NAME else UNSET
     if first and is_client_call(part) and not is_signed(part):
         part = _write_unsigned(part)
     writer = _WRITERS.get(kind)
-    return UNSET if writer is None else put_together(part, writer, snake)
+    return UNSET if writer is None else assemble(part, writer, snake)
 
 
 def read_parts(blocks: list[Any], snake: bool, model: bool) -> list[Any]:
-    """The parts of one content. The first call of a model's turn is the one that must be signed."""
+    """Read the parts of one content. In a model's turn only the first call must have a signature."""
     parts: list[Any] = []
     first = model
     for block in blocks:
@@ -85,7 +85,7 @@ def read_parts(blocks: list[Any], snake: bool, model: bool) -> list[Any]:
                 parts.append(TextPart(text=text))
                 continue
             if not snake:
-                part = read_plain(block, first)
+                part = read_common(block, first)
         if part is None:
             part = read_part(block, snake)
             if first and is_client_call(part) and part.signature is UNSET:
@@ -109,18 +109,18 @@ def write_parts(parts: list[Any], snake: bool, model: bool) -> list[Any]:
 
 
 def _read_unsigned(part: ToolCallPart) -> ToolCallPart:
-    """Usually the dummy stands in for a signature that is foreign or lost: a call that has neither is marked."""
-    rest, marks = unpack(NAME, part.extra)
+    """Mark a call without a signature: the writer would add the dummy signature, which the document did not have."""
+    rest, hints = unpack(NAME, part.extra)
     if rest.get("thoughtSignature") == DUMMY:
         del rest["thoughtSignature"]
     elif "thoughtSignature" not in rest:
-        marks = {**marks, "unsigned": True}
-    return replace(part, extra=pack(NAME, rest, marks))
+        hints = {**hints, "unsigned": True}
+    return replace(part, extra=pack(NAME, rest, hints))
 
 
 def _write_unsigned(part: ToolCallPart) -> ToolCallPart:
-    rest, marks = unpack(NAME, part.extra)
-    if "unsigned" in marks or "thoughtSignature" in rest:
+    rest, hints = unpack(NAME, part.extra)
+    if "unsigned" in hints or "thoughtSignature" in rest:
         return part
     return replace(part, signature=DUMMY)
 
@@ -137,7 +137,7 @@ class _Call(Written):
     thoughtSignature: Any
 
 
-class _HeldCall(Written):
+class _InnerCall(Written):
     id: Any
     name: Any
     args: dict[str, Any]
@@ -147,16 +147,16 @@ class _Result(Written):
     functionResponse: Any
 
 
-class _HeldResult(Written):
+class _InnerResult(Written):
     id: Any
     name: Any
     response: Any
 
 
-def write_usual(parts: list[Any], model: bool) -> list[Any] | None:
-    """Words, calls and results of a client's tools without residue and signatures; None when there is anything else.
+def write_typed(parts: list[Any], model: bool) -> list[Any] | None:
+    """Write text, client tool calls and results that have no residue and no signature; None if there is another part.
 
-    Where the model speaks, its first call must be signed: the dummy says that there is no signature.
+    The first call of a model's turn must have a signature: the dummy stands for a missing one.
     """
     out: list[Any] = []
     first = model
@@ -171,14 +171,14 @@ def write_usual(parts: list[Any], model: bool) -> list[Any] | None:
         elif kind is ToolCallPart:
             if part.signature is not UNSET or part.provider_executed is True or type(part.input) is not dict:
                 return None
-            held = _HeldCall(part.tool_call_id, part.tool_name, part.input)
-            out.append(_Call(held, DUMMY if first else UNSET))
+            inner = _InnerCall(part.tool_call_id, part.tool_name, part.input)
+            out.append(_Call(inner, DUMMY if first else UNSET))
             first = False
         elif kind is ToolResultPart:
             if part.signature is not UNSET or part.provider_executed is True or part.content is not UNSET:
                 return None
             response = write_response(part.output, part.is_error is True, {})
-            out.append(_Result(_HeldResult(part.tool_call_id, part.tool_name, response)))
+            out.append(_Result(_InnerResult(part.tool_call_id, part.tool_name, response)))
         else:
             return None
     return out
@@ -188,35 +188,35 @@ def write_usual(parts: list[Any], model: bool) -> list[Any] | None:
 
 
 def take_content(
-    record: dict[str, Any], usual: str | UnsetType, snake: bool, path: str
+    record: dict[str, Any], default_role: str | UnsetType, snake: bool, path: str
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The parts of a content, and marks for what is not as usual in it; what is left stays in the record."""
-    marks: dict[str, Any] = {}
+    """Take the parts out of a content, with hints for unusual spellings; the residue stays in the record."""
+    hints: dict[str, Any] = {}
     role, blocks = record.pop("role", UNSET), record.pop("parts", UNSET)
     if role is UNSET:
-        if usual is not UNSET:
-            without(marks, "role")
-    elif role != usual:
-        marks["role"] = role
+        if default_role is not UNSET:
+            mark_omitted(hints, "role")
+    elif role != default_role:
+        hints["role"] = role
     if type(blocks) is list:
-        return read_parts(blocks, snake, usual == "model"), marks
+        return read_parts(blocks, snake, default_role == "model"), hints
     if blocks is UNSET:
-        without(marks, "parts")
+        mark_omitted(hints, "parts")
     elif blocks is None:
-        marks["parts"] = None
+        hints["parts"] = None
     else:
         raise Unreadable("parts is not a list", f"{path}.parts")
-    return [], marks
+    return [], hints
 
 
 def write_content(
-    message: Message, role: Any, snake: bool, rest: dict[str, Any], marks: dict[str, Any]
+    message: Message, role: Any, snake: bool, rest: dict[str, Any], hints: dict[str, Any]
 ) -> dict[str, Any]:
     out = set_present({}, role=role)
     parts = write_parts(message.parts, snake, message.role == "assistant")
-    if parts or not (lacks(marks, "parts") or "parts" in marks):
+    if parts or not (is_omitted(hints, "parts") or "parts" in hints):
         out["parts"] = parts
-    elif "parts" in marks:
+    elif "parts" in hints:
         out["parts"] = None
     out.update(rest)
     return out

@@ -1,7 +1,8 @@
-"""The keys of Gemini's objects: camelCase on the wire, snake_case from the SDK, and null for what is not there.
+"""Keys of Gemini's objects, and the helpers that all part readers and writers share.
 
-Readers and writers see camelCase only: `camel` on the way in, `spelled` on the way out. The spelling of the whole
-document is a mark of the conversation; the mark `keys` names the keys that are spelled the other way.
+Keys are camelCase on the wire and snake_case in the SDK, which also writes null for absent keys. Readers and writers
+see camelCase only: `to_camel_case` when reading, `to_spelling` when writing. The spelling of the whole document is a
+hint of the conversation; the hint `keys` lists the keys that are spelled the other way.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PROVIDER = "google"
 
 
 class Keys:
-    """The keys of one kind of object that are spelled in two ways."""
+    """The keys of one kind of object that have two spellings."""
 
     def __init__(self, *names: str) -> None:
         self.snake = {name: "".join(f"_{c.lower()}" if c.isupper() else c for c in name) for name in names}
@@ -39,38 +40,38 @@ PART = Keys(
 INNER = Keys("mimeType", "fileUri", "displayName", "toolType")
 
 
-def camel(block: dict[str, Any], keys: Keys, snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
-    """A copy with the known keys in camelCase; those not in the document's spelling are marked."""
+def to_camel_case(block: dict[str, Any], keys: Keys, snake: bool, hints: dict[str, Any]) -> dict[str, Any]:
+    """A copy with the known keys in camelCase; those in the other spelling go to the hint `keys`."""
     if not snake and keys.camel.keys().isdisjoint(block):
         return dict(block)
     out: dict[str, Any] = {}
-    odd = []
+    other_spelling = []
     for key, value in block.items():
         name = keys.camel.get(key)
         if name is not None and name not in block:
             out[name] = value
             if not snake:
-                odd.append(key)
+                other_spelling.append(key)
         else:
             out[key] = value
             if snake and key in keys.snake:
-                odd.append(key)
-    if odd:
-        marks["keys"] = sorted([*marks.get("keys", ()), *odd])
+                other_spelling.append(key)
+    if other_spelling:
+        hints["keys"] = sorted([*hints.get("keys", ()), *other_spelling])
     return out
 
 
-def spelled(block: dict[str, Any], keys: Keys, snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
-    """The block in the document's spelling, but for the keys that were marked as odd."""
-    odd = marks.get("keys")
-    if type(odd) is not list:
+def to_spelling(block: dict[str, Any], keys: Keys, snake: bool, hints: dict[str, Any]) -> dict[str, Any]:
+    """The block in the document's spelling, except for the keys of the hint `keys`."""
+    other_spelling = hints.get("keys")
+    if type(other_spelling) is not list:
         if not snake:
             return block
-        odd = []
+        other_spelling = []
     out = {}
     for key, value in block.items():
         other = keys.snake.get(key)
-        if other is not None and (key not in odd if snake else other in odd):
+        if other is not None and (key not in other_spelling if snake else other in other_spelling):
             out[other] = value
         else:
             out[key] = value
@@ -78,7 +79,7 @@ def spelled(block: dict[str, Any], keys: Keys, snake: bool, marks: dict[str, Any
 
 
 def is_snake(blocks: Any) -> bool | None:
-    """Are these parts spelled in snake_case? None when they have no key to tell by."""
+    """Whether these parts are in snake_case; None if no key has two spellings."""
     if type(blocks) is list:
         for block in blocks:
             if type(block) is dict and not (len(block) == 1 and "text" in block):
@@ -89,74 +90,74 @@ def is_snake(blocks: Any) -> bool | None:
     return None
 
 
-def take_nulls(block: dict[str, Any], marks: dict[str, Any], where: str) -> None:
-    """The SDK writes null for all that is not there: one mark for all of them."""
+def take_nulls(block: dict[str, Any], hints: dict[str, Any], where: str) -> None:
+    """Remove null values, which the SDK writes for absent keys; one hint lists their keys."""
     if None in block.values():
-        marks[where] = sorted(key for key, value in block.items() if value is None)
-        for key in marks[where]:
+        hints[where] = sorted(key for key, value in block.items() if value is None)
+        for key in hints[where]:
             del block[key]
 
 
-def put_nulls(block: dict[str, Any], marks: dict[str, Any], where: str) -> None:
-    keys = marks.get(where)
+def put_nulls(block: dict[str, Any], hints: dict[str, Any], where: str) -> None:
+    keys = hints.get(where)
     if type(keys) is list:
         for key in keys:
             if type(key) is str:
                 block.setdefault(key, None)
 
 
-def lacks(marks: dict[str, Any], key: str) -> bool:
-    """Did the document leave out what is usually said?"""
-    missing = marks.get("without")
+def is_omitted(hints: dict[str, Any], key: str) -> bool:
+    """Whether the document left out a key that is usually present."""
+    missing = hints.get("without")
     return type(missing) is list and key in missing
 
 
-def without(marks: dict[str, Any], key: str) -> None:
-    marks.setdefault("without", []).append(key)
+def mark_omitted(hints: dict[str, Any], key: str) -> None:
+    hints.setdefault("without", []).append(key)
 
 
 # -- parts, and the object inside each --------------------------------------------------------------------------------
 
 
-def taken_apart(block: dict[str, Any], snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the part to take fields from."""
-    taken = camel(block, PART, snake, marks)
-    take_nulls(taken, marks, "null")
+def take_fields(block: dict[str, Any], snake: bool, hints: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the part in camelCase without nulls, to take fields from."""
+    taken = to_camel_case(block, PART, snake, hints)
+    take_nulls(taken, hints, "null")
     return taken
 
 
-def put_together(part: Any, writer: Any, snake: bool) -> Any:
-    """The part as its writer has it, in the document's spelling; UNSET for what Gemini cannot say."""
-    rest, marks = unpack(NAME, part.extra)
-    block = writer(part, rest, marks, snake)
+def assemble(part: Any, writer: Any, snake: bool) -> Any:
+    """Write the part in the document's spelling; UNSET if Gemini has no key for it."""
+    rest, hints = unpack(NAME, part.extra)
+    block = writer(part, rest, hints, snake)
     if block is UNSET:
         return UNSET
-    put_nulls(block, marks, "null")
-    return spelled(block, PART, snake, marks)
+    put_nulls(block, hints, "null")
+    return to_spelling(block, PART, snake, hints)
 
 
-def take_held(taken: dict[str, Any], key: str, snake: bool, marks: dict[str, Any]) -> dict[str, Any]:
-    """The object that the part is about."""
-    held = taken.pop(key)
-    if type(held) is not dict:
+def take_inner(taken: dict[str, Any], key: str, snake: bool, hints: dict[str, Any]) -> dict[str, Any]:
+    """Take the object inside a part, such as the value of `functionCall`."""
+    inner = taken.pop(key)
+    if type(inner) is not dict:
         raise SchemaMismatch(key)
-    held = camel(held, INNER, snake, marks)
-    take_nulls(held, marks, "innerNull")
-    return held
+    inner = to_camel_case(inner, INNER, snake, hints)
+    take_nulls(inner, hints, "innerNull")
+    return inner
 
 
-def packed(taken: dict[str, Any], key: str, held: dict[str, Any], marks: dict[str, Any]) -> Any:
-    if held:
-        taken[key] = held
-    return pack(NAME, taken, marks)
+def pack_part(taken: dict[str, Any], key: str, inner: dict[str, Any], hints: dict[str, Any]) -> Any:
+    if inner:
+        taken[key] = inner
+    return pack(NAME, taken, hints)
 
 
-def around(
-    key: str, held: dict[str, Any], part: Any, rest: dict[str, Any], marks: dict[str, Any], snake: bool
+def wrap_part(
+    key: str, inner: dict[str, Any], part: Any, rest: dict[str, Any], hints: dict[str, Any], snake: bool
 ) -> dict[str, Any]:
-    """The part around the object it is about, with what was left over of both."""
+    """Wrap the inner object into a part, with the residue of both."""
     left = rest.pop(key, None)
     if type(left) is dict:
-        held.update(left)
-    put_nulls(held, marks, "innerNull")
-    return {**put_signature({key: spelled(held, INNER, snake, marks)}, part), **rest}
+        inner.update(left)
+    put_nulls(inner, hints, "innerNull")
+    return {**put_signature({key: to_spelling(inner, INNER, snake, hints)}, part), **rest}

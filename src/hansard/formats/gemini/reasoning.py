@@ -1,7 +1,7 @@
-"""Thought signatures of Gemini: which parts have one, and what stands in for one.
+"""Thought signatures of Gemini: which parts have a signature, and the dummy that stands for a missing one.
 
-Thoughts themselves are texts, see `content`. A signature is base64 in either alphabet; the documented dummies, which
-tell the API to skip its validation, sign nothing and stay residue.
+Thoughts are text parts with `thought: true`, see `content`. A signature is base64 in either alphabet; the documented
+dummies, which tell the API to skip validation, are residue and not signatures.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, TypeGuard
 
 from msgspec import UNSET, UnsetType
 
-_DUMMY_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-_DUMMIES = {*_DUMMY_WORDS, *(base64.b64encode(word.encode()).decode() for word in _DUMMY_WORDS)}
-DUMMY = base64.b64encode(_DUMMY_WORDS[0].encode()).decode()
+_DUMMY_TEXTS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+_DUMMIES = {*_DUMMY_TEXTS, *(base64.b64encode(word.encode()).decode() for word in _DUMMY_TEXTS)}
+DUMMY = base64.b64encode(_DUMMY_TEXTS[0].encode()).decode()
 FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def take_signature(taken: dict[str, Any]) -> str | UnsetType:
-    """The signature; the documented dummies sign nothing and stay residue, and so does what is no base64."""
+    """Take the signature; dummies and values that are not base64 stay in the part as residue."""
     value = taken.get("thoughtSignature")
     if not is_signature(value):
         return UNSET
@@ -41,7 +41,7 @@ def is_signed(part: Any) -> bool:
 
 
 def is_base64(text: str) -> bool:
-    """In either alphabet, padded or not."""
+    """Whether the text is base64 in either alphabet, padded or not."""
     try:
         base64.b64decode(text.translate(FROM_URL_SAFE) + "=" * (-len(text) % 4), validate=True)
     except ValueError:

@@ -7,12 +7,12 @@ from hansard.formats.gemini.tools import NAME_PATTERN
 from hansard.formats.rules.conform import Rules
 from hansard.model.parts import FilePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
-_SAID = frozenset({TextPart, FilePart})
+_TEXT_OR_FILE = frozenset({TextPart, FilePart})
 RULES = Rules(
     provider=PROVIDER,
     parts={
         "system": frozenset({TextPart}),
-        "user": _SAID,
+        "user": _TEXT_OR_FILE,
         "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart, FilePart}),
         "tool": frozenset({ToolResultPart}),
     },
@@ -23,7 +23,7 @@ RULES = Rules(
     media=frozenset({"image/", "audio/", "video/", "application/pdf", "text/"}),
     linked=frozenset({"image/", "audio/", "video/", "application/pdf", "text/", ""}),
     base64=True,
-    result_parts=_SAID,
+    result_parts=_TEXT_OR_FILE,
     mid_system="never",
     first_user=True,
 )

@@ -1,4 +1,4 @@
-"""Calls and results in a Gemini part: functions of the client, and the tools that Google runs itself."""
+"""Calls and results in Gemini parts: client functions, and the tools that Google runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
-from hansard.formats.gemini.fields import NAME, around, lacks, packed, take_held, without
+from hansard.formats.gemini.fields import NAME, is_omitted, mark_omitted, pack_part, take_inner, wrap_part
 from hansard.formats.gemini.files import read_media, write_media
 from hansard.formats.gemini.reasoning import DUMMY, is_signature, take_signature
 from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str
@@ -24,17 +24,17 @@ _is_name = re.compile(NAME_PATTERN).fullmatch
 # -- functions -----------------------------------------------------------------------------------------------------
 
 
-def read_plain(block: dict[str, Any], first: bool) -> Part | None:
-    """A call or a result in camelCase that says what is usually said, quickly; None for all others.
+def read_common(block: dict[str, Any], first: bool) -> Part | None:
+    """Fast path: read a camelCase call or result that has only the common keys; None for all others.
 
-    `first`: a call would be the first one of a model's turn (see `gemini_parts.read_parts`).
+    `first`: a call would be the first of a model's turn (see `content.read_parts`).
     """
     signature: Any = UNSET
     extra: Any = UNSET
     if len(block) == 1:
-        held = block.get("functionResponse")
-        if type(held) is dict:
-            return _read_plain_result(held)
+        inner = block.get("functionResponse")
+        if type(inner) is dict:
+            return _read_common_result(inner)
         if first:
             extra = {NAME: {HINTS: {"unsigned": True}}}
     elif len(block) == 2:
@@ -45,121 +45,121 @@ def read_plain(block: dict[str, Any], first: bool) -> Part | None:
             return None
     else:
         return None
-    held = block.get("functionCall")
-    if type(held) is not dict or type(held.get("args")) is not dict or not _is_plain(held):
+    inner = block.get("functionCall")
+    if type(inner) is not dict or type(inner.get("args")) is not dict or not _has_only_common_keys(inner):
         return None
     return ToolCallPart(
-        tool_call_id=held.get("id", UNSET),
-        tool_name=held["name"],
-        input=held["args"],
+        tool_call_id=inner.get("id", UNSET),
+        tool_name=inner["name"],
+        input=inner["args"],
         signature=signature,
         extra=extra,
     )
 
 
-def _read_plain_result(held: dict[str, Any]) -> Part | None:
-    response = held.get("response")
-    if type(response) is not dict or not _is_plain(held) or not is_name(held["name"]):
+def _read_common_result(inner: dict[str, Any]) -> Part | None:
+    response = inner.get("response")
+    if type(response) is not dict or not _has_only_common_keys(inner) or not is_name(inner["name"]):
         return None
-    marks: dict[str, Any] = {}
-    output, is_error = _read_response(response, marks)
+    hints: dict[str, Any] = {}
+    output, is_error = _read_response(response, hints)
     return ToolResultPart(
-        tool_call_id=held.get("id", UNSET),
-        tool_name=held["name"],
+        tool_call_id=inner.get("id", UNSET),
+        tool_name=inner["name"],
         output=output,
         is_error=is_error,
-        extra={NAME: {HINTS: marks}} if marks else UNSET,
+        extra={NAME: {HINTS: hints}} if hints else UNSET,
     )
 
 
-def _is_plain(held: dict[str, Any]) -> bool:
-    """Has it a name, perhaps an id, one more field, and no other?"""
-    if type(held.get("name")) is not str:
+def _has_only_common_keys(inner: dict[str, Any]) -> bool:
+    """Whether it has a name, one other key, optionally an id, and nothing else."""
+    if type(inner.get("name")) is not str:
         return False
-    return type(held.get("id")) is str if len(held) == 3 else len(held) == 2 and "id" not in held
+    return type(inner.get("id")) is str if len(inner) == 3 else len(inner) == 2 and "id" not in inner
 
 
-def read_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "functionCall", snake, marks)
+def read_call(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner = take_inner(taken, "functionCall", snake, hints)
     return ToolCallPart(
-        tool_call_id=take_maybe_str(held, "id"),
-        tool_name=take_maybe_str(held, "name"),
-        input=_take_args(held, marks),
+        tool_call_id=take_maybe_str(inner, "id"),
+        tool_name=take_maybe_str(inner, "name"),
+        input=_take_args(inner, hints),
         signature=take_signature(taken),
-        extra=packed(taken, "functionCall", held, marks),
+        extra=pack_part(taken, "functionCall", inner, hints),
     )
 
 
-def write_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
+def write_call(part: ToolCallPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
     if part.provider_executed is True:
-        return _write_served(_SERVER_CALLS, part, rest, marks, snake)
-    held = set_present({}, id=part.tool_call_id, name=part.tool_name)
-    _put_args(held, part, marks)
-    return around("functionCall", held, part, rest, marks, snake)
+        return _write_provider_tool(_SERVER_CALLS, part, rest, hints, snake)
+    inner = set_present({}, id=part.tool_call_id, name=part.tool_name)
+    _put_args(inner, part, hints)
+    return wrap_part("functionCall", inner, part, rest, hints, snake)
 
 
-def _take_args(held: dict[str, Any], marks: dict[str, Any]) -> Any:
-    """A call without arguments is a call with none, unless they are still to come."""
-    args = held.pop("args", UNSET)
+def _take_args(inner: dict[str, Any], hints: dict[str, Any]) -> Any:
+    """Take the arguments; absent ones are an empty object, unless the call is still being streamed."""
+    args = inner.pop("args", UNSET)
     if type(args) is dict:
         return args
     if args is not UNSET:
         raise SchemaMismatch("args")
-    if "partialArgs" in held or "partial_args" in held:
+    if "partialArgs" in inner or "partial_args" in inner:
         return UNSET
-    without(marks, "args")
+    mark_omitted(hints, "args")
     return {}
 
 
-def _put_args(held: dict[str, Any], part: ToolCallPart, marks: dict[str, Any]) -> None:
-    if type(part.input) is dict and (part.input or not lacks(marks, "args")):
-        held["args"] = part.input
+def _put_args(inner: dict[str, Any], part: ToolCallPart, hints: dict[str, Any]) -> None:
+    if type(part.input) is dict and (part.input or not is_omitted(hints, "args")):
+        inner["args"] = part.input
 
 
 def is_client_call(part: Any) -> bool:
     return type(part) is ToolCallPart and part.provider_executed is not True
 
 
-def read_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held = take_held(taken, "functionResponse", snake, marks)
-    name = take_maybe_str(held, "name")
+def read_result(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner = take_inner(taken, "functionResponse", snake, hints)
+    name = take_maybe_str(inner, "name")
     if not is_name(name):
-        marks["name"] = "asIs"
-    output, is_error = _read_response(held.pop("response", UNSET), marks)
+        hints["name"] = "asIs"
+    output, is_error = _read_response(inner.pop("response", UNSET), hints)
     content: Any = UNSET
-    parts = held.get("parts")
+    parts = inner.get("parts")
     if type(parts) is list and parts:
-        content = [read_media(block, snake) for block in held.pop("parts")]
-        if output is not UNSET and (output != {} or is_error or "response" in marks):
+        content = [read_media(block, snake) for block in inner.pop("parts")]
+        if output is not UNSET and (output != {} or is_error or "response" in hints):
             if type(output) is not str:
-                marks["json"] = True
+                hints["json"] = True
                 output = exact_json.encode(output).decode()
             content.insert(0, TextPart(text=output))
         output = UNSET
     return ToolResultPart(
-        tool_call_id=take_maybe_str(held, "id"),
+        tool_call_id=take_maybe_str(inner, "id"),
         tool_name=name,
         output=output,
         content=content,
         is_error=is_error,
         signature=take_signature(taken),
-        extra=packed(taken, "functionResponse", held, marks),
+        extra=pack_part(taken, "functionResponse", inner, hints),
     )
 
 
-def write_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
+def write_result(part: ToolResultPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
     if part.provider_executed is True:
-        return _write_served(_SERVER_RESULTS, part, rest, marks, snake)
-    held = set_present({}, id=part.tool_call_id, name=part.tool_name)
+        return _write_provider_tool(_SERVER_RESULTS, part, rest, hints, snake)
+    inner = set_present({}, id=part.tool_call_id, name=part.tool_name)
     output: Any = part.output
     media: list[Any] = []
     if type(part.content) is list:
-        output, media = _write_parts(part.content, marks, snake)
-    if output is not UNSET or not lacks(marks, "response"):
-        held["response"] = write_response(output, part.is_error is True, marks)
+        output, media = _write_parts(part.content, hints, snake)
+    if output is not UNSET or not is_omitted(hints, "response"):
+        inner["response"] = write_response(output, part.is_error is True, hints)
     if media:
-        held["parts"] = media
-    return around("functionResponse", held, part, rest, marks, snake)
+        inner["parts"] = media
+    return wrap_part("functionResponse", inner, part, rest, hints, snake)
 
 
 @lru_cache(256)
@@ -167,51 +167,51 @@ def is_name(name: str | UnsetType) -> bool:
     return type(name) is str and _is_name(name) is not None
 
 
-def _read_response(response: Any, marks: dict[str, Any]) -> tuple[Any, bool]:
-    """`{"output": x}` and `{"error": x}` say x; any other object is the output itself."""
+def _read_response(response: Any, hints: dict[str, Any]) -> tuple[Any, bool]:
+    """Unwrap `{"output": x}` and `{"error": x}` to x; any other object is the output itself."""
     if response is UNSET:
-        without(marks, "response")
+        mark_omitted(hints, "response")
         return UNSET, False
     if type(response) is not dict:
         raise SchemaMismatch("response")
     if len(response) == 1:
         if "output" in response:
             output = response["output"]
-            if type(output) is dict and not _wants_wrap(output):
-                marks["response"] = "wrapped"
+            if type(output) is dict and not _needs_wrapper(output):
+                hints["response"] = "wrapped"
             return output, False
         if response.get("error") is not None:
             return response["error"], True
-    if _wants_wrap(response):
-        marks["response"] = "whole"
+    if _needs_wrapper(response):
+        hints["response"] = "whole"
     return response, False
 
 
-def write_response(output: Any, is_error: bool, marks: dict[str, Any]) -> dict[str, Any]:
+def write_response(output: Any, is_error: bool, hints: dict[str, Any]) -> dict[str, Any]:
     if is_error:
         return {"error": "error" if output is UNSET or output is None else output}
     if output is UNSET:
         return {}
-    how = marks.get("response")
-    if type(output) is dict and (how == "whole" or (how != "wrapped" and not _wants_wrap(output))):
+    how = hints.get("response")
+    if type(output) is dict and (how == "whole" or (how != "wrapped" and not _needs_wrapper(output))):
         return output
     return {"output": output}
 
 
-def _wants_wrap(output: Any) -> bool:
-    """Would the bare output be no object, or be taken for something else?"""
+def _needs_wrapper(output: Any) -> bool:
+    """Whether the output must be wrapped: it is not an object, or would be read as a wrapper."""
     return type(output) is not dict or "output" in output or "error" in output
 
 
-def _write_parts(content: list[Any], marks: dict[str, Any], snake: bool) -> tuple[Any, list[Any]]:
-    """The words of a result for `response`, and its files for `parts`."""
-    words = [part.text for part in content if type(part) is TextPart]
+def _write_parts(content: list[Any], hints: dict[str, Any], snake: bool) -> tuple[Any, list[Any]]:
+    """The text of a result for `response`, and its files for `parts`."""
+    texts = [part.text for part in content if type(part) is TextPart]
     files = (write_media(part, snake) for part in content)
     media = [block for block in files if block is not UNSET]
-    if not words:
+    if not texts:
         return UNSET, media
-    text = "\n".join(words)
-    if "json" in marks:
+    text = "\n".join(texts)
+    if "json" in hints:
         try:
             return exact_json.decode(text), media
         except Unreadable:
@@ -222,66 +222,68 @@ def _write_parts(content: list[Any], marks: dict[str, Any], snake: bool) -> tupl
 # -- tools that Google runs ------------------------------------------------------------------------------------------
 
 
-def _write_served(writers: dict[str, Any], part: Any, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    """By the kind that was read; what others' servers did has no place here."""
-    kind = marks.get("type")
+def _write_provider_tool(
+    writers: dict[str, Any], part: Any, rest: dict[str, Any], hints: dict[str, Any], snake: bool
+) -> Any:
+    """Write by the kind that was read; UNSET for tools that another provider ran."""
+    kind = hints.get("type")
     writer = writers.get(kind) if type(kind) is str else None
-    return UNSET if writer is None else writer(part, rest, marks, snake)
+    return UNSET if writer is None else writer(part, rest, hints, snake)
 
 
-def _take_served(
-    taken: dict[str, Any], kind: str, snake: bool, marks: dict[str, Any]
+def _take_provider_tool(
+    taken: dict[str, Any], kind: str, snake: bool, hints: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The object that such a part is about, and the fields that all of them have."""
-    held = take_held(taken, kind, snake, marks)
-    marks["type"] = kind
-    call_id, signature = take_maybe_str(held, "id"), take_signature(taken)
-    return held, {"tool_call_id": call_id, "signature": signature, "provider_executed": True}
+    """Take the inner object of a part of a provider-run tool, and the fields that all of them have."""
+    inner = take_inner(taken, kind, snake, hints)
+    hints["type"] = kind
+    call_id, signature = take_maybe_str(inner, "id"), take_signature(taken)
+    return inner, {"tool_call_id": call_id, "signature": signature, "provider_executed": True}
 
 
-def read_code(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held, fields = _take_served(taken, "executableCode", snake, marks)
-    return ToolCallPart(tool_name=CODE, input=held, **fields, extra=pack(NAME, taken, marks))
+def read_code(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner, fields = _take_provider_tool(taken, "executableCode", snake, hints)
+    return ToolCallPart(tool_name=CODE, input=inner, **fields, extra=pack(NAME, taken, hints))
 
 
-def _write_code(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = dict(part.input) if type(part.input) is dict else {}
-    return around("executableCode", set_present(held, id=part.tool_call_id), part, rest, marks, snake)
+def _write_code(part: ToolCallPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
+    inner = dict(part.input) if type(part.input) is dict else {}
+    return wrap_part("executableCode", set_present(inner, id=part.tool_call_id), part, rest, hints, snake)
 
 
-def read_code_result(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held, fields = _take_served(taken, "codeExecutionResult", snake, marks)
-    failed = held.get("outcome") in ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
-    return ToolResultPart(tool_name=CODE, output=held, is_error=failed, **fields, extra=pack(NAME, taken, marks))
+def read_code_result(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner, fields = _take_provider_tool(taken, "codeExecutionResult", snake, hints)
+    failed = inner.get("outcome") in ("OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
+    return ToolResultPart(tool_name=CODE, output=inner, is_error=failed, **fields, extra=pack(NAME, taken, hints))
 
 
-def _write_code_result(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = dict(part.output) if type(part.output) is dict else {}
-    return around("codeExecutionResult", set_present(held, id=part.tool_call_id), part, rest, marks, snake)
+def _write_code_result(part: ToolResultPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
+    inner = dict(part.output) if type(part.output) is dict else {}
+    return wrap_part("codeExecutionResult", set_present(inner, id=part.tool_call_id), part, rest, hints, snake)
 
 
-def read_tool_call(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held, fields = _take_served(taken, "toolCall", snake, marks)
-    name, given = take_maybe_str(held, "toolType"), _take_args(held, marks)
-    return ToolCallPart(tool_name=name, input=given, **fields, extra=packed(taken, "toolCall", held, marks))
+def read_tool_call(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner, fields = _take_provider_tool(taken, "toolCall", snake, hints)
+    name, given = take_maybe_str(inner, "toolType"), _take_args(inner, hints)
+    return ToolCallPart(tool_name=name, input=given, **fields, extra=pack_part(taken, "toolCall", inner, hints))
 
 
-def _write_tool_call(part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = set_present({}, id=part.tool_call_id, toolType=part.tool_name)
-    _put_args(held, part, marks)
-    return around("toolCall", held, part, rest, marks, snake)
+def _write_tool_call(part: ToolCallPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
+    inner = set_present({}, id=part.tool_call_id, toolType=part.tool_name)
+    _put_args(inner, part, hints)
+    return wrap_part("toolCall", inner, part, rest, hints, snake)
 
 
-def read_tool_response(taken: dict[str, Any], snake: bool, marks: dict[str, Any]) -> Part:
-    held, fields = _take_served(taken, "toolResponse", snake, marks)
-    name, output = take_maybe_str(held, "toolType"), held.pop("response", UNSET)
-    extra = packed(taken, "toolResponse", held, marks)
+def read_tool_response(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Part:
+    inner, fields = _take_provider_tool(taken, "toolResponse", snake, hints)
+    name, output = take_maybe_str(inner, "toolType"), inner.pop("response", UNSET)
+    extra = pack_part(taken, "toolResponse", inner, hints)
     return ToolResultPart(tool_name=name, output=output, is_error=False, **fields, extra=extra)
 
 
-def _write_tool_response(part: ToolResultPart, rest: dict[str, Any], marks: dict[str, Any], snake: bool) -> Any:
-    held = set_present({}, id=part.tool_call_id, toolType=part.tool_name, response=part.output)
-    return around("toolResponse", held, part, rest, marks, snake)
+def _write_tool_response(part: ToolResultPart, rest: dict[str, Any], hints: dict[str, Any], snake: bool) -> Any:
+    inner = set_present({}, id=part.tool_call_id, toolType=part.tool_name, response=part.output)
+    return wrap_part("toolResponse", inner, part, rest, hints, snake)
 
 
 READERS: dict[str, Any] = {

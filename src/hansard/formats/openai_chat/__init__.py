@@ -6,7 +6,7 @@ from typing import Any
 
 from hansard.formats.contract import Format
 
-_WORDS = {"delta", "text"}
+_TEXT_KEYS = {"delta", "text"}
 _NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns")
 _DIALECT = ("reasoning_content", "reasoning_details", "thinking_blocks", "tool_call_id", "function_call")
 _NOT_SETTINGS = ("system", "contents", "input", "stop_sequences", "anthropic_version", "systemInstruction")
@@ -15,14 +15,14 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 PARTS = frozenset({"text", "refusal", "thinking", "image_url", "input_audio", "file"})
 _MODELS = ("gpt-", "chatgpt-", "o1", "o3", "o4", "openai/")
 _MORE_SETTINGS = ("reasoning_effort", "stream_options", "parallel_tool_calls", "logprobs", "functions", "n")
-_NOT_PARTS = frozenset(  # blocks of others who have messages with a role and a content too
+_NOT_PARTS = frozenset(  # block types of other formats with role and content
     {"image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "input_text"}
     | {"output_text", "input_image", "input_file", "reasoning", "tool-call", "tool-result", "audio", "custom"}
 )
 
 
 def sniff(document: Any) -> int:
-    """Chat has keys nobody else has; a plain list of roles and strings could be others' too."""
+    """Chat has unique keys; a plain list of roles and strings is ambiguous."""
     records = document
     if type(document) is dict:
         choices = document.get("choices")
@@ -37,10 +37,10 @@ def sniff(document: Any) -> int:
         return 0
     best = 1
     for record in records:
-        if (sure := _sniff_record(record)) == 0:
+        if (confidence := _sniff_record(record)) == 0:
             return 0
-        best = max(best, sure)
-    if best < 3 and any(map(_is_odd, records)):
+        best = max(best, confidence)
+    if best < 3 and any(map(_has_untyped_block, records)):
         return 0
     if best < 3 and type(document) is dict:
         if any(key in document for key in (*_SETTINGS, *_MORE_SETTINGS)) or _function_tools(document.get("tools")):
@@ -54,10 +54,10 @@ def sniff(document: Any) -> int:
 
 
 def is_choice(choice: Any) -> bool:
-    """A choice with a message, or one of which a filter took it: nobody else's choice is without words and ends."""
+    """Whether this is a choice with a message, or one whose message was removed by a content filter."""
     if type(choice) is not dict or type(choice.get("message")) is dict:
         return type(choice) is dict
-    return choice.get("message") is None and type(choice.get("finish_reason")) is str and not _WORDS & choice.keys()
+    return choice.get("message") is None and type(choice.get("finish_reason")) is str and not _TEXT_KEYS & choice.keys()
 
 
 def _sniff_record(record: Any) -> int:
@@ -74,7 +74,7 @@ def _sniff_record(record: Any) -> int:
                 type(kind) is str
                 and kind in PARTS
                 and kind in block
-                and not (kind == "thinking" and _is_claudes(block))
+                and not (kind == "thinking" and _is_anthropic_thinking(block))
             ):
                 best = 3
             elif type(kind) is str and kind in _NOT_PARTS:
@@ -88,13 +88,13 @@ def _sniff_record(record: Any) -> int:
     return best
 
 
-def _is_odd(record: dict[str, Any]) -> bool:
-    """Are there blocks without a type, as others have them?"""
+def _has_untyped_block(record: dict[str, Any]) -> bool:
+    """Whether the content has a block without a type, as other formats have."""
     content = record.get("content")
     return type(content) is list and any(type(one) is not dict or type(one.get("type")) is not str for one in content)
 
 
-def _is_claudes(block: dict[str, Any]) -> bool:
+def _is_anthropic_thinking(block: dict[str, Any]) -> bool:
     return type(block["thinking"]) is str
 
 

@@ -39,23 +39,23 @@ def _write_refusal(part: RefusalPart) -> dict[str, Any]:
 
 
 def _read_thinking(block: dict[str, Any]) -> Part:
-    """A thought among the words, as Mistral's models give it: a list of texts."""
+    """Read thinking inside the content, as Mistral's models return it: a list of texts."""
     entries = block.pop("thinking", None)
     if type(entries) is not list or not all(type(entry) is dict and entry.keys() == _TEXT for entry in entries):
         raise SchemaMismatch("thinking")
     if not all(entry["type"] == "text" and type(entry["text"]) is str for entry in entries):
         raise SchemaMismatch("thinking")
-    marks: dict[str, Any] = {"at": "content"}
+    hints: dict[str, Any] = {"at": "content"}
     if len(entries) != 1:
-        marks["cuts"] = [len(entry["text"]) for entry in entries]
-    return ReasoningPart(text="".join(entry["text"] for entry in entries), extra=pack(NAME, block, marks))
+        hints["cuts"] = [len(entry["text"]) for entry in entries]
+    return ReasoningPart(text="".join(entry["text"] for entry in entries), extra=pack(NAME, block, hints))
 
 
 def _write_thinking(part: ReasoningPart) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    if marks.get("at") != "content":
+    rest, hints = unpack(NAME, part.extra)
+    if hints.get("at") != "content":
         return UNSET
-    texts, at, cuts = [], 0, marks.get("cuts")
+    texts, at, cuts = [], 0, hints.get("cuts")
     for length in cuts if type(cuts) is list and all(type(cut) is int for cut in cuts) else ():
         texts.append(part.text[at : at + length])
         at += length
@@ -65,15 +65,15 @@ def _write_thinking(part: ReasoningPart) -> Any:
 
 
 def _read_image(block: dict[str, Any]) -> Part:
-    image, marks = block.pop("image_url", None), {}
+    image, hints = block.pop("image_url", None), {}
     if type(image) is str:
-        image, marks = {"url": image}, {"string": True}
+        image, hints = {"url": image}, {"string": True}
     if type(image) is not dict:
         raise SchemaMismatch("image_url")
     inner = dict(image)
     url = take_str(inner, "url")
     fields = _from_data_url(url) or {"url": url, "media_type": "image/*"}
-    return _file(fields, "image_url", block, inner, marks)
+    return _file(fields, "image_url", block, inner, hints)
 
 
 def _read_audio(block: dict[str, Any]) -> Part:
@@ -84,19 +84,19 @@ def _read_audio(block: dict[str, Any]) -> Part:
 
 def _read_file(block: dict[str, Any]) -> Part:
     inner = take_object(block, "file")
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     data, file_id = take_maybe_str(inner, "file_data"), take_maybe_str(inner, "file_id")
     fields: dict[str, Any] = {"name": take_maybe_str(inner, "filename"), "file_id": file_id}
     if data is not UNSET:
         found = _from_data_url(data)
         fields.update(found or {"data": data})
         if not found:
-            marks["bare"] = True
+            hints["bare"] = True
     elif file_id is UNSET:
         raise SchemaMismatch("file")
     if file_id is not UNSET:
         fields["binding"] = OWN
-    return _file(fields, "file", block, inner, marks)
+    return _file(fields, "file", block, inner, hints)
 
 
 def take_object(block: dict[str, Any], key: str) -> dict[str, Any]:
@@ -107,26 +107,26 @@ def take_object(block: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _file(
-    fields: dict[str, Any], kind: str, rest: dict[str, Any], inner: dict[str, Any], marks: dict[str, Any]
+    fields: dict[str, Any], kind: str, rest: dict[str, Any], inner: dict[str, Any], hints: dict[str, Any]
 ) -> Part:
     part = FilePart(**fields)
     if inner:
         rest[kind] = inner
     if _kind_of(part) != kind or (kind == "input_audio" and part.media_type not in SOUND_FORMATS):
-        marks["kind"] = kind
-    extra = pack(NAME, rest, marks)
+        hints["kind"] = kind
+    extra = pack(NAME, rest, hints)
     return part if extra is UNSET else FilePart(**fields, extra=extra)
 
 
 def _from_data_url(url: str) -> dict[str, Any] | None:
-    """Media type and data of a data URL that would be written the same again."""
+    """Media type and data of a data URL, if it would be written the same again."""
     head, comma, data = url.partition(";base64,")
     media = head.removeprefix("data:")
     return {"media_type": media, "data": data} if comma and media and media != head else None
 
 
 def _kind_of(part: FilePart) -> str:
-    """The kind of part that a file is written as."""
+    """The block type that a file is written as."""
     media = part.media_type if type(part.media_type) is str else ""
     if media.startswith("image/") and (part.url is not UNSET or part.data is not UNSET):
         return "image_url"
@@ -134,12 +134,12 @@ def _kind_of(part: FilePart) -> str:
 
 
 def _write_file(part: FilePart) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    kind = marks.get("kind") or _kind_of(part)
+    rest, hints = unpack(NAME, part.extra)
+    kind = hints.get("kind") or _kind_of(part)
     inner: dict[str, Any]
     if kind == "image_url":
         inner = set_present({}, url=_data_url(part))
-        if "string" in marks and inner:
+        if "string" in hints and inner:
             return {"type": kind, kind: inner["url"], **rest}
     elif kind == "input_audio":
         media = str(part.media_type)
@@ -147,7 +147,7 @@ def _write_file(part: FilePart) -> Any:
         inner = {"data": part.data, "format": format} if part.data is not UNSET else {}
     else:
         kind = "file"
-        data = part.data if "bare" in marks or part.media_type is UNSET else _data_url(part)
+        data = part.data if "bare" in hints or part.media_type is UNSET else _data_url(part)
         inner = set_present({}, file_data=data, file_id=part.file_id)
         if inner:
             set_present(inner, filename=part.name)
@@ -158,7 +158,7 @@ def _write_file(part: FilePart) -> Any:
 
 
 def _data_url(part: FilePart) -> str | UnsetType:
-    """The data of a file as an address; an address of the web stands for itself, where there is no data."""
+    """The file as a data URL; without data its URL, where chat accepts that."""
     if part.data is not UNSET:
         return f"data:{part.media_type};base64,{part.data}"
     fetched = part.url if type(part.url) is str else ""
@@ -166,7 +166,7 @@ def _data_url(part: FilePart) -> str | UnsetType:
 
 
 def read_part(block: Any) -> Part:
-    """A content part; one that is unknown or not as its type promises is kept raw."""
+    """Read a content part; keep an unknown or malformed one as a raw part."""
     if type(block) is dict:
         kind, text = block.get("type"), block.get("text")
         if kind == "text" and type(text) is str:
@@ -186,7 +186,7 @@ _TEXT = frozenset({"type", "text"})
 
 
 def write_part(part: Part) -> Any:
-    """A content part, or UNSET for what has no place in content."""
+    """Write a content part; UNSET for parts that content cannot hold."""
     writer = _WRITERS.get(type(part))
     return writer(part) if writer is not None else UNSET
 
@@ -207,31 +207,31 @@ _WRITERS: dict[type, Any] = {
 }
 
 
-def read_content(content: Any, marks: dict[str, Any], more: bool) -> list[Any]:
-    """The parts of `content`. With `more` the record says something beside it, and null is the usual spelling."""
+def read_content(content: Any, hints: dict[str, Any], more: bool) -> list[Any]:
+    """Read the parts of `content`. With `more` the message has other fields, and null content is the usual spelling."""
     if type(content) is str:
         if content or not more:
             return [TextPart(text=content)]
-        marks["content"] = "empty"
+        hints["content"] = "empty"
         return []
     if type(content) is list:
         parts: list[Any] = [read_part(block) for block in content]
         if not parts or _plain_text(parts) is not None:
-            marks["content"] = "list"
+            hints["content"] = "list"
         return parts
     if content is None:
         if not more:
-            marks["content"] = "null"
+            hints["content"] = "null"
         return []
-    if content is not UNSET:  # a value, where words are usual: some give a structured answer so
-        marks["content"] = "value"
+    if content is not UNSET:  # a JSON value instead of text: some servers return structured output so
+        hints["content"] = "value"
         return [TextPart(text=exact_json.encode(content).decode())]
-    marks["content"] = "missing"
+    hints["content"] = "missing"
     return []
 
 
-def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
-    how = marks.get("content")
+def write_content(parts: list[Any], hints: dict[str, Any], more: bool) -> Any:
+    how = hints.get("content")
     text = _plain_text(parts) if how != "list" else None
     if text:
         return text if how != "value" else _value(text)
@@ -250,7 +250,7 @@ def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
 
 
 def _value(text: str) -> Any:
-    """The value that was read as this text; the text, when it was made of none."""
+    """The JSON value that was read as this text; the text itself if it is no encoding of a value."""
     try:
         value = exact_json.decode(text.encode("utf-8", "surrogatepass"))
     except Unreadable:
@@ -259,7 +259,7 @@ def _value(text: str) -> Any:
 
 
 def _plain_text(parts: list[Any]) -> str | None:
-    """The text, when a message is one text and nothing else."""
+    """The text, if the message has only one text part."""
     if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):
         return parts[0].text
     return None

@@ -1,16 +1,16 @@
-"""Chat completion chunks: SSE as a server that is compatible with OpenAI sends it.
+"""Emitter of chat completion chunks: SSE as a server compatible with OpenAI sends it.
 
     delta                       chunk (`choices[0].delta`)
     message-start               {"role": "assistant", "content": ""}
     text, refusal               {"content"}, {"refusal"}
     reasoning                   {"reasoning_content"}, as DeepSeek and vLLM spell it
-    tool-call                   {"tool_calls": [{"index", "id", "type", "function"}]}, its arguments as they come
-    usage                       a chunk without choices, after the one with `finish_reason`
+    tool-call                   {"tool_calls": [{"index", "id", "type", "function"}]}, its arguments as they arrive
+    usage                       a chunk without choices, after the chunk with `finish_reason`
     failure, cut                {"error": {"message"}}; then there is no `finish_reason`
     end                         [DONE]
 
-Tools that the provider ran, results, files, sources and data have no place here; steps are not told apart. The time
-`created` is the caller's to give: nothing here reads a clock.
+Provider-run tools, results, files, sources and data are not sent; steps are not separated. The caller gives the time
+`created`: this module reads no clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REASONS = {"stop": "stop", "length": "length", "tool_call": "tool_calls", "cont
 
 
 class OpenAIChatEmitter(EventEmitter):
-    """One completion as it is made."""
+    """Emit one completion."""
 
     name = NAME
 
@@ -55,13 +55,13 @@ class OpenAIChatEmitter(EventEmitter):
         self.delta({"role": "assistant", "content": ""})
 
     def delta(self, delta: dict[str, Any], reason: str | None = None) -> None:
-        """A chunk of the one choice."""
+        """Send a chunk of the only choice."""
         self.send({**self._frame, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
 
     def open(self, slot: Slot) -> None:
         part = slot.part
         if type(part) in _KEYS:
-            self._open_words(slot)
+            self._open_text(slot)
             if part.text:
                 self.grow(slot, part.text)
         elif type(part) is ToolCallPart and type(part.tool_name) is str and type(part.tool_call_id) is str:
@@ -70,8 +70,8 @@ class OpenAIChatEmitter(EventEmitter):
     def close(self, slot: Slot) -> None:
         part = slot.part
         if type(part) in _KEYS:
-            if not slot.head:  # it began as something else
-                self._open_words(slot)
+            if not slot.head:  # it started as another kind of part
+                self._open_text(slot)
             if len(part.text) > slot.sent:
                 self.grow(slot, part.text[slot.sent :])
         elif type(part) is ToolCallPart and part.provider_executed is not True:
@@ -80,12 +80,12 @@ class OpenAIChatEmitter(EventEmitter):
             if not slot.sent:
                 self.grow(slot, write_arguments(part) or "{}")
 
-    def _open_words(self, slot: Slot) -> None:
+    def _open_text(self, slot: Slot) -> None:
         slot.head = self._before + b'"%b":' % _KEYS[type(slot.part)].encode()
         slot.tail = b'},"finish_reason":null}]}\n\n'
 
     def _open_call(self, slot: Slot, call: ToolCallPart) -> None:
-        """A call is streamed if its id and name are known from the start."""
+        """Start a call; it is streamed if its id and name are known from the start."""
         if call.provider_executed is True:
             return
         index = self._calls
@@ -101,13 +101,13 @@ class OpenAIChatEmitter(EventEmitter):
         if self.failures:
             self.send({"error": {"message": "; ".join(self.failures), "type": "server_error", "code": None}})
         else:
-            word = self.reason()
-            self.delta({}, _REASONS.get(word, "stop") if word is not UNSET else "stop")
+            reason = self.reason()
+            self.delta({}, _REASONS.get(reason, "stop") if reason is not UNSET else "stop")
         if self.usage is not UNSET:
-            self.send({**self._frame, "choices": [], "usage": self._used()})
+            self.send({**self._frame, "choices": [], "usage": self._usage_body()})
         self._out.append(DONE)
 
-    def _used(self) -> dict[str, Any]:
+    def _usage_body(self) -> dict[str, Any]:
         usage: Any = self.usage
         given, made = usage.input_tokens or 0, usage.output_tokens or 0
         total = usage.total_tokens if usage.total_tokens is not UNSET else given + made

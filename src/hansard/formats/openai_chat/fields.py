@@ -1,4 +1,4 @@
-"""The records of Chat Completions with all their fields; `usual` says what they are for."""
+"""Typed records of Chat Completions: the fast path that reads and writes common messages, see `formats.field_table`."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class _CustomCall(Record, tag_field="type", tag="custom"):
     custom: Any = UNSET
 
 
-class _Said(Record, tag_field="role"):
+class _Message(Record, tag_field="role"):
     content: Any = UNSET
     name: Any = UNSET
 
 
-class _System(_Said, tag="system"):
+class _System(_Message, tag="system"):
     pass
 
 
-class _Developer(_Said, tag="developer"):
+class _Developer(_Message, tag="developer"):
     pass
 
 
-class _User(_Said, tag="user"):
+class _User(_Message, tag="user"):
     pass
 
 
-class _Assistant(_Said, tag="assistant"):
+class _Assistant(_Message, tag="assistant"):
     tool_calls: list[_Call | _CustomCall] | UnsetType | None = UNSET
     refusal: Any = UNSET
     audio: Any = UNSET
@@ -59,17 +59,17 @@ class _Assistant(_Said, tag="assistant"):
     reasoning_details: Any = UNSET
 
 
-class _Tool(_Said, tag="tool"):
+class _Tool(_Message, tag="tool"):
     tool_call_id: Any = UNSET
 
 
-_Messages = _System | _Developer | _User | _Assistant | _Tool
+_AnyMessage = _System | _Developer | _User | _Assistant | _Tool
 _ROLES: dict[type, str] = {_System: "system", _Developer: "developer", _User: "user", _Assistant: "assistant"}
 
 
 class _Request(Record, kw_only=True):
     model: Any = UNSET
-    messages: list[_Messages]
+    messages: list[_AnyMessage]
     tools: Any = UNSET
     tool_choice: Any = UNSET
     parallel_tool_calls: Any = UNSET
@@ -99,17 +99,17 @@ class _Request(Record, kw_only=True):
 
 
 def decode(raw: bytes) -> Any:
-    """The document with typed messages, None when it holds anything else."""
-    return usual.decode(raw, _Messages, _Request)
+    """Decode a document with typed messages; None if it has any unknown key."""
+    return usual.decode(raw, _AnyMessage, _Request)
 
 
-def read_said(said: Any, names: dict[str, str], out: list[Message]) -> bool:
-    """Append a usual message: words, calls behind them, the result of a tool; False for any other."""
-    content, kind = said.content, type(said)
-    if said.name is not UNSET:
+def read_typed(record: Any, names: dict[str, str], out: list[Message]) -> bool:
+    """Append a common message (text, calls after it, a tool result); False for all others."""
+    content, kind = record.content, type(record)
+    if record.name is not UNSET:
         return False
     if kind is _Tool:
-        call_id = said.tool_call_id
+        call_id = record.tool_call_id
         if type(content) is not str or type(call_id) is not str:
             return False
         name = names.get(call_id, UNSET)
@@ -122,15 +122,15 @@ def read_said(said: Any, names: dict[str, str], out: list[Message]) -> bool:
         out.append(Message(role=_ROLES[kind], parts=[TextPart(text=content)]))
         return True
     if (
-        said.refusal is not UNSET
-        or said.audio is not UNSET
-        or said.annotations is not UNSET
-        or said.reasoning is not UNSET
-        or said.reasoning_content is not UNSET
-        or said.reasoning_details is not UNSET
+        record.refusal is not UNSET
+        or record.audio is not UNSET
+        or record.annotations is not UNSET
+        or record.reasoning is not UNSET
+        or record.reasoning_content is not UNSET
+        or record.reasoning_details is not UNSET
     ):
         return False
-    calls = said.tool_calls
+    calls = record.tool_calls
     if calls is UNSET:
         if type(content) is not str:
             return False
@@ -150,7 +150,7 @@ def read_said(said: Any, names: dict[str, str], out: list[Message]) -> bool:
     return True
 
 
-class _Words(Written):
+class _TextMessage(Written):
     role: str
     content: str
 
@@ -172,14 +172,14 @@ class _WrittenFunction(Written):
     arguments: str
 
 
-class _Answer(Written):
+class _CallMessage(Written):
     role: str
     content: str | None
     tool_calls: list[Any]
 
 
-def write_said(message: Message, out: list[Any]) -> bool:
-    """Append words, and calls behind them, or results, all without residue and with nothing else; False for others."""
+def write_typed(message: Message, out: list[Any]) -> bool:
+    """Append a message without residue (text, calls after it, a tool result); False for all others."""
     role, parts = message.role, message.parts
     if not parts or (message.extra is not UNSET and NAME in message.extra):
         return False
@@ -189,7 +189,7 @@ def write_said(message: Message, out: list[Any]) -> bool:
     if type(first) is not TextPart or first.extra is not UNSET or role == "event":
         return False
     if len(parts) == 1:
-        out.append(_Words(role, first.text))
+        out.append(_TextMessage(role, first.text))
         return True
     if role != "assistant":
         return False
@@ -206,7 +206,7 @@ def write_said(message: Message, out: list[Any]) -> bool:
             return False
         function = _WrittenFunction(part.tool_name, write_arguments(part))
         calls.append(_WrittenCall(part.tool_call_id, "function", function))
-    out.append(_Answer(role, first.text or None, calls))
+    out.append(_CallMessage(role, first.text or None, calls))
     return True
 
 

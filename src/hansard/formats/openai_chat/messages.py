@@ -1,19 +1,7 @@
-"""OpenAI Chat Completions: a request, a bare list of messages, or a response.  As of openai 3.49.0.
+"""Chat Completions documents (requests, lists of messages, responses) and their messages: read and write.
 
-    canonical                         native
-    system, developer, user           the same roles; `name` is residue
-    assistant                         content, then refusal, then tool_calls: reasoning first, calls last
-    tool                              one `tool` record for each result; `function` is the older spelling
-    text                              the content string, or a text part; `audio.transcript`
-    refusal                           the field `refusal`, or a refusal part
-    tool-call                         tool_calls: function, custom; `function_call` is the older spelling
-    file                              image_url, input_audio, file; `audio` of an assistant
-    reasoning                         the dialects' keys, see `openai_chat_reasoning`; written only if read there
-    raw(openai-chat)                  any other part, word for word
-
-Settings around the messages (model, tools, sampling ...) stay with the conversation. The first choice of a response
-is the message, other choices stay with the conversation. Lost, and reported: the order of text and calls in a turn,
-errors of tools, files of results, ids, times, agents, other providers' reasoning.
+The package docstring has the field mapping. Content parts are in `content`, calls and results in `tools`, the dialects'
+reasoning keys in `reasoning`; common messages take the typed fast path of `fields`.
 """
 
 from __future__ import annotations
@@ -53,19 +41,19 @@ from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, T
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_call", "content_filter": "content_filter"}
 _STOP = {canonical: native for native, canonical in _FINISH.items()}
 _CHOICE = {"index": 0, "logprobs": None}
-_NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and marks of what has none
-_SPEAKERS = ("user", "assistant", "system", "developer")
+_NO_RESIDUE: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and hints of a value without any
+_TEXT_ROLES = ("user", "assistant", "system", "developer")
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 
 def read_message(record: Any, place: str, i: int, names: dict[str, str], out: list[Message]) -> None:
-    """One record becomes one message; results of tools that follow one another become one message together."""
+    """Read one record as one message; consecutive tool results become one message."""
     if type(record) is not dict:
-        raise Unreadable("a message expected", place.format(i))
+        raise Unreadable("expected a message", place.format(i))
     role, content = record.get("role"), record.get("content", UNSET)
-    if len(record) == 2 and type(content) is str and role in _SPEAKERS:  # words and nothing else, as most are
+    if len(record) == 2 and type(content) is str and role in _TEXT_ROLES:  # fast path: text only
         out.append(Message(role=role, parts=[TextPart(text=content)]))
     elif role == "assistant":
         out.append(_read_plain_calls(record, content, names) or _read_assistant(_without_role(record), names))
@@ -73,12 +61,12 @@ def read_message(record: Any, place: str, i: int, names: dict[str, str], out: li
         result = read_result(record, role, names)
         append_result(out, result)
     elif type(role) is not str:
-        raise Unreadable(f"no role {role!r}; it is one of {', '.join(ROLES)}", f"{place.format(i)}.role")
+        raise Unreadable(f"unknown role {role!r}; use one of {', '.join(ROLES)}", f"{place.format(i)}.role")
     elif role in ROLES:
-        marks: dict[str, Any] = {}
+        hints: dict[str, Any] = {}
         taken = _without_role(record)
-        parts = read_content(taken.pop("content", UNSET), marks, more=False)
-        out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, marks)))
+        parts = read_content(taken.pop("content", UNSET), hints, more=False)
+        out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, hints)))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {HINTS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
@@ -91,7 +79,7 @@ def _without_role(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_plain_calls(record: dict[str, Any], content: Any, names: dict[str, str]) -> Message | None:
-    """An assistant's record of words (or null) and calls, when it says nothing else."""
+    """Fast path: an assistant record that has only text (or null) and calls."""
     calls = record.get("tool_calls")
     if len(record) != 3 or type(calls) is not list or not calls:
         return None
@@ -103,36 +91,36 @@ def _read_plain_calls(record: dict[str, Any], content: Any, names: dict[str, str
     return Message(role="assistant", parts=parts)
 
 
-def _read_assistant(record: dict[str, Any], names: dict[str, str], **about: Any) -> Message:
-    marks: dict[str, Any] = about.pop("marks", {})
+def _read_assistant(record: dict[str, Any], names: dict[str, str], **fields: Any) -> Message:
+    hints: dict[str, Any] = fields.pop("hints", {})
     content = record.pop("content", UNSET)
-    said: list[Any] = []
-    thoughts: list[Any] = []
+    others: list[Any] = []
+    reasoning: list[Any] = []
     if record:
-        thoughts = read_reasoning(record, marks)
+        reasoning = read_reasoning(record, hints)
         if type(record.get("audio")) is dict and type(record["audio"].get("id")) is str:
-            said += _read_spoken(record.pop("audio"))
+            others += _read_audio_answer(record.pop("audio"))
         if type(record.get("images")) is list:
-            said += _read_images(record)
+            others += _read_images(record)
         if type(record.get("refusal")) is str and record["refusal"]:
-            said.append(RefusalPart(text=record.pop("refusal")))
+            others.append(RefusalPart(text=record.pop("refusal")))
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
-            said += [read_call(item, names) for item in record.pop("tool_calls")]
-        said += read_function_call(record)
-    parts = read_content(content, marks, more=bool(said or thoughts))
-    return Message(role="assistant", parts=[*thoughts, *parts, *said], **about, extra=pack(NAME, record, marks))
+            others += [read_call(item, names) for item in record.pop("tool_calls")]
+        others += read_function_call(record)
+    parts = read_content(content, hints, more=bool(others or reasoning))
+    return Message(role="assistant", parts=[*reasoning, *parts, *others], **fields, extra=pack(NAME, record, hints))
 
 
 def _write_assistant(message: Message) -> dict[str, Any]:
-    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else _NOTHING
-    thoughts: list[Any] = []
+    rest, hints = unpack(NAME, message.extra) if message.extra is not UNSET else _NO_RESIDUE
+    reasoning: list[Any] = []
     content: list[Any] = []
     calls: list[Any] = []
     out: dict[str, Any] = {}
     part: Any
     for part in message.parts:
         kind = type(part)
-        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else _NOTHING[1]
+        own = unpack(NAME, part.extra)[1] if part.extra is not UNSET else _NO_RESIDUE[1]
         if kind is TextPart and not own:
             content.append(part)
         elif kind is ToolCallPart:
@@ -141,14 +129,14 @@ def _write_assistant(message: Message) -> dict[str, Any]:
             elif part.provider_executed is not True:
                 calls.append(write_call(part))
         elif (kind is ReasoningPart and own.get("at") != "content") or (kind is RawPart and "key" in own):
-            thoughts.append(part)
+            reasoning.append(part)
         elif own.get("at") == "tool_calls" and kind is RawPart:
             calls.append(part.value)
         elif own.get("at") == "images" and kind is FilePart:
             picture = write_part(part)
             out["images"] = [*out.get("images", []), *([picture] if picture is not UNSET else [])]
         elif own.get("at") == "audio":
-            out["audio"] = {**out.get("audio", {}), **_write_spoken(part)}
+            out["audio"] = {**out.get("audio", {}), **_write_audio_answer(part)}
         elif kind is RefusalPart and "at" not in own and "refusal" not in out:
             if part.text:
                 out["refusal"] = part.text
@@ -156,17 +144,17 @@ def _write_assistant(message: Message) -> dict[str, Any]:
             content.append(part)
     if calls:
         out["tool_calls"] = calls
-    if thoughts:
-        write_reasoning(thoughts, marks, out)
-    return {**_record("assistant", write_content(content, marks, bool(out))), **out, **rest}
+    if reasoning:
+        write_reasoning(reasoning, hints, out)
+    return {**_record("assistant", write_content(content, hints, bool(out))), **out, **rest}
 
 
 def _record(role: str, content: Any) -> dict[str, Any]:
     return {"role": role} if content is UNSET else {"role": role, "content": content}
 
 
-def _read_spoken(audio: dict[str, Any]) -> list[Any]:
-    """An answer that was spoken: the words are text, the sound is a file."""
+def _read_audio_answer(audio: dict[str, Any]) -> list[Any]:
+    """Read an audio answer: the transcript is text, the audio is a file."""
     rest = dict(audio)
     parts: list[Any] = []
     if type(rest.get("transcript")) is str:
@@ -178,19 +166,19 @@ def _read_spoken(audio: dict[str, Any]) -> list[Any]:
 
 
 def _read_images(record: dict[str, Any]) -> list[Any]:
-    """Pictures that a model made, beside its words: some routers give them so. None, when they are not all pictures."""
+    """Read generated images, which some routers return as `images`; empty if an item is not an image."""
     parts: list[Any] = [read_part(block) for block in record["images"]]
     if not parts or not all(type(part) is FilePart for part in parts):
         return []
     del record["images"]
     made = []
     for part in parts:
-        rest, marks = unpack(NAME, part.extra)
-        made.append(replace(part, extra=pack(NAME, rest, {**marks, "at": "images"})))
+        rest, hints = unpack(NAME, part.extra)
+        made.append(replace(part, extra=pack(NAME, rest, {**hints, "at": "images"})))
     return made
 
 
-def _write_spoken(part: Any) -> dict[str, Any]:
+def _write_audio_answer(part: Any) -> dict[str, Any]:
     if type(part) is TextPart:
         return {"transcript": part.text}
     if type(part) is FilePart:
@@ -198,9 +186,9 @@ def _write_spoken(part: Any) -> dict[str, Any]:
     return {}
 
 
-def _sent_back(record: dict[str, Any]) -> dict[str, Any]:
-    """An answer as a request may hold it: answers say more than requests may."""
-    for key in ("annotations", "executed_tools"):  # the second: tools that ran at the provider's
+def _as_request_message(record: dict[str, Any]) -> dict[str, Any]:
+    """Remove the keys of an answer that a request must not have."""
+    for key in ("annotations", "executed_tools"):  # executed_tools: tools that the provider ran
         record.pop(key, None)
     content = record.get("content")
     if content is not None and type(content) not in (str, list):
@@ -231,10 +219,10 @@ def write_message(message: Message, out: list[dict[str, Any]]) -> None:
     elif role == "assistant":
         record = _write_assistant(message)
         answered = message.model is not UNSET or message.finish_reason is not UNSET
-        out.append(_sent_back(record) if answered else record)
+        out.append(_as_request_message(record) if answered else record)
     else:
-        rest, marks = unpack(NAME, message.extra)
-        content = write_content(parts, marks, more=False)
+        rest, hints = unpack(NAME, message.extra)
+        content = write_content(parts, hints, more=False)
         out.append({**_record(role, content), **rest})
 
 
@@ -243,54 +231,54 @@ def write_message(message: Message, out: list[dict[str, Any]]) -> None:
 
 def _read_response(body: dict[str, Any]) -> Conversation:
     choices = body.pop("choices")
-    marks: dict[str, Any] = {"shape": "response"}
+    hints: dict[str, Any] = {"shape": "response"}
     if not choices:
-        return Conversation(messages=[], extra=pack(NAME, body, marks))
+        return Conversation(messages=[], extra=pack(NAME, body, hints))
     if not is_choice(choices[0]):
         raise Unreadable("no message in the first choice", "$.choices[0].message")
     choice = dict(choices[0])
     if len(choices) > 1:
-        marks["choices"] = choices[1:]
-    said: dict[str, Any] = {}
+        hints["choices"] = choices[1:]
+    message_hints: dict[str, Any] = {}
     record = choice.pop("message", UNSET)
     if type(record) is not dict:
-        said["silent"] = [] if record is UNSET else [record]
+        message_hints["silent"] = [] if record is UNSET else [record]
         record = {"role": "assistant"}
     record = dict(record)
     role = record.pop("role", UNSET)
     if role != "assistant":
-        said["role"] = [] if role is UNSET else [role]
+        message_hints["role"] = [] if role is UNSET else [role]
     finish = take_maybe_str(choice, "finish_reason")
     reason = _FINISH.get(finish, finish) if type(finish) is str else UNSET
     if type(reason) is str and _STOP.get(reason, reason) != finish:
-        said["finish_reason"] = finish
+        message_hints["finish_reason"] = finish
     if not exact_json.same(choice, _CHOICE):
-        said["choice"] = choice
+        message_hints["choice"] = choice
     name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
     model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
     usage = _read_usage(body)
-    message = _read_assistant(record, {}, marks=said, model=model, usage=usage, finish_reason=reason)
-    return Conversation(messages=[message], extra=pack(NAME, body, marks))
+    message = _read_assistant(record, {}, hints=message_hints, model=model, usage=usage, finish_reason=reason)
+    return Conversation(messages=[message], extra=pack(NAME, body, hints))
 
 
-def _write_response(messages: list[Message], rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_response(messages: list[Message], rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     if not messages:
         return {"choices": [], **rest}
     message = messages[0]
-    said = unpack(NAME, message.extra)[1]
+    message_hints = unpack(NAME, message.extra)[1]
     record = _write_assistant(message)
-    if type(said.get("role")) is list:
+    if type(message_hints.get("role")) is list:
         del record["role"]
-        if said["role"]:
-            record["role"] = said["role"][0]
-    left, others = said.get("choice"), marks.get("choices")
+        if message_hints["role"]:
+            record["role"] = message_hints["role"][0]
+    left, others = message_hints.get("choice"), hints.get("choices")
     choice = {**(left if type(left) is dict else _CHOICE), "message": record}
-    if type(said.get("silent")) is list and not message.parts:
+    if type(message_hints.get("silent")) is list and not message.parts:
         del choice["message"]
-        if said["silent"]:
-            choice["message"] = said["silent"][0]
+        if message_hints["silent"]:
+            choice["message"] = message_hints["silent"][0]
     if message.finish_reason is not UNSET:
-        reason = said.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
+        reason = message_hints.get("finish_reason") or _STOP.get(message.finish_reason, message.finish_reason)
         choice["finish_reason"] = reason
     model = message.model if message.model is not UNSET else ModelRef()
     out = set_present({}, id=model.response_id, model=model.name)
@@ -307,7 +295,7 @@ _DETAILS = (
 
 
 def _read_usage(body: dict[str, Any]) -> Usage | UnsetType:
-    """Take the counts; other counts are residue of the usage. A usage without any count stays where it is."""
+    """Read the counts; others are residue of the usage. A usage without known counts stays in the body."""
     if type(body.get("usage")) is not dict:
         return UNSET
     rest = dict(body["usage"])
@@ -346,33 +334,33 @@ def _write_usage(usage: Usage | UnsetType) -> Any:
 
 
 def read(document: Any) -> Conversation:
-    """A request body, a list of messages, or a response body."""
-    marks: dict[str, Any] = {}
+    """Read a request body, a list of messages or a response body."""
+    hints: dict[str, Any] = {}
     if type(document) is list:
-        document, marks = {"messages": document}, {"shape": "list"}
+        document, hints = {"messages": document}, {"shape": "list"}
     if type(document) is not dict:
-        raise Unreadable("an object or a list expected")
+        raise Unreadable("expected an object or a list")
     body = dict(document)
     if type(body.get("choices")) is list and "messages" not in body:
         return _read_response(body)
     records = body.pop("messages", None)
     if type(records) is not list:
-        raise Unreadable("no list of messages", "$.messages")
+        raise Unreadable("messages is not a list", "$.messages")
     messages: list[Message] = []
     names: dict[str, str] = {}
-    place = "$[{}]" if marks else "$.messages[{}]"
+    place = "$[{}]" if hints else "$.messages[{}]"
     if records and isinstance(records[0], Record):
-        from hansard.formats.openai_chat.fields import read_said
+        from hansard.formats.openai_chat.fields import read_typed
 
         for i, record in enumerate(records):
-            if not read_said(record, names, messages):
+            if not read_typed(record, names, messages):
                 count = len(messages)
                 read_message(plain(record), place, i, names, messages)
                 check(messages, count)
-        return Conversation(messages=messages, extra=pack(NAME, body, marks))
+        return Conversation(messages=messages, extra=pack(NAME, body, hints))
     for i, record in enumerate(records):
         read_message(record, place, i, names, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    return Conversation(messages=messages, extra=pack(NAME, body, hints))
 
 
 def decode_typed(raw: bytes) -> Any:
@@ -383,20 +371,20 @@ def decode_typed(raw: bytes) -> Any:
 
 
 def write(conversation: Conversation, target: Target) -> Any:
-    """The shape it was read from; for conversations of other formats a request body."""
-    rest, marks = unpack(NAME, conversation.extra)
+    """Write the document type it was read from; for conversations of other formats a request body."""
+    rest, hints = unpack(NAME, conversation.extra)
     messages = conversation.messages
-    if marks.get("shape") == "response":
+    if hints.get("shape") == "response":
         if not messages or (len(messages) == 1 and messages[0].role == "assistant"):
-            return _write_response(messages, rest, marks)
+            return _write_response(messages, rest, hints)
         rest = {}
-    from hansard.formats.openai_chat.fields import write_said
+    from hansard.formats.openai_chat.fields import write_typed
 
     records: list[Any] = []
     for message in messages:
-        if not write_said(message, records):
+        if not write_typed(message, records):
             write_message(message, records)
-    return records if marks.get("shape") == "list" else {**rest, "messages": records}
+    return records if hints.get("shape") == "list" else {**rest, "messages": records}
 
 
 # -- detection -----------------------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
-"""Reasoning in the dialects of Chat Completions: keys of an assistant message that the official types do not have.
+"""Reasoning in the dialects of Chat Completions: keys of an assistant message that OpenAI's own types do not have.
 
     reasoning_content     DeepSeek, vLLM, litellm: a string
-    reasoning             OpenRouter, Groq: a string; beside `reasoning_details` the same words once more
+    reasoning             OpenRouter, Groq: a string; beside `reasoning_details` the same text again
     reasoning_details     OpenRouter, MiniMax: reasoning.text, reasoning.summary, reasoning.encrypted
-    thinking_blocks       litellm: the blocks of Anthropic
+    thinking_blocks       litellm: Anthropic's blocks
 
-The mark `key` of a part names the key it stood under, so that it is written there again. Reasoning without that
-mark comes from elsewhere and is not written. Words that are said twice are kept once: the mark `reasoning` of
-the message says how the second spelling is made of the parts.
+The hint `key` of a part names the key it was read from, and it is written there again. Reasoning without that hint
+comes from another format and is not written. Text that is repeated under a second key is kept once: the hint
+`reasoning` of the message says how the second string is joined from the parts.
 """
 
 from __future__ import annotations
@@ -21,68 +21,68 @@ from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, ta
 from hansard.model.parts import Binding, RawPart, ReasoningPart
 
 _TEXTS = ("reasoning_content", "reasoning")
-_WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "reasoning.encrypted": "data"}
-_GLUES = ("", "\n", "\n\n")
+_TEXT_KEYS = {"reasoning.text": "text", "reasoning.summary": "summary", "reasoning.encrypted": "data"}
+_SEPARATORS = ("", "\n", "\n\n")
 _ANTHROPIC = Binding(provider="anthropic")
 
 
 def _read_detail(item: dict[str, Any]) -> ReasoningPart:
     kind = take_str(item, "type")
-    if kind not in _WORDS:
+    if kind not in _TEXT_KEYS:
         raise SchemaMismatch("type")
-    marks: dict[str, Any] = {"key": "reasoning_details"}
+    hints: dict[str, Any] = {"key": "reasoning_details"}
     if kind != "reasoning.text":
-        marks["kind"] = kind
-    words = take_maybe_str(item, _WORDS[kind])
+        hints["kind"] = kind
+    content = take_maybe_str(item, _TEXT_KEYS[kind])
     encrypted: str | UnsetType = UNSET
     if kind == "reasoning.encrypted":
-        if words is UNSET:
+        if content is UNSET:
             raise SchemaMismatch("data")
-        words, encrypted = "", words
-    elif words is UNSET:
-        marks["wordless"] = True
+        content, encrypted = "", content
+    elif content is UNSET:
+        hints["wordless"] = True
     signature = take_maybe_str(item, "signature")
     opaque = signature is not UNSET or encrypted is not UNSET
     return ReasoningPart(
-        text=words or "",
+        text=content or "",
         signature=signature,
         encrypted=encrypted,
-        binding=_made_by(item.get("format")) if opaque else UNSET,
+        binding=_binding_of(item.get("format")) if opaque else UNSET,
         id=take_maybe_str(item, "id"),
-        extra=pack(NAME, item, marks),
+        extra=pack(NAME, item, hints),
     )
 
 
-def _made_by(format: Any) -> Binding:
-    """Whose signature it is, by the `format` of the detail: `anthropic-claude-v1`, `google-gemini-v1` ..."""
+def _binding_of(format: Any) -> Binding:
+    """The provider of a signature, by the `format` of the detail: `anthropic-claude-v1`, `google-gemini-v1` ..."""
     maker = format.partition("-")[0] if type(format) is str else ""
     return Binding(provider=maker if maker and format != "unknown" else UNSET, transport="openrouter")
 
 
-def _write_detail(part: ReasoningPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    kind = "reasoning.summary" if "kind" in marks else "reasoning.text"
+def _write_detail(part: ReasoningPart, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+    kind = "reasoning.summary" if "kind" in hints else "reasoning.text"
     if part.encrypted is not UNSET:
         out = {"type": "reasoning.encrypted", "data": part.encrypted}
     else:
         out = {"type": kind}
-        if "wordless" not in marks:
-            out[_WORDS[kind]] = part.text
+        if "wordless" not in hints:
+            out[_TEXT_KEYS[kind]] = part.text
     return {**set_present(out, signature=part.signature, id=part.id), **rest}
 
 
 def _read_thinking(item: dict[str, Any]) -> ReasoningPart:
-    kind, marks = take_str(item, "type"), {"key": "thinking_blocks"}
+    kind, hints = take_str(item, "type"), {"key": "thinking_blocks"}
     if kind == "redacted_thinking":
         data = take_str(item, "data")
-        return ReasoningPart(text="", encrypted=data, binding=_ANTHROPIC, extra=pack(NAME, item, marks))
+        return ReasoningPart(text="", encrypted=data, binding=_ANTHROPIC, extra=pack(NAME, item, hints))
     if kind != "thinking":
         raise SchemaMismatch("type")
     text, signature = take_str(item, "thinking"), take_maybe_str(item, "signature")
     binding = _ANTHROPIC if signature is not UNSET else UNSET
-    return ReasoningPart(text=text, signature=signature, binding=binding, extra=pack(NAME, item, marks))
+    return ReasoningPart(text=text, signature=signature, binding=binding, extra=pack(NAME, item, hints))
 
 
-def _write_thinking(part: ReasoningPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_thinking(part: ReasoningPart, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     if part.encrypted is not UNSET:
         return {"type": "redacted_thinking", "data": part.encrypted, **rest}
     return {**set_present({"type": "thinking", "thinking": part.text}, signature=part.signature), **rest}
@@ -103,8 +103,8 @@ def _read_item(item: Any, key: str) -> ReasoningPart | RawPart:
     return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"key": key}}})
 
 
-def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-    """Take the reasoning out of a message; `marks` are the message's."""
+def read_reasoning(record: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
+    """Take the reasoning out of a message; `hints` are those of the message."""
     parts: list[Any] = []
     for key in _LISTS:
         if not parts and type(record.get(key)) is list:
@@ -118,10 +118,10 @@ def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
         if not parts:
             parts = [ReasoningPart(text=record.pop(key), extra={NAME: {HINTS: {"key": key}}})]
             continue
-        glue = next((glue for glue in _GLUES if glue.join(_texts(parts)) == text), None)
-        if glue is not None:
+        separator = next((separator for separator in _SEPARATORS if separator.join(_texts(parts)) == text), None)
+        if separator is not None:
             del record[key]
-            marks.setdefault("reasoning", {})[key] = glue
+            hints.setdefault("reasoning", {})[key] = separator
     return parts
 
 
@@ -129,8 +129,8 @@ def _texts(parts: list[Any]) -> list[str]:
     return [part.text for part in parts if type(part) is ReasoningPart and part.text]
 
 
-def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> None:
-    """Put reasoning under the keys it was read from."""
+def write_reasoning(parts: list[Any], hints: dict[str, Any], out: dict[str, Any]) -> None:
+    """Write reasoning under the keys it was read from."""
     known: list[Any] = []
     for part in parts:
         rest, own = unpack(NAME, part.extra)
@@ -143,7 +143,7 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
         else:
             item = part.value if type(part) is RawPart else _LISTS[key][1](part, rest, own)
             out.setdefault(key, []).append(item)
-    again = marks.get("reasoning")
+    again = hints.get("reasoning")
     if known and type(again) is dict:
-        for key, glue in again.items():
-            out[key] = str(glue).join(_texts(known))
+        for key, separator in again.items():
+            out[key] = str(separator).join(_texts(known))

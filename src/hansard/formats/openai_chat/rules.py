@@ -1,4 +1,4 @@
-"""The rules of Chat Completions, which fine-tuning files keep too."""
+"""What Chat Completions accept; fine-tuning files have the same rules."""
 
 from __future__ import annotations
 

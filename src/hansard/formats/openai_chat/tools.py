@@ -1,4 +1,4 @@
-"""Tools in Chat Completions: `tool_calls`, the older `function_call`, and the records of their results."""
+"""Tools in Chat Completions: `tool_calls`, the deprecated `function_call`, and result messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _GOOGLE = Binding(provider="google")
 
 
 def read_call(item: Any, names: dict[str, str]) -> Part:
-    """An entry of `tool_calls`; nearly all have an id, a name and arguments and nothing else."""
+    """Read an item of `tool_calls`; the fast path takes those with only id, name and arguments."""
     if type(item) is dict and len(item) == 3 and item.get("type") == "function":
         call_id, function = item.get("id"), item.get("function")
         if type(call_id) is str and type(function) is dict and len(function) == 2:
-            name, words = function.get("name"), function.get("arguments")
-            if type(name) is str and type(words) is str:
+            name, arguments = function.get("name"), function.get("arguments")
+            if type(name) is str and type(arguments) is str:
                 names[call_id] = name
-                given, text = read_arguments(words)
+                given, text = read_arguments(arguments)
                 return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text)
     return _read_other_call(item, names)
 
@@ -39,11 +39,11 @@ def _read_other_call(item: Any, names: dict[str, str]) -> Part:
         if kind == "custom":
             inner = take_object(rest, "custom")
             fields: dict[str, Any] = {"input": take_str(inner, "input")}
-            marks: dict[str, Any] = {"kind": "custom"}
+            hints: dict[str, Any] = {"kind": "custom"}
         elif kind == "function" or kind is UNSET:
             inner = take_object(rest, "function")
-            marks = {} if kind == "function" else {"kind": "untyped"}
-            fields = _read_input(inner, marks)
+            hints = {} if kind == "function" else {"kind": "untyped"}
+            fields = _read_input(inner, hints)
         else:
             raise SchemaMismatch("type")
     except SchemaMismatch:
@@ -55,34 +55,34 @@ def _read_other_call(item: Any, names: dict[str, str]) -> Part:
         rest["custom" if kind == "custom" else "function"] = inner
     if signature is not UNSET:
         fields.update(signature=signature, binding=_GOOGLE)
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, hints))
 
 
 def read_function_call(record: dict[str, Any]) -> list[Any]:
-    """The one call of an older message; it has no id."""
+    """Read the deprecated `function_call`, which has no id."""
     if type(record.get("function_call")) is not dict:
         return []
-    inner, marks = dict(record.pop("function_call")), {"kind": "function_call"}
-    fields = _read_input(inner, marks)
-    return [ToolCallPart(tool_name=take_maybe_str(inner, "name"), **fields, extra=pack(NAME, inner, marks))]
+    inner, hints = dict(record.pop("function_call")), {"kind": "function_call"}
+    fields = _read_input(inner, hints)
+    return [ToolCallPart(tool_name=take_maybe_str(inner, "name"), **fields, extra=pack(NAME, inner, hints))]
 
 
 def write_function_call(part: ToolCallPart) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
-    return {**_write_input(part, marks, set_present({}, name=part.tool_name)), **rest}
+    rest, hints = unpack(NAME, part.extra)
+    return {**_write_input(part, hints, set_present({}, name=part.tool_name)), **rest}
 
 
-def _read_input(inner: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _read_input(inner: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     given = inner.pop("arguments", UNSET)
     if type(given) is str:
         value, text = read_arguments(given)
         return {"input": value, "input_text": text}
-    marks["arguments"] = "missing" if given is UNSET else "data"
+    hints["arguments"] = "missing" if given is UNSET else "data"
     return {"input": given}
 
 
-def _write_input(part: ToolCallPart, marks: dict[str, Any], out: dict[str, Any]) -> dict[str, Any]:
-    how = marks.get("arguments")
+def _write_input(part: ToolCallPart, hints: dict[str, Any], out: dict[str, Any]) -> dict[str, Any]:
+    how = hints.get("arguments")
     if how == "data":
         return set_present(out, arguments=part.input)
     if how != "missing":
@@ -94,18 +94,18 @@ def write_call(part: ToolCallPart) -> dict[str, Any]:
     call_id, name = part.tool_call_id, part.tool_name
     if part.extra is UNSET and part.signature is UNSET and call_id is not UNSET and name is not UNSET:
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": write_arguments(part)}}
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     inner = set_present({}, name=name)
-    if marks.get("kind") == "custom" and type(part.input) is str:
+    if hints.get("kind") == "custom" and type(part.input) is str:
         kind = "custom"
         inner["input"] = part.input
     else:
         kind = "function"
-        _write_input(part, marks, inner)
+        _write_input(part, hints, inner)
     left = rest.pop(kind, None)
     if type(left) is dict:
         inner.update(left)
-    out = set_present({}, id=call_id, type=UNSET if marks.get("kind") == "untyped" else kind)
+    out = set_present({}, id=call_id, type=UNSET if hints.get("kind") == "untyped" else kind)
     out[kind] = inner
     out.update(rest)
     if part.signature is not UNSET and part.binding is not UNSET and part.binding.provider == "google":
@@ -114,7 +114,7 @@ def write_call(part: ToolCallPart) -> dict[str, Any]:
 
 
 def _take_signature(rest: dict[str, Any]) -> str | UnsetType:
-    """Gemini's OpenAI endpoint: `extra_content.google.thought_signature`."""
+    """Take the signature that Gemini's OpenAI endpoint returns: `extra_content.google.thought_signature`."""
     content = rest.get("extra_content")
     google = content.get("google") if type(content) is dict else None
     if type(google) is not dict or type(google.get("thought_signature")) is not str:
@@ -139,34 +139,36 @@ def _put_signature(out: dict[str, Any], signature: str) -> None:
 
 
 def read_result(record: dict[str, Any], role: str, names: dict[str, str]) -> ToolResultPart:
-    """A `tool` record, or an older `function` record, which names the tool and no call."""
-    said, asked = record.get("content"), record.get("tool_call_id")
-    if len(record) == 3 and role == "tool" and type(said) is str and type(asked) is str:
-        return ToolResultPart(tool_call_id=asked, tool_name=names.get(asked, UNSET), output=said, is_error=False)
+    """Read a `tool` message, or a deprecated `function` message, which has a tool name and no call id."""
+    content, result_of = record.get("content"), record.get("tool_call_id")
+    if len(record) == 3 and role == "tool" and type(content) is str and type(result_of) is str:
+        return ToolResultPart(
+            tool_call_id=result_of, tool_name=names.get(result_of, UNSET), output=content, is_error=False
+        )
     record = dict(record)
     del record["role"]
     call_id, name = take_maybe_str(record, "tool_call_id"), take_maybe_str(record, "name")
     output, parts = record.pop("content", UNSET), UNSET
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if role == "function":
-        marks["role"] = role
+        hints["role"] = role
     elif name is not UNSET:
-        marks["name"] = True
+        hints["name"] = True
     elif call_id is not UNSET:
         name = names.get(call_id, UNSET)
     if type(output) is list:
         parts, output = [read_part(block) for block in output], UNSET  # type: ignore[assignment]
         if not parts:
-            marks["content"] = "list"
+            hints["content"] = "list"
     elif type(output) is not str:
-        marks["content"] = "data"
+        hints["content"] = "data"
     return ToolResultPart(
         tool_call_id=call_id,
         tool_name=name,
         output=output,
         content=parts,
         is_error=False,
-        extra=pack(NAME, record, marks),
+        extra=pack(NAME, record, hints),
     )
 
 
@@ -174,11 +176,11 @@ def write_result(part: ToolResultPart) -> dict[str, Any]:
     call_id = part.tool_call_id
     if part.extra is UNSET and type(part.output) is str and part.content is UNSET and call_id is not UNSET:
         return {"role": "tool", "tool_call_id": call_id, "content": part.output}
-    rest, marks = unpack(NAME, part.extra)
-    named = marks.get("role") == "function"
+    rest, hints = unpack(NAME, part.extra)
+    named = hints.get("role") == "function"
     out: dict[str, Any] = {"role": "function" if named else "tool"}
-    set_present(out, tool_call_id=call_id, name=part.tool_name if named or "name" in marks else UNSET)
-    how = marks.get("content")
+    set_present(out, tool_call_id=call_id, name=part.tool_name if named or "name" in hints else UNSET)
+    how = hints.get("content")
     if type(part.content) is list:
         written = [made for made in map(write_part, part.content) if made is not UNSET]
         out["content"] = written if written or how == "list" else ""

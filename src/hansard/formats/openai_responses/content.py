@@ -4,10 +4,10 @@
     text                              output_text where the model speaks, input_text elsewhere
     refusal                           refusal
     file                              input_image, input_file, input_audio, computer_screenshot
-    raw(openai-responses)             any other block, word for word
+    raw(openai-responses)             any other block, verbatim
 
-`annotations: []` and `detail: auto` are the usual spelling and leave no trace; annotations with something in
-them, log probabilities and cache breakpoints are residue.
+`annotations: []` and `detail: auto` are the default spelling and leave no hint; non-empty annotations, log
+probabilities and cache breakpoints are residue.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from hansard.model.parts import Binding, FilePart, Part, RawPart, RefusalPart, T
 
 NAME = "openai-responses"
 PROVIDER = "openai"
-NOTHING: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and marks of what has none
+NO_RESIDUE: tuple[dict[str, Any], dict[str, Any]] = ({}, {})  # residue and hints of a value without any
 _OWN_FILE = Binding(provider=PROVIDER)
 _AUDIO = {"mp3": "audio/mpeg"}
 
 
-def _read_text(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
+def _read_text(kind: str, block: dict[str, Any], usual: str, hints: dict[str, Any]) -> Part:
     text = take_str(block, "text")
     if kind != usual:
-        marks["type"] = kind
+        hints["type"] = kind
     if kind == "output_text":
         if "annotations" not in block:
-            marks["bare"] = True
+            hints["bare"] = True
         elif block["annotations"] == []:
             del block["annotations"]
-    return TextPart(text=text, extra=pack(NAME, block, marks))
+    return TextPart(text=text, extra=pack(NAME, block, hints))
 
 
-def _write_text(part: TextPart, usual: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    kind = marks["type"] if marks.get("type") in ("input_text", "output_text") else usual
+def _write_text(part: TextPart, usual: str, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+    kind = hints["type"] if hints.get("type") in ("input_text", "output_text") else usual
     out: dict[str, Any] = {"type": kind, "text": part.text}
-    if kind == "output_text" and "bare" not in marks:
+    if kind == "output_text" and "bare" not in hints:
         out["annotations"] = []
     return {**out, **rest}
 
 
-def _read_refusal(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
-    return RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block, marks))
+def _read_refusal(kind: str, block: dict[str, Any], usual: str, hints: dict[str, Any]) -> Part:
+    return RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block, hints))
 
 
-def _write_refusal(part: RefusalPart, usual: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_refusal(part: RefusalPart, usual: str, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     return {"type": "refusal", "refusal": part.text, **rest}
 
 
@@ -58,7 +58,7 @@ def _write_refusal(part: RefusalPart, usual: str, rest: dict[str, Any], marks: d
 
 
 def from_data_url(url: str) -> dict[str, str]:
-    """The media type and data of a `data:` address, or the address.
+    """The media type and data of a data URL, else the URL.
 
     >>> from_data_url("data:image/png;base64,aGk="), from_data_url("https://example.org/a.png")
     ({'media_type': 'image/png', 'data': 'aGk='}, {'url': 'https://example.org/a.png'})
@@ -77,33 +77,33 @@ def _data_url(part: FilePart) -> Any:
     return f"data:{part.media_type or 'image/*'};base64,{part.data}"
 
 
-def _read_image(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
-    """An image by address, value or id; a screenshot is one too."""
+def _read_image(kind: str, block: dict[str, Any], usual: str, hints: dict[str, Any]) -> Part:
+    """Read an image by URL, data or id; also a screenshot."""
     url, file_id = take_maybe_str(block, "image_url"), take_maybe_str(block, "file_id")
     if url is UNSET and file_id is UNSET:
         raise SchemaMismatch("image_url")
     fields: dict[str, Any] = from_data_url(url) if url is not UNSET else {}
     media = fields.setdefault("media_type", "image/*")
     if kind != "input_image" or not media.startswith("image/"):
-        marks["type"] = kind
+        hints["type"] = kind
     if kind == "input_image":
         if "detail" not in block:
-            marks["bare"] = True
+            hints["bare"] = True
         elif block["detail"] == "auto":
             del block["detail"]
     if file_id is not UNSET:
         fields.update(file_id=file_id, binding=_OWN_FILE)
-    return FilePart(**fields, extra=pack(NAME, block, marks))
+    return FilePart(**fields, extra=pack(NAME, block, hints))
 
 
-def _write_image(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_image(part: FilePart, kind: str, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     out = set_present({"type": kind}, image_url=_data_url(part), file_id=part.file_id)
-    if kind == "input_image" and "bare" not in marks:
+    if kind == "input_image" and "bare" not in hints:
         out["detail"] = "auto"
     return {**out, **rest}
 
 
-def _read_file(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
+def _read_file(kind: str, block: dict[str, Any], usual: str, hints: dict[str, Any]) -> Part:
     data, url = take_maybe_str(block, "file_data"), take_maybe_str(block, "file_url")
     file_id, name = take_maybe_str(block, "file_id"), take_maybe_str(block, "filename")
     fields: dict[str, Any] = {}
@@ -113,9 +113,9 @@ def _read_file(kind: str, block: dict[str, Any], usual: str, marks: dict[str, An
             fields = {"data": data}
         media = fields.get("media_type", "")
         if media.startswith("image/"):
-            marks["type"] = kind
+            hints["type"] = kind
         if name is UNSET:
-            marks["nameless"] = True
+            hints["nameless"] = True
         elif name == _unnamed(media):
             name = UNSET
     elif url is not UNSET:
@@ -125,41 +125,41 @@ def _read_file(kind: str, block: dict[str, Any], usual: str, marks: dict[str, An
     if url is not UNSET:
         fields["url"] = url
         if data is not UNSET:
-            marks["both"] = True
+            hints["both"] = True
     if file_id is not UNSET:
         fields.update(file_id=file_id, binding=_OWN_FILE)
-    return FilePart(**fields, name=name, extra=pack(NAME, block, marks))
+    return FilePart(**fields, name=name, extra=pack(NAME, block, hints))
 
 
 def _unnamed(media: str) -> str:
-    """OpenAI wants a name for every file that is sent along; this is the one of a file that has none."""
+    """The name to send for an inline file without one: OpenAI requires a name."""
     return "unnamed.pdf" if media == "application/pdf" else "unnamed"
 
 
-def _write_file_block(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_file_block(part: FilePart, kind: str, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     media = part.media_type if type(part.media_type) is str else ""
     out = set_present({"type": kind}, file_id=part.file_id, filename=part.name)
     if part.data is not UNSET:
         out["file_data"] = _data_url(part) if media else part.data
-        if part.name is UNSET and "nameless" not in marks:
+        if part.name is UNSET and "nameless" not in hints:
             out["filename"] = _unnamed(media)
-    if part.data is UNSET or "both" in marks:
+    if part.data is UNSET or "both" in hints:
         set_present(out, file_url=part.url)
     return {**out, **rest}
 
 
-def _read_audio(kind: str, block: dict[str, Any], usual: str, marks: dict[str, Any]) -> Part:
+def _read_audio(kind: str, block: dict[str, Any], usual: str, hints: dict[str, Any]) -> Part:
     held = block.pop("input_audio", None)
     if type(held) is not dict:
         raise SchemaMismatch("input_audio")
     held = dict(held)
-    data, sort = take_str(held, "data"), held.get("format")
-    media = _AUDIO.get(sort, f"audio/{sort}") if type(sort) is str else "audio/*"
-    return FilePart(data=data, media_type=media, extra=pack(NAME, block, {**marks, "type": kind, "audio": held}))
+    data, audio_format = take_str(held, "data"), held.get("format")
+    media = _AUDIO.get(audio_format, f"audio/{audio_format}") if type(audio_format) is str else "audio/*"
+    return FilePart(data=data, media_type=media, extra=pack(NAME, block, {**hints, "type": kind, "audio": held}))
 
 
-def _write_audio(part: FilePart, kind: str, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    held = marks.get("audio")
+def _write_audio(part: FilePart, kind: str, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+    held = hints.get("audio")
     return {"type": kind, "input_audio": set_present(dict(held) if type(held) is dict else {}, data=part.data), **rest}
 
 
@@ -171,43 +171,43 @@ _FILES: dict[str, Any] = {
 }
 
 
-def _write_file(part: FilePart, usual: str, rest: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _write_file(part: FilePart, usual: str, rest: dict[str, Any], hints: dict[str, Any]) -> Any:
     if part.url is UNSET and part.data is UNSET and part.file_id is UNSET:
         return UNSET
-    kind = marks.get("type")
+    kind = hints.get("type")
     if type(kind) is not str or kind not in _FILES:
         is_image = type(part.media_type) is str and part.media_type.startswith("image/")
         kind = "input_image" if is_image else "input_file"
-    return _FILES[kind](part, kind, rest, marks)
+    return _FILES[kind](part, kind, rest, hints)
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
 
 
-def read_block(block: Any, usual: str, marks: dict[str, Any]) -> Part:
-    """A block; one that is unknown or not as its type promises is kept raw. `usual` is the kind of its texts."""
+def read_block(block: Any, usual: str, hints: dict[str, Any]) -> Part:
+    """Read a block; keep an unknown or malformed one as a raw part. `usual` is the default type of text blocks."""
     kind = block.get("type") if type(block) is dict else None
-    if kind == "input_text" == usual and len(block) == 2 and not marks and type(block.get("text")) is str:
-        return TextPart(text=block["text"])  # words and nothing else, as most are
+    if kind == "input_text" == usual and len(block) == 2 and not hints and type(block.get("text")) is str:
+        return TextPart(text=block["text"])  # fast path: text only
     reader = _READERS.get(kind) if type(kind) is str else None
     if reader is not None:
         taken = dict(block)
         del taken["type"]
         try:
-            return reader(kind, taken, usual, dict(marks))  # type: ignore[no-any-return]
+            return reader(kind, taken, usual, dict(hints))  # type: ignore[no-any-return]
         except SchemaMismatch:
             pass
-    return RawPart(format=NAME, value=block, extra=pack(NAME, {}, marks))
+    return RawPart(format=NAME, value=block, extra=pack(NAME, {}, hints))
 
 
 def write_block(part: Part, usual: str) -> Any:
-    """The block a part is; UNSET when it is none."""
+    """Write a block; UNSET if the part cannot be a block."""
     writer = _WRITERS.get(type(part))
     return writer(part, usual, *unpack(NAME, part.extra)) if writer is not None else UNSET
 
 
 def write_blocks(parts: list[Any], usual: str) -> list[Any]:
-    """The blocks of those parts that are any."""
+    """Write the blocks of those parts that can be blocks."""
     blocks = [write_block(part, usual) for part in parts]
     return [block for block in blocks if block is not UNSET]
 
@@ -225,5 +225,5 @@ _WRITERS: dict[type, Any] = {
     TextPart: _write_text,
     RefusalPart: _write_refusal,
     FilePart: _write_file,
-    RawPart: lambda part, usual, rest, marks: part.value if part.format == NAME else UNSET,
+    RawPart: lambda part, usual, rest, hints: part.value if part.format == NAME else UNSET,
 }

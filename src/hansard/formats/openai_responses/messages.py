@@ -1,16 +1,8 @@
-"""OpenAI Responses API: a request, a bare list of items, or a response.  As of openai 3.49.0.
+"""Responses API documents (requests, lists of items, responses), their items and messages: read and write.
 
-    canonical                         native
-    system (mark `at`)                the `instructions` field
-    system, developer, user           a message item each; one text and nothing else is a string
-    assistant                         the run of items of the model: reasoning, messages, calls
-    tool                              the run of outputs that answer them
-    developer, one raw part           items that steer: additional_tools, configuration_update, compaction_trigger
-
-What the items are is told in `openai_responses_items`, the blocks inside them in `openai_responses_content`.
-A response is an assistant's message with model, usage and reason of the end; its settings stay with the
-conversation. Lost, and reported: ids and times of messages, the error flag of a function's output, other
-providers' reasoning, and where one assistant's message ends and the next begins.
+Consecutive items of the assistant are one message, and so are consecutive outputs. An item may be several parts: the
+first keeps the item's own fields as residue, the others have the hint `same`. Calls and outputs are in `tools`,
+reasoning in `reasoning`, the blocks inside items in `content`.
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ from msgspec.structs import replace
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.openai_responses import ROLES, is_item
-from hansard.formats.openai_responses.content import NAME, NOTHING, PROVIDER, read_block, write_block, write_blocks
+from hansard.formats.openai_responses.content import NAME, NO_RESIDUE, PROVIDER, read_block, write_block, write_blocks
 from hansard.formats.openai_responses.reasoning import (
     read_compaction,
     read_reasoning,
@@ -36,8 +28,8 @@ from hansard.formats.openai_responses.tools import (
     Calls,
     Fields,
     join_result,
-    read_answer,
     read_function,
+    read_plain_output,
     write_call,
     write_output,
 )
@@ -66,7 +58,7 @@ _DETAILS = (
 
 
 def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
-    """Who says an item that is no message and no plain function's, and its parts; an unknown one is kept raw."""
+    """Role and parts of an item that no fast path took; an unknown item is kept as a raw part."""
     kind = item.get("type")
     reader = _READERS.get(kind) if type(kind) is str else None
     if reader is not None:
@@ -88,31 +80,31 @@ def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
 
 
 def write_items(parts: list[Any], role: str, calls: Calls, items: list[Any]) -> None:
-    """Add the items of an assistant's or a tool's message."""
-    last: Fields | None = None  # the item that a part marked `same` belongs to
+    """Append the items of an assistant or tool message."""
+    last: Fields | None = None  # the item that a part with the hint `same` belongs to
     for part in parts:
-        rest, marks = unpack(NAME, part.extra) if part.extra is not UNSET else NOTHING
-        if "same" in marks and last is not None and _join(last, part, marks):
+        rest, hints = unpack(NAME, part.extra) if part.extra is not UNSET else NO_RESIDUE
+        if "same" in hints and last is not None and _join(last, part, hints):
             continue
         kind = type(part)
-        if kind is TextPart and not marks and role == "assistant":  # words and nothing else, as most are
+        if kind is TextPart and not hints and role == "assistant":  # fast path: text only
             last = {"role": "assistant", "content": part.text}
         elif (writer := _WRITERS.get(kind)) is not None:
-            last = writer(part, rest, marks, calls)
+            last = writer(part, rest, hints, calls)
         elif role == "assistant":
-            last = _write_said(part, marks)
+            last = _write_assistant_item(part, hints)
         else:
             last = None
         if last is not None:
             items.append(last)
-        elif kind is RawPart and part.format == NAME and not {"item", "same"} & marks.keys():
+        elif kind is RawPart and part.format == NAME and not {"item", "same"} & hints.keys():
             items += [part.value] if is_item(part.value) else []
 
 
-def _join(item: Fields, part: Any, marks: Fields) -> bool:
-    """Put a part into the item that the part before it is of."""
+def _join(item: Fields, part: Any, hints: Fields) -> bool:
+    """Add a part to the item of the previous part."""
     if type(part) is ToolResultPart:
-        return join_result(item, part, marks)
+        return join_result(item, part, hints)
     if item.get("type") not in (None, "message") or type(item.get("content")) is not list:
         return False
     block = write_block(part, "output_text")
@@ -121,19 +113,19 @@ def _join(item: Fields, part: Any, marks: Fields) -> bool:
     return block is not UNSET
 
 
-def _write_said(part: Any, marks: Fields) -> Fields | None:
-    """What the model says: a list of blocks if it was one, else the short form, which asks for no id."""
-    if type(marks.get("item")) is dict:
+def _write_assistant_item(part: Any, hints: Fields) -> Fields | None:
+    """An assistant message item: a list of blocks if it was read so, else the short form, which needs no id."""
+    if type(hints.get("item")) is dict:
         block = write_block(part, "output_text")
-        return {**marks["item"], "role": "assistant", "content": [block]} if block is not UNSET else None
+        return {**hints["item"], "role": "assistant", "content": [block]} if block is not UNSET else None
     if type(part) is not TextPart:
         return None
-    easy = marks.get("easy")
+    easy = hints.get("easy")
     return {**(easy if type(easy) is dict else {}), "role": "assistant", "content": part.text}
 
 
 def read_message(item: Fields) -> list[Part] | None:
-    """The parts of an assistant's message, or None when it is not one."""
+    """Read an assistant message item; None if its content is malformed."""
     content = item.get("content")
     if len(item) == 2 and type(content) is str:
         return [TextPart(text=content)]
@@ -168,15 +160,15 @@ _NEEDED = {
 _DATA = frozenset({"parameters", "attributes", "metadata", "defs"})
 
 
-def sent_back(item: Any) -> Any:
-    """An item of an answer as a request may hold it: answers say more than requests may, and write nulls."""
+def as_request_item(item: Any) -> Any:
+    """An item of an answer without the keys and nulls that a request must not have."""
     if type(item) is list:
-        made = list(map(sent_back, item))
+        made = list(map(as_request_item, item))
         return made if any(new is not old for new, old in zip(made, item, strict=True)) else item
     if type(item) is not dict:
         return item
     kept = {
-        key: value if key in _DATA else sent_back(value)
+        key: value if key in _DATA else as_request_item(value)
         for key, value in item.items()
         if key != "created_by" and (value is not None or key in _MAY_BE_NULL or key in _DATA)
     }
@@ -196,21 +188,21 @@ def sent_back(item: Any) -> Any:
 
 
 def _read_items(items: list[Any], path: str) -> list[Message]:
-    """Messages of a list of items: runs of the assistant's items are one, and so are runs of outputs."""
+    """Read a list of items; consecutive assistant items are one message, and so are consecutive outputs."""
     out: list[Message] = []
     calls = Calls()
-    running = ""  # the role of the message at the end, when more items may be of it
+    running = ""  # the role of the last message, if more items may belong to it
     run: list[Any] = []  # and its parts
     role: Any
     parts: Any
     for i, item in enumerate(items):
         if type(item) is not dict:
-            raise _no_item(path, i)
+            raise _not_an_item(path, i)
         kind, role, parts = item.get("type", "message"), item.get("role"), None
         if kind == "function_call":
             role, parts = "assistant", read_function(item, calls)
         elif kind == "function_call_output":
-            role, parts = "tool", read_answer(item, calls)
+            role, parts = "tool", read_plain_output(item, calls)
         elif kind == "message" and role == "assistant":
             parts = read_message(item)
         elif kind == "message" and role in ROLES and (message := _read_message(item)) is not None:
@@ -219,7 +211,7 @@ def _read_items(items: list[Any], path: str) -> list[Message]:
             continue
         if parts is None:
             if not is_item(item):
-                raise _no_item(path, i)
+                raise _not_an_item(path, i)
             role, parts = read_item(item, calls)
         if role == running:
             run += parts
@@ -232,45 +224,45 @@ def _read_items(items: list[Any], path: str) -> list[Message]:
     return out
 
 
-def _no_item(path: str, i: int) -> Unreadable:
-    return Unreadable("an item expected: an object with a type, a role or an id", f"{path}[{i}]")
+def _not_an_item(path: str, i: int) -> Unreadable:
+    return Unreadable("expected an item: an object with a type, a role or an id", f"{path}[{i}]")
 
 
 def _read_message(item: dict[str, Any]) -> Message | None:
-    """A message that is not the assistant's, or None when its content is none."""
+    """Read a message item of another role; None if its content is malformed."""
     text = item.get("content")
-    if len(item) == 2 and type(text) is str:  # role and words, as most are
+    if len(item) == 2 and type(text) is str:  # fast path: role and text only
         return Message(role=item["role"], parts=[TextPart(text=text)])
     rest = dict(item)
     role, content = rest.pop("role"), rest.pop("content", None)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if type(content) is str:
         parts: list[Any] = [TextPart(text=content)]
     elif type(content) is list:
         parts = [read_block(block, "input_text", {}) for block in content]
         if not parts or _plain_text(parts) is not None:
-            marks["content"] = "list"
+            hints["content"] = "list"
     else:
         return None
-    return Message(role=role, parts=parts, extra=pack(NAME, rest, marks))
+    return Message(role=role, parts=parts, extra=pack(NAME, rest, hints))
 
 
 def _plain_text(parts: list[Any]) -> str | None:
-    """The text, when a message is one text and nothing else."""
+    """The text, if the message has only one text part without residue."""
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
         return parts[0].text
     return None
 
 
 def _write_message(message: Message) -> list[Any]:
-    """The item of a message that is not the assistant's."""
-    rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else NOTHING
+    """Write the item of a message of another role than assistant."""
+    rest, hints = unpack(NAME, message.extra) if message.extra is not UNSET else NO_RESIDUE
     content: Any = _plain_text(message.parts)
-    if content is not None and not marks:
+    if content is not None and not hints:
         return [{**rest, "role": message.role, "content": content}]
-    if marks.get("item") is True and all(type(part) is RawPart and is_item(part.value) for part in message.parts):
+    if hints.get("item") is True and all(type(part) is RawPart and is_item(part.value) for part in message.parts):
         return [part.value for part in message.parts]  # type: ignore[union-attr]
-    listed = marks.get("content") == "list"
+    listed = hints.get("content") == "list"
     if content is None or listed:
         content = write_blocks(message.parts, "input_text")
         if not content and not (listed and not message.parts):
@@ -288,7 +280,7 @@ def _write_messages(messages: list[Message], request: bool) -> list[Any]:
         elif message.role in ("assistant", "tool"):
             write_items(message.parts, message.role, calls, items)
         if request and (message.model is not UNSET or "answer" in unpack(NAME, message.extra)[1]):
-            items[start:] = map(sent_back, items[start:])
+            items[start:] = map(as_request_item, items[start:])
     return items
 
 
@@ -296,21 +288,21 @@ def _write_messages(messages: list[Message], request: bool) -> list[Any]:
 
 
 def _read_response(body: dict[str, Any]) -> Conversation:
-    """The message at the end has what is said of the whole answer."""
+    """Read a response; the last message has its model, usage and finish reason."""
     output = body.pop("output")
     messages = _read_items(output, "$.output")
     if not messages or messages[-1].role != "assistant":
         messages.append(Message(role="assistant", parts=[]))
-    if any(sent_back(item) is not item for item in output):
+    if any(as_request_item(item) is not item for item in output):
         for i, message in enumerate(messages[:-1]):
             rest, kept = unpack(NAME, message.extra)
             messages[i] = replace(message, extra=pack(NAME, rest, {**kept, "answer": True}))
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     usage, left = _read_usage(body.get("usage"))
     if usage is not UNSET:
         del body["usage"]
         if left:
-            marks["usage"] = left
+            hints["usage"] = left
     model = ModelRef(provider=PROVIDER, name=take_maybe_str(body, "model"), response_id=take_maybe_str(body, "id"))
     ends = {key: body.pop(key) for key in _ENDS if key in body}
     parts = messages[-1].parts
@@ -320,7 +312,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
         model=model,
         usage=usage,
         finish_reason=_finish(ends, parts),
-        extra=pack(NAME, ends, marks),
+        extra=pack(NAME, ends, hints),
     )
     return Conversation(messages=messages, extra=pack(NAME, body, {"shape": "response"}))
 
@@ -338,7 +330,7 @@ def _finish(ends: dict[str, Any], parts: list[Any]) -> str | UnsetType:
 
 
 def _is_response(messages: list[Message]) -> bool:
-    """One answer still: what is said of the whole is said in the message at its end, and only there."""
+    """Whether the messages are still one answer: only the last one has a model."""
     if not messages or messages[-1].role != "assistant" or messages[-1].model is UNSET:
         return False
     return all(message.model is UNSET for message in messages[:-1])
@@ -346,17 +338,17 @@ def _is_response(messages: list[Message]) -> bool:
 
 def _write_response(conversation: Conversation, body: dict[str, Any]) -> dict[str, Any]:
     message = conversation.messages[-1]
-    ends, marks = unpack(NAME, message.extra)
+    ends, hints = unpack(NAME, message.extra)
     model = message.model if message.model is not UNSET else ModelRef()
     out = set_present(
         {**body, **{key: ends[key] for key in _ENDS if key in ends}}, id=model.response_id, model=model.name
     )
     out["output"] = _write_messages(conversation.messages, request=False)
-    return set_present(out, usage=_write_usage(message.usage, marks.get("usage")))
+    return set_present(out, usage=_write_usage(message.usage, hints.get("usage")))
 
 
 def _read_usage(value: Any) -> tuple[Usage | UnsetType, dict[str, Any]]:
-    """The counts, and what else is said of them; nothing when there are none."""
+    """Read the counts, and their residue; UNSET if there are none."""
     if type(value) is not dict or type(value.get("input_tokens")) is not int:
         return UNSET, {}
     rest = dict(value)
@@ -392,40 +384,41 @@ def _write_usage(usage: Usage | UnsetType, left: Any) -> Any:
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
-_ELSEWHERE = frozenset({"prompt", "previous_response_id", "conversation", "instructions"})  # a request without input
+# keys of a request that needs no input
+_INPUT_ELSEWHERE = frozenset({"prompt", "previous_response_id", "conversation", "instructions"})
 
 
 def read(document: Any) -> Conversation:
-    """A request body, a list of items, or a response body."""
+    """Read a request body, a list of items or a response body."""
     if type(document) is list:
         return Conversation(messages=_read_items(document, "$"), extra=pack(NAME, {}, {"shape": "list"}))
     if type(document) is not dict:
-        raise Unreadable("an object or a list expected")
+        raise Unreadable("expected an object or a list")
     body = dict(document)
     if type(body.get("output")) is list and (body.get("object") == "response" or "input" not in body):
         return _read_response(body)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     messages: list[Message] = []
     if type(body.get("instructions")) is str:
         text = TextPart(text=body.pop("instructions"))
         messages.append(Message(role="system", parts=[text], extra=pack(NAME, {}, {"at": "instructions"})))
     given = body.pop("input", None)
     if type(given) is str:
-        marks["input"] = "string"
+        hints["input"] = "string"
         messages.append(Message(role="user", parts=[TextPart(text=given)]))
     elif type(given) is list:
         messages += _read_items(given, "$.input")
-    elif given is None and "input" not in document and not _ELSEWHERE.isdisjoint(document):
-        marks["input"] = "none"
+    elif given is None and "input" not in document and not _INPUT_ELSEWHERE.isdisjoint(document):
+        hints["input"] = "none"
     else:
         raise Unreadable("input is neither a string nor a list of items", "$.input")
-    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    return Conversation(messages=messages, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
-    """The shape it was read from; for conversations of other formats a request body."""
-    rest, marks = unpack(NAME, conversation.extra)
-    messages, shape = conversation.messages, marks.get("shape")
+    """Write the document type it was read from; for conversations of other formats a request body."""
+    rest, hints = unpack(NAME, conversation.extra)
+    messages, shape = conversation.messages, hints.get("shape")
     if shape == "response":
         if _is_response(messages):
             return _write_response(conversation, rest)
@@ -439,9 +432,9 @@ def write(conversation: Conversation, target: Target) -> Any:
     items = _write_messages(messages, request=True)
     if shape == "list" and "instructions" not in out:
         return items
-    if marks.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:
+    if hints.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:
         if items[0]["role"] == "user" and type(items[0]["content"]) is str:
             return {**out, "input": items[0]["content"]}
-    if marks.get("input") == "none" and not items:
+    if hints.get("input") == "none" and not items:
         return out
     return {**out, "input": items}

@@ -24,33 +24,33 @@ from hansard.model.parts import (
 
 
 def _unbound(part: Part) -> Part | None:
-    """The part when its reasoning is gone: OpenAI, which knows items by their ids, takes both or neither."""
+    """The part to write once its reasoning was dropped: OpenAI rejects ids of items without their reasoning."""
     kind = type(part)
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     if isinstance(part, RawPart):
         value: Any = part.value
-        gone = {"item", "same"} & marks.keys() or (type(value) is dict and value.get("type") == "item_reference")
+        gone = {"item", "same"} & hints.keys() or (type(value) is dict and value.get("type") == "item_reference")
         return None if gone else part
     if getattr(part, "provider_executed", UNSET) is True:
         return None
-    if kind is TextPart and {"item", "same"} & marks.keys():
-        item = marks.get("item")
+    if kind is TextPart and {"item", "same"} & hints.keys():
+        item = hints.get("item")
         phase = {"phase": item["phase"]} if type(item) is dict and "phase" in item else None
         return replace(part, extra=pack(NAME, {}, {"easy": phase} if phase else None))
-    if kind is ToolCallPart and "id" in rest and marks.get("type") not in ("computer_call", "local_shell_call"):
+    if kind is ToolCallPart and "id" in rest and hints.get("type") not in ("computer_call", "local_shell_call"):
         del rest["id"]
-        return replace(part, extra=pack(NAME, rest, marks))
+        return replace(part, extra=pack(NAME, rest, hints))
     return part
 
 
-_SAID = frozenset({TextPart, FilePart})
+_TEXT_OR_FILE = frozenset({TextPart, FilePart})
 RULES = Rules(
     provider=PROVIDER,
     developer="developer",
     parts={
-        "system": _SAID,
-        "developer": _SAID,
-        "user": _SAID,
+        "system": _TEXT_OR_FILE,
+        "developer": _TEXT_OR_FILE,
+        "user": _TEXT_OR_FILE,
         "assistant": frozenset({TextPart, ReasoningPart, ToolCallPart, ToolResultPart}),
         "tool": frozenset({ToolResultPart}),
     },
@@ -60,7 +60,7 @@ RULES = Rules(
     name_pattern=r"[a-zA-Z0-9_-]{1,64}",
     empty_text=True,
     media=frozenset({"image/", "application/", "text/"}),
-    result_parts=_SAID,
+    result_parts=_TEXT_OR_FILE,
     leading_reasoning=True,
     unbound=_unbound,
 )

@@ -4,7 +4,7 @@ canonical                         native
 tool-call                         function_call, custom_tool_call; a client's: computer_call, shell_call ...
 tool-call, provider-executed      web_search_call, code_interpreter_call, mcp_call and others of `_TOOLS`
 tool-result                       the *_output that answers the kind of call
-tool-result, provider-executed    what the item of the call holds itself (mark `same`), or its *_output
+tool-result, provider-executed    the result inside the item of the call (hint `same`), or its *_output
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from hansard.model.parts import FilePart, Part, RawPart, TextPart, ToolCallPart,
 Fields: TypeAlias = dict[str, Any]
 
 
-Call: TypeAlias = tuple[str, str, bool]  # what an output needs to know of its call: kind, tool's name, executed
+Call: TypeAlias = tuple[str, str, bool]  # of the call of an output: item type, tool name, whether the provider ran it
 
 
 class Calls(dict[str, Call]):
-    """The calls so far by their ids, and the id of the last search for tools."""
+    """The calls so far by id, and the id of the last tool search."""
 
     searched: str | UnsetType = UNSET
 
 
 class _Tool(NamedTuple):
-    """How an item is a call: the tool's name; the keys of id, input (several make an object) and own result."""
+    """An item type that is a call: its tool name, and the keys of id, input (several make an object) and result."""
 
     name: str
     id: str
@@ -54,7 +54,7 @@ _TOOLS = {
     "shell_call": _Tool("shell", "call_id", "action", executed=False),
     "apply_patch_call": _Tool("apply_patch", "call_id", "operation", executed=False),
 }
-_ANSWERS = {
+_OUTPUT_TYPES = {
     "custom_tool_call": "custom_tool_call_output",
     "tool_search_call": "tool_search_output",
     "program": "program_output",
@@ -63,23 +63,23 @@ _ANSWERS = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
 }
-_ASKED = {answer: kind for kind, answer in _ANSWERS.items()}
+_CALL_TYPES = {answer: kind for kind, answer in _OUTPUT_TYPES.items()}
 
 
 # -- calls ---------------------------------------------------------------------------------------------------------
 
 
 def id_key(kind: Any) -> str | None:
-    """Where an item that is a call of one of the API's own tools has its id; None for other items."""
+    """The key of the call id in items of built-in tools; None for other items."""
     return _TOOLS[kind].id if kind in _TOOLS else None
 
 
 def read_function(item: Fields, calls: Calls) -> list[Part] | None:
-    """The call of a function, as nearly all calls are; None when it is not as its type promises."""
-    call_id, name, words = item.get("call_id"), item.get("name"), item.get("arguments")
-    if type(call_id) is not str or type(name) is not str or type(words) is not str:
+    """Read a function call; None if it is malformed."""
+    call_id, name, arguments = item.get("call_id"), item.get("name"), item.get("arguments")
+    if type(call_id) is not str or type(name) is not str or type(arguments) is not str:
         return None
-    given, text = read_arguments(words)
+    given, text = read_arguments(arguments)
     calls[call_id] = ("function_call", name, False)
     extra = UNSET if len(item) == 4 else residue_of(NAME, item, _FUNCTION)
     return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=extra)]
@@ -97,14 +97,14 @@ def _write_function(part: ToolCallPart, rest: Fields) -> Fields:
 
 
 def _read_custom(kind: str, item: Fields, calls: Calls) -> list[Part]:
-    call_id, name, words = take_str(item, "call_id"), take_str(item, "name"), take_str(item, "input")
+    call_id, name, arguments = take_str(item, "call_id"), take_str(item, "name"), take_str(item, "input")
     calls[call_id] = (kind, name, False)
     extra = pack(NAME, item, {"type": kind})
-    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=words, extra=extra)]
+    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=arguments, extra=extra)]
 
 
 def _read_mcp(kind: str, item: Fields, calls: Calls) -> list[Part]:
-    """A call of a tool on an MCP server, with its output or error."""
+    """Read a call of a tool on an MCP server, with its output or error."""
     call_id, name = take_str(item, "id"), take_str(item, "name")
     given, text = read_arguments(take_str(item, "arguments"))
     key = "output" if item.get("output") is not None else "error"
@@ -116,15 +116,15 @@ def _read_mcp(kind: str, item: Fields, calls: Calls) -> list[Part]:
     if result is None:
         return [call]
     failed = key == "error" or item.get("error") is not None
-    return [call, _held(call, result, failed, {"key": "error"} if key == "error" else {})]
+    return [call, _own_result(call, result, failed, {"key": "error"} if key == "error" else {})]
 
 
 def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
-    """A call of a tool of the API's own, and the result when the item holds that too."""
-    tool, marks = _TOOLS[kind], {"type": kind}
-    if kind == "tool_search_call" and item.get("call_id") is None:  # the server's own: nobody answers it by an id
-        marks["by"] = "id"
-    call_id = take_str(item, marks.get("by", tool.id))
+    """Read a call of a built-in tool, and its result if the item has one."""
+    tool, hints = _TOOLS[kind], {"type": kind}
+    if kind == "tool_search_call" and item.get("call_id") is None:  # run by the server: no output refers to it
+        hints["by"] = "id"
+    call_id = take_str(item, hints.get("by", tool.id))
     executed = tool.executed
     if kind == "tool_search_call":
         executed = item.get("execution") != "client"
@@ -143,37 +143,37 @@ def _read_tool(kind: str, item: Fields, calls: Calls) -> list[Part]:
         tool_name=tool.name,
         input=given,
         provider_executed=True if executed else UNSET,
-        extra=pack(NAME, item, marks),
+        extra=pack(NAME, item, hints),
     )
     if result is None:
         return [call]
     if kind == "image_generation_call":
         if type(result) is not str:
             raise SchemaMismatch("result")
-        sort = item.get("output_format")
-        image = FilePart(data=result, media_type=f"image/{sort if type(sort) is str else 'png'}")
-        return [call, replace(_held(call, UNSET, False, {}), content=[image])]
-    return [call, _held(call, result, False, {})]
+        image_format = item.get("output_format")
+        image = FilePart(data=result, media_type=f"image/{image_format if type(image_format) is str else 'png'}")
+        return [call, replace(_own_result(call, UNSET, False, {}), content=[image])]
+    return [call, _own_result(call, result, False, {})]
 
 
 def _in_container(environment: Any) -> bool:
     return type(environment) is dict and environment.get("type") == "container_reference"
 
 
-def _held(call: ToolCallPart, output: Any, failed: bool, marks: Fields) -> ToolResultPart:
+def _own_result(call: ToolCallPart, output: Any, failed: bool, hints: Fields) -> ToolResultPart:
     return ToolResultPart(
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         output=output,
         is_error=failed,
         provider_executed=True,
-        extra=pack(NAME, {}, {"same": True, **marks}),
+        extra=pack(NAME, {}, {"same": True, **hints}),
     )
 
 
-def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) -> Fields | None:
-    """The item of a call; what it says of the server's own tools only it can say again."""
-    kind = marks.get("type")
+def write_call(part: ToolCallPart, rest: Fields, hints: Fields, calls: Calls) -> Fields | None:
+    """Write the item of a call; None for tools that another provider ran."""
+    kind = hints.get("type")
     out: Fields
     if kind is None and part.provider_executed is not True:
         out = _write_function(part, rest)
@@ -185,7 +185,7 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
         out = {**out, "arguments": write_arguments(part), **rest}
     elif type(kind) is str and kind in _TOOLS:
         tool = _TOOLS[kind]
-        out = set_present({"type": kind}, **{"id" if marks.get("by") == "id" else tool.id: part.tool_call_id})
+        out = set_present({"type": kind}, **{"id" if hints.get("by") == "id" else tool.id: part.tool_call_id})
         if type(tool.input) is str:
             set_present(out, **{tool.input: part.input})
         elif type(part.input) is dict:
@@ -203,8 +203,8 @@ def write_call(part: ToolCallPart, rest: Fields, marks: Fields, calls: Calls) ->
 # -- outputs -------------------------------------------------------------------------------------------------------
 
 
-def read_answer(item: Fields, calls: Calls) -> list[Part] | None:
-    """The words a function answered and nothing else, as nearly all outputs are; None for others."""
+def read_plain_output(item: Fields, calls: Calls) -> list[Part] | None:
+    """Fast path: read a function output that is only text; None for all others."""
     call_id, output = item.get("call_id"), item.get("output")
     if len(item) != 3 or type(call_id) is not str or type(output) is not str:
         return None
@@ -224,12 +224,12 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
         call_id = calls.searched
         by = {"unnamed": True} if call_id is not UNSET else {}
     call = calls.get(call_id) if call_id is not UNSET else None
-    marks: Fields = {} if kind == _answer_to(call) else {"type": kind}
-    marks.update(by)
-    asked = _ASKED.get(kind)
+    hints: Fields = {} if kind == _output_type(call) else {"type": kind}
+    hints.update(by)
+    asked = _CALL_TYPES.get(kind)
     name: Any = call[1] if call else _TOOLS[asked].name if asked in _TOOLS else UNSET
     if kind == "function_call_output" and type(item.get("name")) is str:
-        name, marks["named"] = item.pop("name"), True
+        name, hints["named"] = item.pop("name"), True
     fields: Fields = {"is_error": False}
     _OUTPUTS[kind](item, fields)
     if kind in ("program_output", "tool_search_output"):
@@ -238,15 +238,15 @@ def _read_output(kind: str, item: Fields, calls: Calls) -> list[Part]:
         executed = call is not None and call[2]
     if executed:
         fields["provider_executed"] = True
-        marks["type"] = kind
-    return [ToolResultPart(tool_call_id=call_id, tool_name=name, extra=pack(NAME, item, marks), **fields)]
+        hints["type"] = kind
+    return [ToolResultPart(tool_call_id=call_id, tool_name=name, extra=pack(NAME, item, hints), **fields)]
 
 
-def _answer_to(call: Call | None) -> str:
-    return _ANSWERS.get(call[0], "function_call_output") if call else "function_call_output"
+def _output_type(call: Call | None) -> str:
+    return _OUTPUT_TYPES.get(call[0], "function_call_output") if call else "function_call_output"
 
 
-def _read_said(item: Fields, fields: Fields) -> None:
+def _read_text_or_blocks(item: Fields, fields: Fields) -> None:
     output = item.pop("output", None)
     if type(output) is list:
         fields["content"] = [read_block(block, "input_text", {}) for block in output]
@@ -262,14 +262,14 @@ def _read_screenshot(item: Fields, fields: Fields) -> None:
     fields["content"] = [read_block(item.pop("output"), "input_text", {})]
 
 
-def _read_words(key: str) -> Any:
+def _read_string(key: str) -> Any:
     def read(item: Fields, fields: Fields) -> None:
         fields["output"] = take_str(item, key)
 
     return read
 
 
-def _read_rows(key: str) -> Any:
+def _read_list(key: str) -> Any:
     def read(item: Fields, fields: Fields) -> None:
         if type(item.get(key)) is not list:
             raise SchemaMismatch(key)
@@ -278,7 +278,7 @@ def _read_rows(key: str) -> Any:
     return read
 
 
-def _read_patched(item: Fields, fields: Fields) -> None:
+def _read_patch_status(item: Fields, fields: Fields) -> None:
     if item.get("status") not in ("completed", "failed"):
         raise SchemaMismatch("status")
     fields["is_error"] = item.pop("status") == "failed"
@@ -286,54 +286,54 @@ def _read_patched(item: Fields, fields: Fields) -> None:
 
 
 _OUTPUTS = {
-    "function_call_output": _read_said,
-    "custom_tool_call_output": _read_said,
+    "function_call_output": _read_text_or_blocks,
+    "custom_tool_call_output": _read_text_or_blocks,
     "computer_call_output": _read_screenshot,
-    "local_shell_call_output": _read_words("output"),
-    "shell_call_output": _read_rows("output"),
-    "apply_patch_call_output": _read_patched,
-    "tool_search_output": _read_rows("tools"),
-    "program_output": _read_words("result"),
+    "local_shell_call_output": _read_string("output"),
+    "shell_call_output": _read_list("output"),
+    "apply_patch_call_output": _read_patch_status,
+    "tool_search_output": _read_list("tools"),
+    "program_output": _read_string("result"),
 }
 
 
-def write_output(part: ToolResultPart, rest: Fields, marks: Fields, calls: Calls) -> Fields | None:
-    kind, call_id = marks.get("type"), part.tool_call_id
+def write_output(part: ToolResultPart, rest: Fields, hints: Fields, calls: Calls) -> Fields | None:
+    kind, call_id = hints.get("type"), part.tool_call_id
     if type(kind) is not str or kind not in _OUTPUTS:
         if part.provider_executed is True:
             return None
-        kind = _answer_to(calls.get(call_id) if type(call_id) is str else None)
-        if kind == "function_call_output" and type(part.output) is str and part.content is UNSET and not marks:
+        kind = _output_type(calls.get(call_id) if type(call_id) is str else None)
+        if kind == "function_call_output" and type(part.output) is str and part.content is UNSET and not hints:
             if call_id is not UNSET:
                 return {"type": kind, "call_id": call_id, "output": part.output, **rest}
     if kind == "local_shell_call_output":
-        return {**set_present({"type": kind}, id=call_id), "output": _words(part), **rest}
-    out = set_present({"type": kind}, call_id=UNSET if "unnamed" in marks else call_id)
-    if "named" in marks:
+        return {**set_present({"type": kind}, id=call_id), "output": _text_of(part), **rest}
+    out = set_present({"type": kind}, call_id=UNSET if "unnamed" in hints else call_id)
+    if "named" in hints:
         set_present(out, name=part.tool_name)
     if kind == "program_output":
-        out["result"] = _words(part)
+        out["result"] = _text_of(part)
     elif kind == "tool_search_output":
         out["tools"] = part.output if type(part.output) is list else []
     elif kind == "shell_call_output":
-        out["output"] = part.output if type(part.output) is list else [_run(part)]
+        out["output"] = part.output if type(part.output) is list else [_shell_run(part)]
     elif kind == "apply_patch_call_output":
         out["status"] = "failed" if part.is_error is True else "completed"
         if part.output is not UNSET or part.content is not UNSET:
-            out["output"] = _words(part)
+            out["output"] = _text_of(part)
     elif kind == "computer_call_output":
         out["output"] = _screenshot(part)
     elif part.content is not UNSET:
         out["output"] = write_blocks(part.content, "input_text")
     else:
-        out["output"] = _words(part)
+        out["output"] = _text_of(part)
     return {**out, **rest}
 
 
-def _run(part: ToolResultPart) -> Fields:
-    """One run of a shell as words that were not said by one."""
+def _shell_run(part: ToolResultPart) -> Fields:
+    """Output of one shell command, for a result that another tool returned."""
     outcome = {"type": "exit", "exit_code": 1 if part.is_error is True else 0}
-    return {"stdout": _words(part), "stderr": "", "outcome": outcome}
+    return {"stdout": _text_of(part), "stderr": "", "outcome": outcome}
 
 
 def _screenshot(part: ToolResultPart) -> Any:
@@ -349,7 +349,7 @@ def _screenshot(part: ToolResultPart) -> Any:
     return out
 
 
-def _words(part: ToolResultPart) -> str:
+def _text_of(part: ToolResultPart) -> str:
     if part.content is not UNSET:
         return "\n".join(inner.text for inner in part.content if type(inner) is TextPart)
     if part.output is UNSET:
@@ -357,11 +357,11 @@ def _words(part: ToolResultPart) -> str:
     return part.output if type(part.output) is str else exact_json.encode(part.output).decode()
 
 
-def join_result(item: Fields, part: ToolResultPart, marks: Fields) -> bool:
-    """Put a result into the item of its call; False when the item is another one."""
+def join_result(item: Fields, part: ToolResultPart, hints: Fields) -> bool:
+    """Add a result to the item of its call; False if the item belongs to another call."""
     kind = item.get("type")
     if kind == "mcp_call":
-        name, key = "id", "error" if marks.get("key") == "error" else "output"
+        name, key = "id", "error" if hints.get("key") == "error" else "output"
     elif kind in _TOOLS and _TOOLS[kind].result:
         name, key = _TOOLS[kind].id, _TOOLS[kind].result
     else:

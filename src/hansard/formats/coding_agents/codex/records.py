@@ -24,7 +24,7 @@ from hansard.formats.openai_responses import is_item
 from hansard.formats.openai_responses.content import NAME as RESPONSES
 from hansard.formats.openai_responses.content import PROVIDER, read_block, write_block
 from hansard.formats.openai_responses.messages import read_item, write_items
-from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_answer, read_function
+from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_function, read_plain_output
 from hansard.formats.residue import pack, unpack
 from hansard.model.parts import (
     Binding,
@@ -73,7 +73,7 @@ def _block(part: Any) -> Fields | None:
     return block if block is not UNSET and block["type"] == "input_image" and "image_url" in block else None
 
 
-def _read_answer_text(item: Fields) -> list[Part] | None:
+def _read_plain_output_text(item: Fields) -> list[Part] | None:
     content, phase = item.get("content"), item.get("phase")
     if type(content) is str:
         content = [{"type": "output_text", "text": content}]
@@ -113,12 +113,12 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
         if role in SPOKEN:
             parts = _read_said(item.get("content"))
         elif role == "assistant":
-            parts = _read_answer_text(item)
+            parts = _read_plain_output_text(item)
         if parts is not None:
             return role, parts
     elif kind == "function_call":
         return "assistant", read_function(item, calls) or _read_odd_call(item, calls)
-    elif kind == "function_call_output" and (parts := read_answer(item, calls)) is not None:
+    elif kind == "function_call_output" and (parts := read_plain_output(item, calls)) is not None:
         calls.pop(item["call_id"], None)
         return "tool", parts
     elif kind == "function_call_output" and type(item.get("output")) is dict:

@@ -1,15 +1,18 @@
-"""Gemini's stream: every event is a response (`GenerateContentResponse`) with more parts of the answer.
+"""Decoder of Gemini's stream: every event is a `GenerateContentResponse` with more parts of the answer.
 
-    candidates[].content     text grows; thoughts, calls, files, code are whole, but see `gemini_arguments`
-    functionCall             whole; or with `willContinue` the beginning of a call, which pieces without a name go on
+    candidates[].content     text grows; thoughts, calls, files and code are whole, but see `partial_args`
+    functionCall             whole; or with `willContinue` the start of a call that events without a name continue
     finishReason             the end; so is a `blockReason` of the prompt
-    usageMetadata            counts on from chunk to chunk: the last one holds
+    usageMetadata            cumulative: the last one counts
     error                    a failure
-    responseId               another one, behind an end or beside the first, is that of another answer
-    all else                 said again it is replaced; grounding and citations are put together
+    responseId               a different one, after an end or interleaved with the first, belongs to another answer
+    all other keys           replaced by later values; grounding and citations are merged
 
-The events are SSE, JSON lines, or the items of one JSON array. The first candidate is the message; pieces of the
-others are given out as `other`, and `body` has them whole.
+Events are SSE, JSON lines, or items of one JSON array. The first candidate is the message; deltas of the others are
+emitted as `other`, and `body` has them whole.
+
+Consecutive texts (thoughts or not) without a signature are one part. Every other block is a part of its own, except
+for a call whose arguments are streamed. An empty text that would be a part of its own only marks the end of a stream.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ _RESPONSE = ("candidates", "promptFeedback", "prompt_feedback", *_USAGES)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 
 
-# -- the answer as far as it came --------------------------------------------------------------------------------------
+# -- the answer so far ------------------------------------------------------------------------------------------------
 
 _MERGED = frozenset(
     {"groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"}
@@ -57,7 +60,7 @@ def either(block: dict[str, Any], camel: str, snake: str) -> Any:
 
 
 class Slot:
-    """A part: its block, and what grows in it."""
+    """A part that is being streamed: its block, and the text or arguments that grow."""
 
     __slots__ = ("args", "block", "call", "key", "pieces")
 
@@ -68,24 +71,24 @@ class Slot:
         self.call = ""  # the key of the call in the block
 
     def native(self) -> dict[str, Any]:
-        """The part as a whole answer would have it; an open call says that its arguments are not all there."""
+        """The part as in a whole answer; an open call keeps `willContinue`."""
         if self.pieces is not None:
             return {**self.block, "text": joined(self.pieces)}
         if self.args is None:
             return self.block
-        held = {"partialArgs": list(self.args.odd), "willContinue": True}
+        held = {"partialArgs": list(self.args.unknown), "willContinue": True}
         return {**self.block, self.call: {**self.block[self.call], **held}}
 
     def close(self) -> None:
-        """The call is whole."""
+        """Complete the call."""
         if self.args is not None:
             held = dict(self.block[self.call])
             value = self.args.value()
             if value:
                 given = held.get("args")
                 held["args"] = {**given, **value} if type(given) is dict else value
-            if self.args.odd:
-                held["partialArgs"] = list(self.args.odd)
+            if self.args.unknown:
+                held["partialArgs"] = list(self.args.unknown)
             self.block, self.args = {**self.block, self.call: held}, None
 
     def snake(self) -> bool:
@@ -93,18 +96,18 @@ class Slot:
 
 
 class Candidate:
-    """One candidate as far as it came."""
+    """One candidate as received so far."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.fields: dict[str, Any] = {}
         self.content: dict[str, Any] | None = None
         self.slots: list[Slot] = []
-        self.empty: dict[str, Any] | None = None  # an empty text, if nothing else was said
+        self.empty: dict[str, Any] | None = None  # an empty text, if nothing else arrived
         self.finish: Any = None
 
-    def going_on(self, call_id: Any, named: bool) -> Slot | None:
-        """The open call that a piece belongs to: the one with its id, or for a piece without a name the last."""
+    def find_open_call(self, call_id: Any, named: bool) -> Slot | None:
+        """The open call that a fragment belongs to: by id; without a name, the last one."""
         for slot in reversed(self.slots):
             if slot.args is not None:
                 known = slot.block[slot.call].get("id")
@@ -112,17 +115,17 @@ class Candidate:
                     return slot
         return None
 
-    def about(self, said: dict[str, Any]) -> None:
-        """What is said around the content."""
-        for key, value in said.items():
+    def update_fields(self, given: dict[str, Any]) -> None:
+        """Update the fields beside the content."""
+        for key, value in given.items():
             old = self.fields.get(key)
             if value is None:
                 self.fields.setdefault(key, None)
             elif key in _MERGED or key in _APPENDED:
-                self.fields[key] = _grown(old, value, always=key in _APPENDED)
+                self.fields[key] = _merge_lists(old, value, always=key in _APPENDED)
             else:
                 self.fields[key] = exact_json.copied(value)
-        self.finish = either(said, "finishReason", "finish_reason") or self.finish
+        self.finish = either(given, "finishReason", "finish_reason") or self.finish
 
     def native(self) -> dict[str, Any]:
         if self.content is None:
@@ -135,12 +138,12 @@ class Candidate:
 
 
 class Response:
-    """One answer: what is said about all of it, its candidates, and what was told of it."""
+    """One answer: its body, its candidates, and the usage already emitted."""
 
     def __init__(self, number: int) -> None:
         self.prefix = f"{number + 1}." if number else ""  # of the keys of its parts
         self.body: dict[str, Any] = {}
-        self.usage = b""  # the last usage, where it was not parsed
+        self.usage = b""  # the last usage, as bytes that were not parsed
         self.candidates: dict[int, Candidate] = {}
         self.first: Candidate | None = None
         self.told: Any = None
@@ -152,19 +155,19 @@ class Response:
         return bool(blocked) or (self.first is not None and bool(self.first.finish))
 
     def native(self) -> dict[str, Any]:
-        """The provider's answer as if it had come whole."""
+        """The provider's answer as a whole (not streamed) response."""
         body = dict(self.body)
         if self.usage:
-            body["usageMetadata"] = decode_record(self.usage)  # of a key given twice the last one counts
+            body["usageMetadata"] = decode_record(self.usage)  # the last of duplicate keys counts
         if self.candidates:
             body["candidates"] = [self.candidates[index].native() for index in sorted(self.candidates)]
         return body
 
 
-def _grown(old: Any, value: Any, always: bool) -> Any:
-    """Lists are said again with more behind, or go on where they were."""
+def _merge_lists(old: Any, value: Any, always: bool) -> Any:
+    """Merge a later value: lists are either repeated with more items at the end, or continued."""
     if type(old) is dict and type(value) is dict:
-        return {**old, **{key: _grown(old.get(key), item, always) for key, item in value.items()}}
+        return {**old, **{key: _merge_lists(old.get(key), item, always) for key, item in value.items()}}
     if type(old) is list and type(value) is list:
         return list(value) if not always and value[: len(old)] == old else [*old, *value]
     return value if value is not None else old
@@ -174,7 +177,7 @@ def _grown(old: Any, value: Any, always: bool) -> Any:
 
 
 class GeminiDecoder(AnswersDecoder[Response]):
-    """One answer, or several one after the other."""
+    """Decode one answer, or several in a row."""
 
     name = NAME
     VARYING = {_USAGES[0]: OBJECT}
@@ -186,10 +189,10 @@ class GeminiDecoder(AnswersDecoder[Response]):
     def reader(self, begin: bytes) -> Reader:
         return ArrayReader() if begin[:1] == b"[" else super().reader(begin)
 
-    # -- what comes by the thousand ------------------------------------------------------------------------------------
+    # -- learning ------------------------------------------------------------------------------------------------------
 
-    def _repeats(self, data: bytes, field: str, slot: Slot) -> None:
-        """A piece came; of those that follow it the usage beside them is the last one so far."""
+    def _learn(self, data: bytes, field: str, slot: Slot) -> None:
+        """Learn the event's byte pattern; of the usage beside later fragments only the last one is kept."""
         now, args, pieces = self._now, slot.args, slot.pieces if slot.pieces is not None else []
 
         def take(text: str, values: dict[str, bytes]) -> bool:
@@ -203,7 +206,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
             if not text:
                 return False
             if args is not None:
-                text = args.more(text)
+                text = args.append(text)
             else:
                 pieces.append(text)
             self._out.append(PartDelta(key=slot.key, text=text))
@@ -229,7 +232,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
                 self.other(event)
             return
         self.turn_to(either(event, "responseId", "response_id"), bool(event.get("candidates")))
-        self._about(event)
+        self._update_body(event)
         if not self._begun:
             self._begun = True
             name = either(event, "modelVersion", "model_version") or UNSET
@@ -239,12 +242,12 @@ class GeminiDecoder(AnswersDecoder[Response]):
         for candidate in candidates if type(candidates) is list else []:
             self._candidate(candidate)
         if self._now.ended:
-            self._tell()
+            self._emit_usage()
         elif len(self._out) == before + 1:
-            self._repeatable(candidates, self._out[before])
+            self._learn_from(candidates, self._out[before])
 
-    def _repeatable(self, candidates: Any, delta: Delta) -> None:
-        """An event with more around its piece than is common, all of which is replaced: the next may have the same."""
+    def _learn_from(self, candidates: Any, delta: Delta) -> None:
+        """Learn from an event whose only effect was one text delta."""
         first = self._now.first
         if type(delta) is not PartDelta or self._data is None or first is None or len(candidates) != 1:
             return
@@ -255,22 +258,22 @@ class GeminiDecoder(AnswersDecoder[Response]):
         if _APPENDED & candidates[0].keys():
             return
         if slot.pieces is not None and part.get("text") == delta.text:
-            self._repeats(self._data, "text", slot)
-        elif slot.args is not None and _goes_on(part, slot.args):
-            self._repeats(self._data, "stringValue", slot)
+            self._learn(self._data, "text", slot)
+        elif slot.args is not None and _is_string_piece(part, slot.args):
+            self._learn(self._data, "stringValue", slot)
 
-    def _about(self, event: dict[str, Any]) -> None:
+    def _update_body(self, event: dict[str, Any]) -> None:
         for key, value in event.items():
             if key in _USAGES and value is not None:
                 self._now.usage = b""
             if key not in ("candidates", "error") and (value is not None or key not in self._now.body):
                 self._now.body[key] = exact_json.copied(value)
 
-    def _candidate(self, said: Any) -> None:
-        if type(said) is not dict:
-            self.other(said)
+    def _candidate(self, given: Any) -> None:
+        if type(given) is not dict:
+            self.other(given)
             return
-        index = said.get("index")
+        index = given.get("index")
         index = index if type(index) is int else 0
         candidate = self._now.candidates.get(index)
         if candidate is None:
@@ -278,9 +281,9 @@ class GeminiDecoder(AnswersDecoder[Response]):
             if index == 0:
                 self._now.first = candidate
         if candidate is not self._now.first:
-            self.other(said)
-        candidate.about({key: value for key, value in said.items() if key != "content"})
-        content = said.get("content")
+            self.other(given)
+        candidate.update_fields({key: value for key, value in given.items() if key != "content"})
+        content = given.get("content")
         if type(content) is not dict:
             return
         if candidate.content is None:
@@ -293,7 +296,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
             for block in parts or []:
                 self._part(candidate, block)
         else:
-            self.other(said)
+            self.other(given)
         if candidate.finish == "STOP":
             for slot in candidate.slots:
                 self._close(candidate, slot)
@@ -309,69 +312,69 @@ class GeminiDecoder(AnswersDecoder[Response]):
                 self._call(candidate, block, key)
                 return
         text = block.get("text")
-        about = {key: value for key, value in block.items() if key != "text"}
-        if type(text) is not str or any(about[key] is not None for key in about if key != "thought"):
+        rest = {key: value for key, value in block.items() if key != "text"}
+        if type(text) is not str or any(rest[key] is not None for key in rest if key != "thought"):
             self._whole_part(candidate, block)
             return
         last = candidate.slots[-1] if candidate.slots else None
-        if last is None or last.pieces is None or last.block != about:
+        if last is None or last.pieces is None or last.block != rest:
             if not text:
                 candidate.empty = candidate.empty or block
                 return
-            last = self._new(candidate, about)
+            last = self._new(candidate, rest)
             last.pieces = []
-            self._start(candidate, last, ReasoningPart(text="") if about.get("thought") is True else TextPart(text=""))
+            self._start(candidate, last, ReasoningPart(text="") if rest.get("thought") is True else TextPart(text=""))
         if last.pieces is not None and text:
             last.pieces.append(text)
-            self._words(candidate, last, text)
+            self._emit_text(candidate, last, text)
 
     def _whole_part(self, candidate: Candidate, block: Any) -> None:
-        """A part that is there at once; its words are given out as if they had grown."""
+        """Emit a part that arrived whole; its text is emitted as a delta."""
         slot = self._new(candidate, block)
         part: Any = read_part(block, slot.snake())
         if type(part) is TextPart or type(part) is ReasoningPart:
             self._start(candidate, slot, replace(part, text=""))
-            self._words(candidate, slot, part.text)
+            self._emit_text(candidate, slot, part.text)
         elif type(part) is ToolCallPart and part.provider_executed is not True:
             self._start(candidate, slot, replace(part, input=UNSET))
-            self._words(candidate, slot, exact_json.encode(part.input).decode() if part.input is not UNSET else "")
+            self._emit_text(candidate, slot, exact_json.encode(part.input).decode() if part.input is not UNSET else "")
         else:
             self._start(candidate, slot, part)
         self._end(candidate, slot, part)
 
     def _call(self, candidate: Candidate, block: dict[str, Any], key: str) -> None:
         held = block[key]
-        pieces, goes_on = either(held, "partialArgs", "partial_args"), either(held, "willContinue", "will_continue")
+        pieces, continues = either(held, "partialArgs", "partial_args"), either(held, "willContinue", "will_continue")
         named = bool(held.get("name"))
-        slot = candidate.going_on(held.get("id"), named)
+        slot = candidate.find_open_call(held.get("id"), named)
         if slot is not None:
-            self._more(candidate, slot, block, key)
-        elif goes_on is not True and type(pieces) is not list:
+            self._update_call(candidate, slot, block, key)
+        elif continues is not True and type(pieces) is not list:
             if named or any(value is not None for value in held.values()) or len(block) > 1:
                 self._whole_part(candidate, block)
             return
         else:
             slot = self._new(candidate, {**block, key: {}})
             slot.args, slot.call = Arguments(), key
-            slot.block[key] = {name: value for name, value in held.items() if name not in _GROWING}
+            slot.block[key] = {name: value for name, value in held.items() if name not in _ARGUMENT_KEYS}
             part: Any = read_part({**slot.block, key: {**slot.block[key], "args": {}}}, slot.snake())
             self._start(candidate, slot, replace(part, input=UNSET) if type(part) is ToolCallPart else part)
         for piece in pieces if type(pieces) is list else []:
             if slot.args is not None:
-                self._words(candidate, slot, slot.args.take(piece))
-        if goes_on is not True:
+                self._emit_text(candidate, slot, slot.args.take(piece))
+        if continues is not True:
             self._close(candidate, slot)
 
     def _close(self, candidate: Candidate, slot: Slot) -> None:
         if slot.args is not None:
-            self._words(candidate, slot, slot.args.end())
+            self._emit_text(candidate, slot, slot.args.end())
             slot.close()
             self._end(candidate, slot, read_part(slot.native(), slot.snake()))
 
-    def _more(self, candidate: Candidate, slot: Slot, block: dict[str, Any], key: str) -> None:
-        """What a further piece of a call says beside its arguments."""
+    def _update_call(self, candidate: Candidate, slot: Slot, block: dict[str, Any], key: str) -> None:
+        """Update the call with the fields that a later fragment has beside arguments."""
         for name, value in block[key].items():
-            if name not in _GROWING and value is not None:
+            if name not in _ARGUMENT_KEYS and value is not None:
                 slot.block[slot.call][name] = value
         for name, value in block.items():
             if name != key and value is not None:
@@ -389,7 +392,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
         if candidate is self._now.first:
             self.emit(PartStart(key=slot.key, part=part))
 
-    def _words(self, candidate: Candidate, slot: Slot, text: str) -> None:
+    def _emit_text(self, candidate: Candidate, slot: Slot, text: str) -> None:
         if candidate is self._now.first and text:
             self.emit(PartDelta(key=slot.key, text=text))
 
@@ -399,12 +402,14 @@ class GeminiDecoder(AnswersDecoder[Response]):
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
-        """Usage and finish reason, once the answer has ended."""
+    def _emit_usage(self) -> None:
+        """Emit usage and finish reason once the answer has ended."""
         body = {key: value for key, value in self.body().items() if key != "candidates"}
         reason = self._now.first.finish if self._now.first is not None else None
-        about = {"finishReason": reason} if reason else {}
-        (message,) = read({**body, "candidates": [{"content": {"role": "model", "parts": []}, **about}]}, NAME).messages
+        fields = {"finishReason": reason} if reason else {}
+        (message,) = read(
+            {**body, "candidates": [{"content": {"role": "model", "parts": []}, **fields}]}, NAME
+        ).messages
         self.tell(message)
 
     def whole(self) -> list[Message]:
@@ -414,19 +419,19 @@ class GeminiDecoder(AnswersDecoder[Response]):
             if not any(key in body for key in _RESPONSE):
                 continue
             if answer.usage and not exact_json.is_json(answer.usage):
-                self.fail("the last usage names a key twice", answer.usage.decode("utf-8", "replace"))
+                self.fail("the last usage has a duplicate key", answer.usage.decode("utf-8", "replace"))
             (message,) = read(body, NAME).messages
             parts: list[Any] = list(message.parts)
             for i, slot in enumerate(slots):
                 if slot.args is not None and type(parts[i]) is ToolCallPart and slot.args.json():
                     parts[i] = replace(parts[i], input_text=slot.args.json())
-            self._settle(answer.prefix, parts, slots)
+            self._end_parts(answer.prefix, parts, slots)
             message = replace(message, parts=parts)
             messages.append(message if answer.ended or self._done else replace(message, state="partial"))
         return messages
 
-    def _settle(self, prefix: str, parts: list[Any], slots: list[Slot]) -> None:
-        """The parts of an answer end."""
+    def _end_parts(self, prefix: str, parts: list[Any], slots: list[Slot]) -> None:
+        """Emit the ends of the parts of an answer."""
         for i, part in enumerate(parts):
             if i >= len(slots):
                 self.emit(PartStart(key=f"{prefix}{i}", part=part))
@@ -434,11 +439,11 @@ class GeminiDecoder(AnswersDecoder[Response]):
                 self.emit(PartEnd(key=f"{prefix}{i}", part=part))
 
 
-_GROWING = ("partialArgs", "partial_args", "willContinue", "will_continue")
+_ARGUMENT_KEYS = ("partialArgs", "partial_args", "willContinue", "will_continue")
 
 
-def _goes_on(part: dict[str, Any], args: Arguments) -> bool:
-    """Whether the part is one more piece of a string argument, and nothing else."""
+def _is_string_piece(part: dict[str, Any], args: Arguments) -> bool:
+    """Whether the part is one more fragment of a string argument, and nothing else."""
     call = part.get("functionCall")
     if len(part) != 1 or type(call) is not dict or call.keys() != {"partialArgs", "willContinue"}:
         return False

@@ -1,7 +1,7 @@
-"""Arguments that come as paths and values (`partialArgs`): `$.where.city` is "Bos", then "ton".
+"""Streamed arguments as paths and values (`partialArgs`): `$.where.city` is "Bos", then "ton".
 
-They are kept as data, and written as JSON text while they come, so that they can be shown as they grow. The text can
-only go on at its end: values that come out of order are right in the data, and end the text.
+They are kept as data, and also written as JSON text while they arrive, so that clients can show them as they grow. The
+text can only grow at its end: values that arrive out of order are correct in the data, and end the text.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ _KINDS = (
 )
 
 
-class _Words(list[str]):
-    """A string that may still grow."""
+class _GrowingString(list[str]):
+    """A string that may still grow, as a list of fragments."""
 
     __slots__ = ()
 
 
 class Arguments:
-    """`take` each partial argument, and get the JSON text that it adds; `end` gives what closes it."""
+    """`take` returns the JSON text that a partial argument adds; `end` the text that closes it."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
-        self.odd: list[Any] = []  # what was not understood, word for word
+        self.unknown: list[Any] = []  # fragments that were not understood, verbatim
         self._data: dict[str, Any] = {}
         self._last: tuple[Any, ...] = ()
-        self._words: _Words | None = None  # the string at the last path
+        self._string: _GrowingString | None = None  # the string at the last path
         self._written: set[tuple[Any, ...]] = set()
         self._ordered = True
 
     def take(self, piece: Any) -> str:
-        """One partial argument."""
+        """Take in one partial argument."""
         path = _path(piece.get("jsonPath", piece.get("json_path"))) if type(piece) is dict else ()
-        found = [value for keys in _KINDS for key in keys if (value := _value(piece, key, keys[0])) is not _NONE]
+        found = [value for keys in _KINDS for key in keys if (value := _value_of(piece, key, keys[0])) is not _NONE]
         if not path or len(found) != 1 or not self._take(path, found[0]):
-            self.odd.append(piece)
+            self.unknown.append(piece)
             return ""
-        return self.written(path, found[0])
+        return self._text_of(path, found[0])
 
     def is_growing(self, path: str) -> bool:
-        """Is the string at this path the last thing that came?"""
-        return self._words is not None and self._ordered and bool(self._last) and _path(path) == self._last
+        """Whether the string at this path is the last value that arrived."""
+        return self._string is not None and self._ordered and bool(self._last) and _path(path) == self._last
 
-    def more(self, text: str) -> str:
-        """More of the string that grows."""
-        if self._words is not None:
-            self._words.append(text)
+    def append(self, text: str) -> str:
+        """Append to the string that grows."""
+        if self._string is not None:
+            self._string.append(text)
         if '"' in text or "\\" in text or not text.isprintable():
             text = escaped(text)
         self.text.append(text)
         return text
 
-    def written(self, path: tuple[Any, ...], value: Any) -> str:
-        """The text that a value adds behind what was written; nothing once they came out of order."""
-        if path == self._last and self._words is not None and type(value) is str:
+    def _text_of(self, path: tuple[Any, ...], value: Any) -> str:
+        """The JSON text that a value appends; empty once values arrived out of order."""
+        if path == self._last and self._string is not None and type(value) is str:
             return self._add(escaped(value)) if self._ordered else ""
         shared = 0
         while shared < min(len(path), len(self._last)) - 1 and path[shared] == self._last[shared]:
@@ -79,28 +79,28 @@ class Arguments:
                 out += exact_json.encode(path[depth]).decode() + ":"
             if depth + 1 < len(path):
                 out += "{" if type(path[depth + 1]) is str else "["
-        said = exact_json.encode(value).decode()
-        self._last, self._words = path, None
+        given = exact_json.encode(value).decode()
+        self._last, self._string = path, None
         if type(value) is str:
-            self._words = _at(self._data, path)
-            said = said[:-1]
-        return self._add(out + said) if self._ordered else ""
+            self._string = _at(self._data, path)
+            given = given[:-1]
+        return self._add(out + given) if self._ordered else ""
 
     def end(self) -> str:
-        """What closes the text."""
+        """The text that closes all open strings, arrays and objects."""
         closing = self._closing(0) + ("}" if self._last else "")
-        self._words = None
+        self._string = None
         return self._add(closing) if self._ordered else ""
 
     def value(self) -> dict[str, Any]:
         return _joined(self._data)  # type: ignore[no-any-return]
 
     def json(self) -> str:
-        """The text as far as it came; where it does not say all, that of the data."""
+        """The JSON text so far; encoded from the data if values arrived out of order."""
         return "".join(self.text) if self._ordered else exact_json.encode(self.value()).decode()
 
     def _closing(self, shared: int) -> str:
-        out = '"' if self._words is not None else ""
+        out = '"' if self._string is not None else ""
         for key in reversed(self._last[shared + 1 :]):
             out += "}" if type(key) is str else "]"
         return out
@@ -110,7 +110,7 @@ class Arguments:
         return text
 
     def _take(self, path: tuple[Any, ...], value: Any) -> bool:
-        """Put a value into the data; False where it has no place there."""
+        """Set a value in the data; False if the path does not fit the data."""
         held: Any = self._data
         for i, key in enumerate(path):
             last = i + 1 == len(path)
@@ -119,8 +119,8 @@ class Arguments:
                 return False
             there = key in held if kind is dict else key < len(held)
             if last:
-                made: Any = _Words([value]) if type(value) is str else value
-                if there and type(held[key]) is _Words and type(value) is str:
+                made: Any = _GrowingString([value]) if type(value) is str else value
+                if there and type(held[key]) is _GrowingString and type(value) is str:
                     held[key].append(value)
                     return True
                 if there and type(held[key]) in (dict, list):
@@ -141,7 +141,7 @@ class Arguments:
 _NONE = object()
 
 
-def _value(piece: dict[str, Any], key: str, kind: str) -> Any:
+def _value_of(piece: dict[str, Any], key: str, kind: str) -> Any:
     if key not in piece:
         return _NONE
     if kind == "nullValue":
@@ -151,7 +151,7 @@ def _value(piece: dict[str, Any], key: str, kind: str) -> Any:
 
 @lru_cache(1024)
 def _path(text: Any) -> tuple[Any, ...]:
-    """The steps of a JSON path; none for what is no path of names and numbers."""
+    """The steps of a JSON path; empty if it has other steps than names and indices."""
     if type(text) is not str or not text.startswith("$"):
         return ()
     steps: list[Any] = []
@@ -172,7 +172,7 @@ def _path(text: Any) -> tuple[Any, ...]:
 
 
 def _name(quoted: str, quote: str) -> str | None:
-    """A name in quotes, with the escapes of JSON; in single quotes the double ones need none."""
+    """Decode a quoted name with JSON escapes; inside single quotes, double quotes need no escape."""
     if quote == "'":
         quoted = re.sub(r'\\.|"', lambda found: _RESPELLED.get(found[0], found[0]), quoted)
     try:
@@ -191,7 +191,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _joined(value: Any) -> Any:
-    if type(value) is _Words:
+    if type(value) is _GrowingString:
         return joined(value)
     if type(value) is dict:
         return {key: _joined(item) for key, item in value.items()}

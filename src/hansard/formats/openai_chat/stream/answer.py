@@ -1,10 +1,10 @@
-"""The answer of a chat stream as far as it came: its choices, their tool calls, the keys of their parts.
+"""The answer of a chat stream as received so far: its choices, their tool calls, the keys of their parts.
 
-A piece names its call by index, by id, by both, or by nothing at all:
+A fragment identifies its call by index, by id, by both, or not at all:
 
-    index                  the call at that index; with another id (or after whole arguments another `{`) a new one
+    index                  the call at that index; a new one if the id differs, or `{` follows complete arguments
     id without index       the call with that id, or a new one
-    a name only            a new call, unless it only repeats the name of one whose arguments are not whole
+    a name only            a new call, unless it repeats the name of a call whose arguments are incomplete
     nothing                the last call
 """
 
@@ -16,13 +16,13 @@ from msgspec import UNSET
 
 from hansard.errors import HansardError
 from hansard.formats.openai_chat.content import NAME
-from hansard.formats.openai_chat.stream.growth import Pieces, grow, settled
+from hansard.formats.openai_chat.stream.growth import Pieces, finalize, grow
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, RefusalPart, ToolCallPart
 from hansard.streams.text_buffer import joined
 
-REASONING = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")  # the first that speaks is read
+REASONING = ("reasoning_details", "thinking_blocks", "reasoning_content", "reasoning")  # the first non-empty one
 RANKS = {key: rank for rank, key in enumerate(REASONING)}
 
 
@@ -30,7 +30,7 @@ RANKS = {key: rank for rank, key in enumerate(REASONING)}
 
 
 class Call:
-    """A call that is growing; `pieces` are its arguments (or the input of a custom tool)."""
+    """A call that is being streamed; `pieces` are its arguments (or the input of a custom tool)."""
 
     __slots__ = ("fields", "key", "pieces", "started", "unsent")
 
@@ -56,8 +56,8 @@ class Call:
         return bool(self.name == name)
 
     def take(self, item: dict[str, Any]) -> str:
-        """One more piece of the call; the words that it adds."""
-        words = ""
+        """Take in one fragment of the call; returns the arguments that it adds."""
+        arguments = ""
         grow(self.fields, {key: value for key, value in item.items() if key not in ("index", "function", "custom")})
         for kind, growing in (("function", "arguments"), ("custom", "input")):
             if kind not in item:
@@ -73,24 +73,24 @@ class Call:
             if type(given) is str:
                 self.pieces.append(given)
                 inner[growing] = self.pieces
-                words = given
+                arguments = given
             elif given is not None or growing not in inner:
                 if growing in item[kind]:
                     inner[growing] = given
-        return words
+        return arguments
 
     def native(self) -> dict[str, Any]:
-        return settled(self.fields)  # type: ignore[no-any-return]
+        return finalize(self.fields)  # type: ignore[no-any-return]
 
     def part(self) -> ToolCallPart:
-        """What is known of the call when it begins."""
+        """The call part as known when the call starts."""
         call_id, name = self.id, self.name
         return ToolCallPart(
             tool_call_id=call_id if type(call_id) is str else UNSET, tool_name=name if type(name) is str else UNSET
         )
 
-    def is_whole(self) -> bool:
-        """Are the arguments JSON already?"""
+    def is_complete(self) -> bool:
+        """Whether the arguments are complete JSON."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         try:
@@ -101,14 +101,14 @@ class Call:
 
 
 class Calls:
-    """The calls of one choice, in the order they began."""
+    """The calls of one choice, in the order they started."""
 
     def __init__(self) -> None:
         self.all: list[Call] = []
         self.by_index: dict[int, Call] = {}
 
     def find(self, item: dict[str, Any], alone: bool) -> Call:
-        """The call that this piece belongs to; `alone`: no other piece came with it in the same delta before."""
+        """The call that a fragment belongs to; `alone`: it is the first fragment of its delta."""
         index = item.get("index")
         if type(index) is int:
             call = self.by_index.get(index)
@@ -126,7 +126,7 @@ class Calls:
         if not self.all:
             return self._new()
         last = self.all[-1]
-        if name and (not alone or (last.name and (last.name != name or last.id or last.is_whole()))):
+        if name and (not alone or (last.name and (last.name != name or last.id or last.is_complete()))):
             return self._new()
         return last
 
@@ -135,7 +135,7 @@ class Calls:
         if call_id and call.id:
             return bool(call_id != call.id)
         name = _name(item)
-        return bool(name) and _words(item).lstrip().startswith("{") and call.is_whole()
+        return bool(name) and _arguments_of(item).lstrip().startswith("{") and call.is_complete()
 
     def _new(self) -> Call:
         call = Call(f"call.{len(self.all)}")
@@ -148,48 +148,48 @@ def _name(item: dict[str, Any]) -> Any:
     return inner.get("name") if type(inner) is dict else None
 
 
-def _words(item: dict[str, Any]) -> str:
+def _arguments_of(item: dict[str, Any]) -> str:
     inner = item.get("function")
-    words = inner.get("arguments") if type(inner) is dict else None
-    return words if type(words) is str else ""
+    arguments = inner.get("arguments") if type(inner) is dict else None
+    return arguments if type(arguments) is str else ""
 
 
 # -- choices and the answer -------------------------------------------------------------------------------------------
 
 
 class Choice:
-    """What it says (`message`, `calls`), what is said about it (`fields`)."""
+    """One choice: its `message` and `calls`, and its other `fields`."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.fields: dict[str, Any] = {}
         self.message: dict[str, Any] = {}
         self.calls = Calls()
-        self.thoughts = 0  # among the items of its content
-        self.speaks = len(REASONING)  # the rank of the key whose reasoning is given out
+        self.reasoning_count = 0  # reasoning items in its content
+        self.reasoning_rank = len(REASONING)  # the rank of the key whose reasoning is emitted
 
-    def more_logprobs(self, said: dict[str, Any]) -> None:
-        """The log probabilities of one more piece."""
+    def append_logprobs(self, given: dict[str, Any]) -> None:
+        """Append the log probabilities of one chunk."""
         kept = self.fields.get("logprobs")
         if type(kept) is not dict:
             kept = self.fields["logprobs"] = {}
-        for name, value in said.items():
+        for name, value in given.items():
             if type(value) is list and type(kept.get(name)) is list:
                 kept[name] += value
             elif value is not None or name not in kept:
                 kept[name] = list(value) if type(value) is list else value
 
     def native(self) -> dict[str, Any]:
-        """The choice as a whole answer would have it."""
-        message = {"role": "assistant", **settled(self.message)}
+        """The choice as in a whole answer."""
+        message = {"role": "assistant", **finalize(self.message)}
         if self.calls.all:
             message["tool_calls"] = [call.native() for call in self.calls.all]
-        about = {key: value for key, value in self.fields.items() if key != "finish_reason" or value is not None}
-        return {"index": self.index, **about, "message": message}
+        fields = {key: value for key, value in self.fields.items() if key != "finish_reason" or value is not None}
+        return {"index": self.index, **fields, "message": message}
 
 
 class Completion:
-    """One answer: what is said about all of it, its choices, and the parts that were given out."""
+    """One answer: its body, its choices, and the parts that were started."""
 
     def __init__(self, number: int) -> None:
         self.prefix = f"{number + 1}." if number else ""  # of the keys of its parts
@@ -205,8 +205,8 @@ class Completion:
         return self.done or (self.first is not None and bool(self.first.fields.get("finish_reason")))
 
     def native(self) -> dict[str, Any]:
-        """The provider's answer as if it had come whole."""
-        body = settled(self.body)
+        """The provider's answer as a whole (not streamed) response."""
+        body = finalize(self.body)
         if body.get("object") == "chat.completion.chunk":
             body["object"] = "chat.completion"
         body["choices"] = [self.choices[index].native() for index in sorted(self.choices)]
@@ -214,15 +214,15 @@ class Completion:
 
 
 def group_of(part: Any) -> str:
-    """The kind of key that a part is given out under: with the number of it among its kind it names the part."""
-    marks = unpack(NAME, part.extra)[1]
+    """The group of a part's key; a key is the group and the number of the part in it."""
+    hints = unpack(NAME, part.extra)[1]
     kind = type(part)
-    if kind is ReasoningPart or (kind is RawPart and "key" in marks):
+    if kind is ReasoningPart or (kind is RawPart and "key" in hints):
         return "reasoning"
     if kind is ToolCallPart:
-        return "function" if marks.get("kind") == "function_call" else "call"
-    if marks.get("at") == "audio":
+        return "function" if hints.get("kind") == "function_call" else "call"
+    if hints.get("at") == "audio":
         return "audio" if kind is FilePart else "transcript"
-    if marks.get("at") == "tool_calls":
+    if hints.get("at") == "tool_calls":
         return "call"
-    return "refusal" if kind is RefusalPart and "at" not in marks else "text"
+    return "refusal" if kind is RefusalPart and "at" not in hints else "text"

@@ -1,16 +1,16 @@
-"""The stream of Chat Completions, with the dialects of those who speak it too: `chat.completion.chunk` events.
+"""Decoder of the Chat Completions stream and its dialects: `chat.completion.chunk` events.
 
     choices[].delta         content, refusal, reasoning (any key of the format), audio, tool_calls, function_call grow
     choices[].message       a whole answer, where nothing was streamed; beside a delta it only repeats
-    finish_reason           why it ended; logprobs are appended, other things about the choice replaced
-    usage                   in any chunk, with or without choices; the last one holds
+    finish_reason           why it ended; logprobs are appended, other fields of the choice replaced
+    usage                   in any chunk, with or without choices; the last one counts
     error                   a failure, alone or beside choices
-    obfuscation             padding, left out
-    [DONE]                  the end; without it a finish reason is one
-    id                      another one, behind an end or beside the first, is that of another answer
+    obfuscation             padding, dropped
+    [DONE]                  the end; without it a finish reason is the end
+    id                      a different one, after an end or interleaved with the first, belongs to another answer
 
-Any part may grow until the end, so all parts end together. The first choice is the message; pieces of other choices
-are given out as `other`, and `body` has them whole.
+Any part may grow until the end, so all parts end together. The first choice is the message; deltas of other choices
+are emitted as `other`, and `body` has them whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hansard.streams.learned_pattern import NUMBER, OBJECT, STRING
 
 
 class OpenAIChatDecoder(AnswersDecoder[Completion]):
-    """One answer, or several one after the other."""
+    """Decode one answer, or several in a row."""
 
     name = NAME
     VARYING = {"obfuscation": STRING, "usage": OBJECT}
@@ -53,8 +53,8 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             "audio": self._audio,
         }
 
-    def _see_time(self, created: Any) -> None:
-        """Some say when each chunk was made rather than the answer; the last time holds."""
+    def _check_created(self, created: Any) -> None:
+        """Some servers send the time of each chunk as `created`; the last one counts."""
         if (
             created is not UNSET
             and created != self._now.body.get("created", created)
@@ -62,14 +62,14 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         ):
             self._varying = {**self._varying, "created": NUMBER}
 
-    def _grew(self, data: bytes, field: str, key: str, pieces: list[str]) -> None:
-        """A piece came. With a usage or a time that goes on, these are taken over from each chunk."""
+    def _learn(self, data: bytes, field: str, key: str, pieces: list[str]) -> None:
+        """Learn the event's byte pattern; usage and time are updated from each later chunk that has them."""
         body = self._now.body
 
         def take(text: str, values: dict[str, bytes]) -> bool:
-            said = {name: values[name] for name in ("usage", "created") if name in values}
+            given = {name: values[name] for name in ("usage", "created") if name in values}
             try:
-                merge(body, {name: exact_json.decode(value) for name, value in said.items()})
+                merge(body, {name: exact_json.decode(value) for name, value in given.items()})
             except HansardError:
                 return False
             if text:
@@ -77,8 +77,8 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
                 self._out.append(PartDelta(key=key, text=text))
             return bool(text)
 
-        goes_on = type(body.get("usage")) is dict or "created" in self._varying
-        self.grew(data, field, key, pieces, take if goes_on else None)
+        continues = type(body.get("usage")) is dict or "created" in self._varying
+        self.grew(data, field, key, pieces, take if continues else None)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -92,21 +92,21 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             if not failed:
                 self.other(event)
             return
-        self.turn_to(event.get("id"), type(choices) is list and any(map(_speaks, choices)))
-        self._see_time(event.get("created", UNSET))
+        self.turn_to(event.get("id"), type(choices) is list and any(map(_has_content, choices)))
+        self._check_created(event.get("created", UNSET))
         merge(self._now.body, {key: value for key, value in event.items() if key not in _NOT_BODY})
         for choice in choices if type(choices) is list else []:
             self._choice(choice)
         if type(event.get("usage")) is dict:
-            self._tell()
+            self._emit_usage()
         if len(self._out) == before + 1:
-            self._repeatable(choices, self._out[before])
+            self._learn_from(choices, self._out[before])
 
-    def _repeatable(self, choices: Any, delta: Delta) -> None:
-        """A chunk with more around its piece than is common: the next ones may have the same."""
+    def _learn_from(self, choices: Any, delta: Delta) -> None:
+        """Learn from a chunk whose only effect was one text delta."""
         if type(delta) is not PartDelta:
             return
-        field, first = _grows_by(choices, delta.text), self._now.first
+        field, first = _growing_field(choices, delta.text), self._now.first
         if field is None or first is None or self._data is None:
             return
         if field == "arguments":
@@ -115,7 +115,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         else:
             pieces = first.message.get(field)
         if type(pieces) is Pieces:
-            self._grew(self._data, field, delta.key, pieces)
+            self._learn(self._data, field, delta.key, pieces)
 
     def _error(self, event: dict[str, Any], kind: str) -> bool:
         error = event.get("error")
@@ -128,11 +128,11 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         self.fail(text or exact_json.encode(error).decode(), error)
         return True
 
-    def _choice(self, said: Any) -> None:
-        if type(said) is not dict:
-            self.other(said)
+    def _choice(self, given: Any) -> None:
+        if type(given) is not dict:
+            self.other(given)
             return
-        index = said.get("index")
+        index = given.get("index")
         index = index if type(index) is int else 0
         choice = self._now.choices.get(index)
         if choice is None:
@@ -142,30 +142,30 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             name, made = self._now.body.get("model") or UNSET, self._now.body.get("id") or UNSET
             if self._now is self._answers.all[0]:
                 self.emit(MessageStart(model=ModelRef(name=name, response_id=made)))
-        delta = said.get("delta")
+        delta = given.get("delta")
         if type(delta) is not dict:
-            delta = said.get("message")
-        about = {key: value for key, value in said.items() if key not in _NOT_ABOUT}
-        if type(said.get("logprobs")) is dict:
-            choice.more_logprobs(said["logprobs"])
-            about.pop("logprobs")
-        merge(choice.fields, about)
+            delta = given.get("message")
+        fields = {key: value for key, value in given.items() if key not in _NOT_FIELDS}
+        if type(given.get("logprobs")) is dict:
+            choice.append_logprobs(given["logprobs"])
+            fields.pop("logprobs")
+        merge(choice.fields, fields)
         if type(delta) is dict:
             if choice is not self._now.first:
-                self.other(said)
+                self.other(given)
             self._delta(choice, delta)
-        if type(said.get("error")) is dict:
-            self._error(said, "")
-        if said.get("finish_reason") and choice is self._now.first:
-            self._tell()
+        if type(given.get("error")) is dict:
+            self._error(given, "")
+        if given.get("finish_reason") and choice is self._now.first:
+            self._emit_usage()
 
     def _delta(self, choice: Choice, delta: dict[str, Any]) -> None:
-        for key in REASONING:  # the one that is read decides what is given out
+        for key in REASONING:  # the key that will be read is the one to emit
             if delta.get(key):
                 self._handlers[key](choice, key, delta[key])
         rest = {}
         for key, value in delta.items():
-            if type(choice.message.get(key)) is Pieces and type(value) not in _MAY_GROW:
+            if type(choice.message.get(key)) is Pieces and type(value) not in _GROWING_TYPES:
                 self.other({key: value})
                 continue
             handler = self._handlers.get(key)
@@ -177,8 +177,8 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
 
     # -- what grows ----------------------------------------------------------------------------------------------------
 
-    def _words(self, choice: Choice, key: str, part: Any, text: str) -> None:
-        """Words of an open part, if the choice is the message."""
+    def _emit_text(self, choice: Choice, key: str, part: Any, text: str) -> None:
+        """Emit text of an open part, if the choice is the message."""
         if choice is self._now.first and text:
             if key not in self._now.started:
                 self._now.started[key] = None
@@ -190,7 +190,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         old = message.get(key)
         if type(value) is str and type(old) is not list:
             grow(message, {key: value})
-            self._words(choice, "text.0", TextPart(text=""), value)
+            self._emit_text(choice, "text.0", TextPart(text=""), value)
         elif type(value) is str or type(value) is list:
             if type(old) is not list:
                 old = message[key] = [{"type": "text", "text": old}] if type(old) is Pieces and any(old) else []
@@ -202,22 +202,23 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             self.other({key: value})
 
     def _content_item(self, choice: Choice, items: list[Any], item: Any, first: bool) -> None:
-        said = grow_content(items, item, first, choice.thoughts)
-        if said is not None:
-            group, number, text = said
-            choice.thoughts = max(choice.thoughts, number + 1) if group == "reasoning" else choice.thoughts
+        given = grow_content(items, item, first, choice.reasoning_count)
+        if given is not None:
+            group, number, text = given
+            if group == "reasoning":
+                choice.reasoning_count = max(choice.reasoning_count, number + 1)
             part = TextPart(text="") if group == "text" else ReasoningPart(text="")
-            self._words(choice, f"{group}.{number}", part, text)
+            self._emit_text(choice, f"{group}.{number}", part, text)
 
     def _refusal(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         if type(value) is str:
-            self._words(choice, "refusal.0", RefusalPart(text=""), value)
+            self._emit_text(choice, "refusal.0", RefusalPart(text=""), value)
 
     def _reasoning(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
-        if type(value) is str and value and self._may_speak(choice, key):
-            self._words(choice, "reasoning.0", ReasoningPart(text=""), value)
+        if type(value) is str and value and self._is_reported(choice, key):
+            self._emit_text(choice, "reasoning.0", ReasoningPart(text=""), value)
 
     def _reasoning_list(self, choice: Choice, key: str, value: Any) -> None:
         if type(value) is not list:
@@ -227,19 +228,19 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         if type(items) is not list:
             items = choice.message[key] = []
         places = grow_list(items, value, runs=True)
-        if not value or not self._may_speak(choice, key):
+        if not value or not self._is_reported(choice, key):
             return
         for place, item in zip(places, value, strict=True):
-            word = _WORDS.get(item.get("type", items[place].get("type"))) if type(item) is dict else None
-            text = item.get(word) if word is not None else None
+            field = _TEXT_FIELDS.get(item.get("type", items[place].get("type"))) if type(item) is dict else None
+            text = item.get(field) if field is not None else None
             if type(text) is str:
-                self._words(choice, f"reasoning.{place}", ReasoningPart(text=""), text)
+                self._emit_text(choice, f"reasoning.{place}", ReasoningPart(text=""), text)
 
-    def _may_speak(self, choice: Choice, key: str) -> bool:
-        """Only one key's reasoning is read; where another had begun, its words are corrected at the end."""
-        if choice.speaks == len(REASONING):
-            choice.speaks = RANKS[key]
-        return choice.speaks == RANKS[key]
+    def _is_reported(self, choice: Choice, key: str) -> bool:
+        """Whether this key's reasoning is emitted: only one key is; a wrong first choice is corrected at the end."""
+        if choice.reasoning_rank == len(REASONING):
+            choice.reasoning_rank = RANKS[key]
+        return choice.reasoning_rank == RANKS[key]
 
     def _tool_calls(self, choice: Choice, key: str, value: Any) -> None:
         items = [item for item in value if type(item) is dict] if type(value) is list else []
@@ -250,16 +251,16 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             call = choice.calls.find(item, alone=i == 0)
             call.unsent.append(call.take(item))
             if choice is self._now.first and (call.started or call.name):
-                self._call_words(call)
+                self._emit_call(call)
 
-    def _call_words(self, call: Call) -> None:
+    def _emit_call(self, call: Call) -> None:
         if not call.started:
             call.started = True
             self._now.started[call.key] = None
             self.emit(PartStart(key=self._now.prefix + call.key, part=call.part()))
-        words, call.unsent = "".join(call.unsent), []
-        if words:
-            self.emit(PartDelta(key=self._now.prefix + call.key, text=words))
+        text, call.unsent = "".join(call.unsent), []
+        if text:
+            self.emit(PartDelta(key=self._now.prefix + call.key, text=text))
 
     def _function_call(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
@@ -269,19 +270,19 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         if "function.0" not in self._now.started and type(grown.get("name")) is str:
             self._now.started["function.0"] = None
             self.emit(PartStart(key=self._now.prefix + "function.0", part=ToolCallPart(tool_name=grown["name"])))
-        words = value.get("arguments")
-        if type(words) is str and words and "function.0" in self._now.started:
-            self.emit(PartDelta(key=self._now.prefix + "function.0", text=words))
+        text = value.get("arguments")
+        if type(text) is str and text and "function.0" in self._now.started:
+            self.emit(PartDelta(key=self._now.prefix + "function.0", text=text))
 
     def _audio(self, choice: Choice, key: str, value: Any) -> None:
         grow(choice.message, {key: value})
         if type(value) is dict and type(value.get("transcript")) is str and choice.message[key].get("id"):
-            self._words(choice, "transcript.0", TextPart(text=""), value["transcript"])
+            self._emit_text(choice, "transcript.0", TextPart(text=""), value["transcript"])
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
-        """Usage and finish reason, once the answer has ended or the usage comes alone."""
+    def _emit_usage(self) -> None:
+        """Emit usage and finish reason once the answer has ended."""
         reason = self._now.first.fields.get("finish_reason") if self._now.first is not None else None
         if not reason:
             return
@@ -295,15 +296,15 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             if answer.body or answer.choices:
                 (message,) = read(answer.native(), NAME).messages
                 self._now = answer
-                self._settle(message)
+                self._end_parts(message)
                 messages.append(message if answer.ended else replace(message, state="partial"))
         return messages
 
     def on_done(self) -> None:
         self._now.done = True
 
-    def _settle(self, message: Message) -> None:
-        """The parts of an answer end."""
+    def _end_parts(self, message: Message) -> None:
+        """Emit the ends of the parts of an answer."""
         prefix, started = self._now.prefix, self._now.started
         ended: dict[str, int] = {}
         for part in message.parts:
@@ -318,14 +319,14 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             self.emit(PartEnd(key=prefix + key))
 
 
-_MAY_GROW = (str, list, type(None))
+_GROWING_TYPES = (str, list, type(None))
 _NOT_BODY = frozenset({"choices", "error", "obfuscation"})
-_NOT_ABOUT = frozenset({"delta", "message", "index", "error"})
+_NOT_FIELDS = frozenset({"delta", "message", "index", "error"})
 _TEXTS = ("content", "reasoning_content", "reasoning")
-_WORDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
+_TEXT_FIELDS = {"reasoning.text": "text", "reasoning.summary": "summary", "thinking": "thinking"}
 
 
-def _speaks(choice: Any) -> bool:
+def _has_content(choice: Any) -> bool:
     delta = choice.get("delta") or choice.get("message") if type(choice) is dict else None
     return type(delta) is dict and any(delta.values())
 
@@ -335,17 +336,17 @@ def _is_chunk(event: dict[str, Any]) -> bool:
     return type(kind) is str and kind.startswith("chat.completion")
 
 
-def _grows_by(choices: Any, text: str) -> str | None:
-    """The field of the chunk that the text is from, if the chunk says nothing else that could add up."""
+def _growing_field(choices: Any, text: str) -> str | None:
+    """The field that the text came from, if repeating the chunk with another text would change nothing else."""
     if type(choices) is not list or len(choices) != 1:
         return None
     delta, logprobs = choices[0].get("delta"), choices[0].get("logprobs")
     if type(delta) is not dict or logprobs is not None or "error" in choices[0]:
         return None
-    said = {key: value for key, value in delta.items() if value and key != "role"}
-    if len(said) != 1:
+    given = {key: value for key, value in delta.items() if value and key != "role"}
+    if len(given) != 1:
         return None
-    ((field, value),) = said.items()
+    ((field, value),) = given.items()
     if field in _TEXTS:
         return field if value == text else None
     return "arguments" if field == "tool_calls" and _is_piece(value, text) else None

@@ -1,14 +1,14 @@
-"""OpenAI's Responses stream: 59 events that build items.  As of openai 3.49.0.
+"""Decoder of the Responses stream: 59 event types that build items.  As of openai 3.49.0.
 
-created, in_progress, queued         the response without its output; `created` after an end begins another response
-output_item.added                    an item opens; it is found by `output_index`, since ids may change on the way
+created, in_progress, queued         the response without its output; `created` after an end starts another response
+output_item.added                    an item starts; it is found by `output_index`, since ids may change on the way
 content_part.added, .done            a block of a message or of reasoning; reasoning_summary_part.* the same
-*.delta, *.done                      a text grows, and is said whole: see `openai_responses_items`
-output_text.annotation.added         a citation more
+*.delta, *.done                      a text grows, and is repeated whole: see `items`
+output_text.annotation.added         one more citation
 shell_call_output_content.*          what a command printed
 image_generation_call.partial_image  a preliminary result
-output_item.done                     the item as it is: wins over its pieces
-completed, incomplete, failed        the response as it is: wins over its items; `failed` and `error` are failures
+output_item.done                     the final item: wins over its deltas
+completed, incomplete, failed        the final response: wins over its items; `failed` and `error` are failures
 *_call.searching and the like        the status of an item
 """
 
@@ -25,12 +25,12 @@ from hansard.formats.openai_responses.content import NAME, PROVIDER
 from hansard.formats.openai_responses.stream.items import (
     GROWTHS,
     NEW,
-    PRINTED,
     ROWS,
+    SHELL_OUTPUT,
     Answer,
     Growth,
     Item,
-    LiveItems,
+    ItemEmitter,
     Path,
     Slot,
     at,
@@ -56,8 +56,8 @@ _QUIET = (
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
 
-class OpenAIResponsesDecoder(LiveItems):
-    """One response, or several one after the other."""
+class OpenAIResponsesDecoder(ItemEmitter):
+    """Decode one response, or several in a row."""
 
     name = NAME
     VARYING = {"sequence_number": NUMBER, "obfuscation": STRING}
@@ -67,8 +67,8 @@ class OpenAIResponsesDecoder(LiveItems):
         self._answers: list[Answer] = []
         self._handlers = {
             "response.created": self._created,
-            "response.in_progress": self._going_on,
-            "response.queued": self._going_on,
+            "response.in_progress": self._in_progress,
+            "response.queued": self._in_progress,
             "response.output_item.added": self._item_added,
             "response.output_item.done": self._item_done,
             "response.content_part.added": partial(self._row_added, "content", "content_index"),
@@ -76,17 +76,17 @@ class OpenAIResponsesDecoder(LiveItems):
             "response.reasoning_summary_part.added": partial(self._row_added, "summary", "summary_index"),
             "response.reasoning_summary_part.done": partial(self._row_done, "summary", "summary_index"),
             "response.output_text.annotation.added": self._annotation,
-            "response.shell_call_command.added": partial(self._said, GROWTHS["response.shell_call_command"]),
-            "response.shell_call_output_content.delta": self._printed,
-            "response.shell_call_output_content.done": self._printed_whole,
+            "response.shell_call_command.added": partial(self._text_done, GROWTHS["response.shell_call_command"]),
+            "response.shell_call_output_content.delta": self._shell_output_delta,
+            "response.shell_call_output_content.done": self._shell_output_done,
             "response.image_generation_call.partial_image": self._partial_image,
             "error": self._error,
-            **dict.fromkeys(_ENDS, self._end_said),
+            **dict.fromkeys(_ENDS, self._response_ended),
             **dict.fromkeys(_QUIET, self.other),
         }
         for name, growth in GROWTHS.items():
             self._handlers[name + ".delta"] = partial(self._delta, growth)
-            self._handlers[name + ".done"] = partial(self._said, growth)
+            self._handlers[name + ".done"] = partial(self._text_done, growth)
         for kind, states in _STATUS.items():
             for status in states:
                 self._handlers[f"response.{kind}.{status}"] = partial(self._status, kind, status)
@@ -103,10 +103,10 @@ class OpenAIResponsesDecoder(LiveItems):
         return bool(self._answers) and self._answers[-1].ended
 
     def on_done(self) -> None:
-        """Some send it; the end is what the events say."""
+        """Ignore `[DONE]`, which some servers send: the events signal the end."""
 
     def settle(self, messages: list[Message]) -> None:
-        """Say again what was given out wrong, of items that nothing ended."""
+        """Correct the parts of items that no event ended."""
         for answer in self._answers:
             for item in answer.items:
                 if not item.done and (item.off or not item.keys):
@@ -115,7 +115,7 @@ class OpenAIResponsesDecoder(LiveItems):
     # -- the response ----------------------------------------------------------------------------------------------
 
     def _answer(self) -> Answer:
-        """The response that is going on; after an end a new one."""
+        """The current response; after an end a new one."""
         if not self._answers or self._answers[-1].ended:
             if self._answers:
                 self.emit(StepStart())
@@ -135,13 +135,13 @@ class OpenAIResponsesDecoder(LiveItems):
             answer = self._answer()
         answer.body = body
 
-    def _going_on(self, event: dict[str, Any]) -> None:
+    def _in_progress(self, event: dict[str, Any]) -> None:
         if self._answers and not self._answers[-1].ended:
             self._answers[-1].body.update(event["response"])
         else:
             self._created(event)
 
-    def _end_said(self, event: dict[str, Any]) -> None:
+    def _response_ended(self, event: dict[str, Any]) -> None:
         answer, response = self._answer(), event.get("response")
         status = event["type"].removeprefix("response.")
         answer.body = {**answer.body, "status": status, **(response if type(response) is dict else {})}
@@ -157,7 +157,7 @@ class OpenAIResponsesDecoder(LiveItems):
             self._failed(answer.body.get("error"), "the response failed")
 
     def _match(self, answer: Answer, given: list[dict[str, Any]], status: str) -> None:
-        """Give each item its last word, found by id, by place or by kind; an item that has none stays as it is."""
+        """Finish each item with its final form, found by id, index or type; an item without one stays as it is."""
         left = dict(enumerate(given))
         places = {item["id"]: i for i, item in left.items() if type(item.get("id")) is str}
         kept = len(given)
@@ -184,8 +184,8 @@ class OpenAIResponsesDecoder(LiveItems):
         self._failed(error if error is not None else event, "the provider reported an error")
 
     def _failed(self, error: Any, otherwise: str) -> None:
-        said = error.get("message") if type(error) is dict else error
-        text = said if type(said) is str and said else otherwise
+        message = error.get("message") if type(error) is dict else error
+        text = message if type(message) is str and message else otherwise
         if not self._failures or self._failures[-1].text != text:
             self.fail(text, error)
 
@@ -207,7 +207,7 @@ class OpenAIResponsesDecoder(LiveItems):
         return item
 
     def _find(self, event: dict[str, Any], kind: str) -> Item:
-        """The item that an event speaks of: by index, by id, the last one of its kind; or a new one."""
+        """The item of an event: by index, by id, the last one of its type; else a new one."""
         answer, index, item_id = self._answer(), event.get("output_index"), event.get("item_id")
         found = answer.by_index.get(index) if type(index) is int else None
         if found is not None and found.kind == kind:
@@ -271,17 +271,17 @@ class OpenAIResponsesDecoder(LiveItems):
         return True
 
     def _append(self, item: Item, path: Path, value: Any, index: Any = None) -> None:
-        """A row more in a list; its own index says where."""
+        """Add a row to a list, at its own index if it has one."""
         rows = at(item.native, path)
         item.place((*path, index if type(index) is int else len(rows) if rows else 0), value)
         item.grown.add(path)
 
-    def _said(self, growth: Growth, event: dict[str, Any]) -> None:
+    def _text_done(self, growth: Growth, event: dict[str, Any]) -> None:
         item, text = self._find(event, growth.item), event.get(growth.whole)
         if item.done or type(text) is not str:
             self.other(event)
         else:
-            self._say(self._slot(item, growth, _index(event, growth.place)), growth, text)
+            self._set_text(self._slot(item, growth, _index(event, growth.place)), growth, text)
 
     def _row_added(self, field: str, key: str, event: dict[str, Any]) -> None:
         item, i, row = self._row(field, key, event)
@@ -300,7 +300,7 @@ class OpenAIResponsesDecoder(LiveItems):
         item.place((field, i), row)
         growth = ROWS.get(row.get("type", ""))
         if growth is not None and growth.item == item.kind:
-            self._say(self._slot(item, growth, i), growth, row.get(growth.whole) or "")
+            self._set_text(self._slot(item, growth, i), growth, row.get(growth.whole) or "")
         else:
             item.off = True
 
@@ -318,16 +318,16 @@ class OpenAIResponsesDecoder(LiveItems):
         path = (*slot.path[:-1], "annotations")
         self._append(item, path, event["annotation"], event.get("annotation_index"))
 
-    def _printed(self, event: dict[str, Any]) -> None:
+    def _shell_output_delta(self, event: dict[str, Any]) -> None:
         item, delta = self._find(event, "shell_call_output"), event["delta"]
-        for name, growth in PRINTED.items():
+        for name, growth in SHELL_OUTPUT.items():
             if type(delta.get(name)) is str and not item.done:
                 self._grow(self._slot(item, growth, _index(event, "command_index")), delta[name])
 
-    def _printed_whole(self, event: dict[str, Any]) -> None:
+    def _shell_output_done(self, event: dict[str, Any]) -> None:
         item, i, rows = self._find(event, "shell_call_output"), _index(event, "command_index"), event["output"]
         if rows and not item.done:
-            for name in PRINTED:
+            for name in SHELL_OUTPUT:
                 item.slots.pop(("output", i, name), None)
             for j, row in enumerate(rows):
                 item.place(("output", i + j / len(rows)), row)

@@ -1,16 +1,18 @@
-"""Items of a Responses stream while they grow, and where each kind of event lets them grow.
+"""Items of a Responses stream while they grow: their state, and the parts that are emitted for them.
 
     message                  content[i].text, content[i].refusal; annotations, log probabilities
     reasoning                summary[i].text, content[i].text
     function_call, mcp_call  arguments
-    custom_tool_call         input                  These four are words inside the input of a call. What is given
-    code_interpreter_call    code                   out live is the JSON of that input as far as it came, so that a
-    apply_patch_call         operation.diff         call that is cut off is never taken for a whole one.
+    custom_tool_call         input                  These four are text inside the input of a call. What is emitted
+    code_interpreter_call    code                   is the JSON of that input as received so far, so that a truncated
+    apply_patch_call         operation.diff         call is never taken for a complete one.
     shell_call               action.commands[i]
     shell_call_output        output[i].stdout, output[i].stderr
-    audio                    sound and its words: events without an item, kept as a block `output_audio` at the end
+    audio                    audio and transcript: events without an item, kept as a block `output_audio` at the end
 
-What an item says when it is done wins over its pieces; only an empty field never wipes out words that were received.
+The final form of an item wins over its deltas, but an empty field never erases text that was received. A message has a
+part for each block; every other item has one part, and one more for a result inside it. Parts end when their item is
+done; an emitted part that turns out wrong is corrected by its `part-end`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from msgspec.structs import replace
 from hansard.formats.documents import read
 from hansard.formats.openai_responses.content import NAME, read_block
 from hansard.formats.openai_responses.messages import read_item, read_message
-from hansard.formats.openai_responses.tools import Calls, read_answer, read_function
+from hansard.formats.openai_responses.tools import Calls, read_function, read_plain_output
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message
@@ -33,26 +35,26 @@ from hansard.streams.deltas import PartDelta, PartEnd, PartStart
 from hansard.streams.text_buffer import escaped, joined, joined_base64
 
 Path: TypeAlias = tuple[str | float, ...]
-HERE = -1  # stands in a path for the index that the event gives
+INDEX = -1  # placeholder in a path for the index that the event has
 
 
 class Growth(NamedTuple):
-    """How events let an item grow: their name, the kind of item, the place in it; the keys of index and whole text."""
+    """A text that events grow: event name, item type, path in the item; the keys of the index and of the whole text."""
 
     event: str
     item: str
     path: Path
     place: str = ""
     whole: str = ""
-    row: dict[str, Any] = {}  # what the row is if nothing opened it
-    wrapped: bool = False  # words inside the JSON of a call's input
+    row: dict[str, Any] = {}  # the row to create if no event opened it
+    wrapped: bool = False  # text inside the JSON of a call's input
 
 
 _GROWTHS = (
     Growth(
         "response.output_text",
         "message",
-        ("content", HERE, "text"),
+        ("content", INDEX, "text"),
         "content_index",
         "text",
         {"type": "output_text", "annotations": [], "text": ""},
@@ -60,7 +62,7 @@ _GROWTHS = (
     Growth(
         "response.refusal",
         "message",
-        ("content", HERE, "refusal"),
+        ("content", INDEX, "refusal"),
         "content_index",
         "refusal",
         {"type": "refusal", "refusal": ""},
@@ -68,7 +70,7 @@ _GROWTHS = (
     Growth(
         "response.reasoning_summary_text",
         "reasoning",
-        ("summary", HERE, "text"),
+        ("summary", INDEX, "text"),
         "summary_index",
         "text",
         {"type": "summary_text", "text": ""},
@@ -76,7 +78,7 @@ _GROWTHS = (
     Growth(
         "response.reasoning_text",
         "reasoning",
-        ("content", HERE, "text"),
+        ("content", INDEX, "text"),
         "content_index",
         "text",
         {"type": "reasoning_text", "text": ""},
@@ -95,7 +97,7 @@ _GROWTHS = (
     Growth(
         "response.shell_call_command",
         "shell_call",
-        ("action", "commands", HERE),
+        ("action", "commands", INDEX),
         "command_index",
         "command",
         wrapped=True,
@@ -104,14 +106,14 @@ _GROWTHS = (
     Growth("response.audio.transcript", "audio", ("content", 0, "transcript")),
 )
 GROWTHS = {growth.event: growth for growth in _GROWTHS}
-PRINTED = {
-    name: Growth("", "shell_call_output", ("output", HERE, name), "command_index", row={"stdout": "", "stderr": ""})
+SHELL_OUTPUT = {
+    name: Growth("", "shell_call_output", ("output", INDEX, name), "command_index", row={"stdout": "", "stderr": ""})
     for name in ("stdout", "stderr")
 }
 ROWS = {growth.row["type"]: growth for growth in _GROWTHS if growth.row}
 CALLS = {growth.item: growth for growth in _GROWTHS if not growth.row and growth.item != "audio"}
 CLOSING = {"custom_tool_call": '"', "code_interpreter_call": '"}', "apply_patch_call": '"}'}
-NEW: dict[str, dict[str, Any]] = {  # what an item is if nothing opened it
+NEW: dict[str, dict[str, Any]] = {  # the item to create if no event opened it
     "message": {"type": "message", "role": "assistant", "content": []},
     "reasoning": {"type": "reasoning", "summary": []},
     "shell_call_output": {"type": "shell_call_output", "output": []},
@@ -123,15 +125,15 @@ NEW: dict[str, dict[str, Any]] = {  # what an item is if nothing opened it
 
 
 class _Own(dict[Any, Any]):
-    """An object that is ours to change."""
+    """A copied object that may be changed."""
 
 
 class _Rows(dict[Any, Any]):
-    """A list that is ours to change; its rows come in any order, and some may never come."""
+    """A copied list that may be changed; its rows arrive in any order, and some may be missing."""
 
 
 def place(node: Any, path: Path, value: Any) -> Any:
-    """The node with the value at the path; what is missing on the way is made.
+    """The node with the value at the path; missing levels are created.
 
     >>> plain(place({"a": [{"b": 1}]}, ("a", 7, "c"), 2))
     {'a': [{'b': 1}, {'c': 2}]}
@@ -146,7 +148,7 @@ def place(node: Any, path: Path, value: Any) -> Any:
 
 
 def at(node: Any, path: Path) -> Any:
-    """What stands at the path, or None."""
+    """The value at the path, or None."""
     for key in path:
         if isinstance(node, dict):
             node = node.get(key)
@@ -158,7 +160,7 @@ def at(node: Any, path: Path) -> Any:
 
 
 def plain(node: Any) -> Any:
-    """The value as JSON has it, a copy of all that may still change."""
+    """The value as plain dicts and lists; copies what may still change."""
     if type(node) is _Own:
         return {key: plain(value) for key, value in node.items()}
     if type(node) is _Rows:
@@ -170,7 +172,7 @@ def plain(node: Any) -> Any:
 
 
 class Slot:
-    """A text that grows inside an item; `key` names the part that shows it, and is empty when none does."""
+    """A text that grows inside an item; `key` is that of the part which shows it, empty if none does."""
 
     __slots__ = ("closed", "item", "key", "path", "pieces", "wrapped")
 
@@ -186,7 +188,7 @@ class Slot:
 
 
 class Item:
-    """An item: its words as they came, its texts that grow, and the keys of the parts that show it."""
+    """An item: its native form, its growing texts, and the keys of its parts."""
 
     def __init__(self, native: dict[str, Any], kind: str, index: float, key: str) -> None:
         self.native: Any = native
@@ -195,24 +197,24 @@ class Item:
         self.grown: set[Path] = set()  # lists that grew: annotations, log probabilities
         self.keys: dict[int, str] = {}
         self.shown: dict[str, Any] = {}  # parts that ended, without residue
-        self.live: list[str] = []  # the JSON of a call's input, where its pieces are only words in it
-        self.shows = ""  # reasoning: the list that is given out live, summary or content
+        self.live: list[str] = []  # the JSON of a call's input, where the deltas are only text inside it
+        self.shows = ""  # reasoning: the list that is emitted, summary or content
         self.grows = False  # its first part can grow
         self.done = False
-        self.off = False  # what was given out live is not what the item says
+        self.off = False  # what was emitted differs from the item
 
     def place(self, path: Path, value: Any) -> None:
         self.native = place(self.native, path, value)
 
     def current(self) -> dict[str, Any]:
-        """The item as a whole answer would have it."""
+        """The item as in a whole answer."""
         for path, slot in self.slots.items():
             if slot.pieces:
                 self.place(path, slot.text())
         return plain(self.native)  # type: ignore[no-any-return]
 
     def finish(self, native: dict[str, Any]) -> None:
-        """The item as it is said when it is done, or at the end of the answer."""
+        """Set the final form of the item, from its own end or the end of the response."""
         before, after = self.current(), native
         if native.get("type", "message") == before.get("type", "message"):
             for path in (*self.slots, *self.grown):
@@ -228,12 +230,12 @@ class Item:
         self.native, self.done = plain(after), True
 
     def parts(self, calls: Calls) -> list[Any]:
-        """The parts of the item as far as it came."""
+        """The parts of the item as received so far."""
         parts = read_parts(self.current(), calls)
         return parts if self.done else [self.unfinished(part) for part in parts]
 
     def unfinished(self, part: Any) -> Any:
-        """A part of an item that is not done: it must not look as if it were."""
+        """Mark a part of an item that is not done, so that it does not look complete."""
         if type(part) is ToolCallPart and self.live:
             given, text = read_arguments("".join(self.live))
             return replace(part, input=given, input_text=text)
@@ -242,23 +244,23 @@ class Item:
         return part
 
     def opening(self, growth: Growth) -> str:
-        """The JSON of a call's input up to the words that grow."""
+        """The JSON of a call's input up to the text that grows."""
         if len(growth.path) == 1:
             return '"' if growth.item == "custom_tool_call" else '{"code":"'
         field, held = growth.path[1], plain(at(self.native, growth.path[:1]))
         rest = {key: value for key, value in held.items() if key != field} if type(held) is dict else {}
         head = exact_json.encode(rest).decode()[:-1] + ("," if rest else "")
-        return f'{head}"{field}":' + ('["' if HERE in growth.path else '"')
+        return f'{head}"{field}":' + ('["' if INDEX in growth.path else '"')
 
 
 def read_parts(item: dict[str, Any], calls: Calls) -> list[Any]:
-    """The parts of one item, as the format reads it."""
+    """Read the parts of one item."""
     kind = item.get("type", "message")
     parts: Any = None
     if kind == "function_call":
         parts = read_function(item, calls)
     elif kind == "function_call_output":
-        parts = read_answer(item, calls)
+        parts = read_plain_output(item, calls)
     elif kind == "message" and item.get("role") == "assistant":
         parts = read_message(item)
     return list(parts) if parts is not None else list(read_item(item, calls)[1])
@@ -280,7 +282,7 @@ class Answer:
         return sorted(self.items, key=lambda item: item.index)
 
     def read(self) -> list[Message]:
-        """The messages as far as they came; nothing that is not done looks whole."""
+        """Read the messages as received so far; parts of unfinished items are marked."""
         items = self.ordered()
         if not items and not self.body:
             return []
@@ -299,16 +301,16 @@ class Answer:
 
 # -- what is given out while items grow -------------------------------------------------------------------------------
 
-_GAP = "\n\n"  # between the texts of one reasoning, as the format joins them
+_SEPARATOR = "\n\n"  # between the texts of one reasoning item, as in the format
 
 
-class LiveItems(EventDecoder):
-    """Gives items out."""
+class ItemEmitter(EventDecoder):
+    """Base of the decoder: emits parts that start, grow and end with their items."""
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
     def _open(self, item: Item, calls: Calls) -> None:
-        """An item begins; what it says already is given out as its first piece."""
+        """Start the parts of an item; what it already contains is the first delta."""
         native, growth = item.native, CALLS.get(item.kind)
         if item.kind == "message":
             for i, row in enumerate(_rows(native, "content")):
@@ -327,14 +329,14 @@ class LiveItems(EventDecoder):
                 for i, row in enumerate(_rows(native, field)):
                     self._open_row(item, field, i, row)
         elif item.grows and growth is not None:
-            rows = at(native, growth.path[:-1]) if HERE in growth.path else [""]
+            rows = at(native, growth.path[:-1]) if INDEX in growth.path else [""]
             for i in range(len(rows) if type(rows) is list else 0):
                 self._slot(item, growth, i)
             if growth.wrapped and not item.live:
                 self._show(item, item.opening(growth))
 
     def _open_row(self, item: Item, field: str, index: int, row: Any) -> None:
-        """A block of a message or of reasoning begins."""
+        """Start a block of a message or of reasoning."""
         kind = row.get("type") if type(row) is dict else None
         growth = ROWS.get(kind) if type(kind) is str else None
         if growth is not None and growth.item == item.kind and growth.path[0] == field:
@@ -347,7 +349,7 @@ class LiveItems(EventDecoder):
         self.emit(PartStart(key=key, part=part))
 
     def _end(self, item: Item, calls: Calls, first: int = 0) -> None:
-        """Give out what the item says, where that was not said before."""
+        """End the parts of the item, unless they ended with the same value before."""
         places = sorted(item.keys)
         for i, part in enumerate(item.parts(calls)):
             if i < first:
@@ -355,16 +357,16 @@ class LiveItems(EventDecoder):
             if i >= len(places):
                 places.append(places[-1] + 1 if places else 0)
                 self._start(item, places[i], part)
-            key, said = item.keys[places[i]], replace(part, extra=UNSET)
-            if item.shown.get(key) != said:
-                item.shown[key] = said
+            key, bare = item.keys[places[i]], replace(part, extra=UNSET)
+            if item.shown.get(key) != bare:
+                item.shown[key] = bare
                 self.emit(PartEnd(key=key, part=part))
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
     def _slot(self, item: Item, growth: Growth, index: int) -> Slot:
-        """The place where a text grows, made on first sight."""
-        path = tuple([index if key == HERE else key for key in growth.path])
+        """The slot of a growing text, created at its first event."""
+        path = tuple([index if key == INDEX else key for key in growth.path])
         slot = item.slots.get(path)
         if slot is not None:
             return slot
@@ -382,7 +384,7 @@ class LiveItems(EventDecoder):
         return slot
 
     def _shown_by(self, item: Item, growth: Growth, path: Path, index: int) -> str:
-        """The key of the part that shows a text; nothing when no part can."""
+        """The key of the part that shows a text; empty if no part can."""
         if growth.item == "message":
             if index not in item.keys:
                 part = read_block(at(item.native, path[:-1]), "output_text", {})
@@ -400,7 +402,7 @@ class LiveItems(EventDecoder):
             others: list[Any] = [other[1] for other in item.slots if other[0] == field]
             if others:
                 item.off = item.off or max(others) > index
-                self.emit(PartDelta(key=item.keys[0], text=_GAP))
+                self.emit(PartDelta(key=item.keys[0], text=_SEPARATOR))
         return item.keys[0]
 
     def _grow(self, slot: Slot, text: str) -> None:
@@ -412,20 +414,20 @@ class LiveItems(EventDecoder):
                 self.emit(PartDelta(key=slot.key, text=text))
 
     def _show(self, item: Item, text: str) -> None:
-        """A piece of the JSON of a call's input."""
+        """Emit a fragment of the JSON of a call's input."""
         if text:
             item.live.append(text)
             self.emit(PartDelta(key=item.keys[0], text=text))
 
-    def _say(self, slot: Slot, growth: Growth, text: str) -> None:
-        """The whole text: usually what was received; else the rest of it, or another."""
+    def _set_text(self, slot: Slot, growth: Growth, text: str) -> None:
+        """Set the whole text: usually what was received; else emit the missing rest, or correct it later."""
         item, before = slot.item, slot.text()
         if text.startswith(before):
             if text != before:
                 self._grow(slot, text[len(before) :])
         elif text:
             slot.pieces, item.off = [text], True
-            if slot.wrapped and HERE not in growth.path:
+            if slot.wrapped and INDEX not in growth.path:
                 item.live = [item.opening(growth), escaped(text)]
         if slot.key and growth.item in CLOSING and not slot.closed:
             slot.closed = True
