@@ -1,4 +1,26 @@
-"""generateContent of Gemini."""
+"""Gemini generateContent: a request, a list of contents, or a response.  As of google-genai 3.1.0.
+
+    canonical                         native
+    system (leading)                  `systemInstruction`
+    user, tool                        role user; function responses and other parts become messages of their own
+    assistant                         role model
+    text, reasoning                   text; with `thought: true`
+    signature of any part             thoughtSignature; the documented dummy is written for a call without one
+    tool-call                         functionCall; provider-executed: executableCode, toolCall
+    tool-result                       functionResponse (files in its `parts`); provider-executed:
+                                      codeExecutionResult, toolResponse
+    file                              inlineData, fileData; videoMetadata and the like are residue
+    raw(gemini)                       any other part, verbatim; alone in an event: a content of an unknown role
+    model, usage, finish reason       of a response; further candidates and grounding are residue
+
+Keys are camelCase, or snake_case as the SDK has them. Settings beside the contents (tools, generationConfig ...) stay
+with the conversation. Lost, and reported: ids of messages, times, agents, other providers' reasoning.
+
+Read `messages` first, then `content` (parts), `tools`, `files`, `reasoning` (signatures), `fields` (keys and their two
+spellings), `rules`. `stream` is the decoder; only it may import `streams`. Otherwise: the core of `formats`, `rules`,
+the model. Free to change: detection, new keys in `fields`, `rules` when the API changes what it accepts.
+Stored, so never renamed: residue keys and spelling hints (`"$"`: `keys`, `case`, `apart`, `joined`, `without` ...).
+"""
 
 from __future__ import annotations
 

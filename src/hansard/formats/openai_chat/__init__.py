@@ -1,4 +1,25 @@
-"""Chat Completions of OpenAI, and its dialects."""
+"""OpenAI Chat Completions and its dialects: a request, a list of messages, or a response.  As of openai 3.49.0.
+
+    canonical                         native
+    system, developer, user           the same roles; `name` is residue
+    assistant                         content, then refusal, then tool_calls: reasoning first, calls last
+    tool                              one `tool` message for each result; `function` is the deprecated spelling
+    text                              the content string, or a text part; `audio.transcript`
+    refusal                           the field `refusal`, or a refusal part
+    tool-call                         tool_calls: function, custom; `function_call` is the deprecated spelling
+    file                              image_url, input_audio, file; `audio` of an assistant
+    reasoning                         the dialects' keys, see `reasoning`; written only if read from there
+    raw(openai-chat)                  any other part, verbatim
+
+Settings beside the messages (model, tools, sampling ...) stay with the conversation. The first choice of a response
+is the message, other choices stay with the conversation. Lost, and reported: the order of text and calls in a turn,
+errors of tools, files of results, ids, times, agents, other providers' reasoning.
+
+Read `messages` first, then `content` (parts), `tools`, `reasoning` (dialects), `fields` (typed fast path), `rules`.
+`stream` is the decoder, `emit` the emitter; only these may import `streams`. Otherwise: the core of `formats`, `rules`,
+the model. `exchange/openai_finetune` builds on this format. Free to change: detection, a new dialect in `reasoning`.
+Stored, so never renamed: residue keys and spelling hints (`"$"`: `key`, `at`, `content`, `shape`, `wordless` ...).
+"""
 
 from __future__ import annotations
 

@@ -140,10 +140,10 @@ def _put_signature(out: dict[str, Any], signature: str) -> None:
 
 def read_result(record: dict[str, Any], role: str, names: dict[str, str]) -> ToolResultPart:
     """Read a `tool` message, or a deprecated `function` message, which has a tool name and no call id."""
-    content, result_of = record.get("content"), record.get("tool_call_id")
-    if len(record) == 3 and role == "tool" and type(content) is str and type(result_of) is str:
+    content, asked_id = record.get("content"), record.get("tool_call_id")
+    if len(record) == 3 and role == "tool" and type(content) is str and type(asked_id) is str:
         return ToolResultPart(
-            tool_call_id=result_of, tool_name=names.get(result_of, UNSET), output=content, is_error=False
+            tool_call_id=asked_id, tool_name=names.get(asked_id, UNSET), output=content, is_error=False
         )
     record = dict(record)
     del record["role"]

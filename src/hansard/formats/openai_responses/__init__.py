@@ -1,4 +1,27 @@
-"""The Responses API of OpenAI."""
+"""OpenAI Responses API: a request, a list of items, or a response.  As of openai 3.49.0.
+
+    canonical                         native
+    system (hint `at`)                the `instructions` field
+    system, developer, user           one message item each; a single text is a string
+    assistant                         consecutive items of the model: reasoning, messages, calls
+    tool                              the consecutive outputs after them
+    developer, one raw part           control items: additional_tools, configuration_update, compaction_trigger
+    text, refusal                     a message item of the assistant; its short form if there is no residue
+    reasoning, compaction             reasoning: summaries (or content) joined, encrypted_content; compaction
+    tool-call, tool-result            see `tools`
+    file                              see `content`
+    raw(openai-responses)             any other item or block, verbatim
+
+A response is an assistant message with model, usage and finish reason; its settings stay with the conversation. Lost,
+and reported: ids and times of messages, the error flag of function outputs, other providers' reasoning, and the
+boundary between consecutive assistant messages.
+
+Read `messages` first, then `tools` (calls and outputs: two tables), `content` (blocks), `reasoning`, `rules`. `stream`
+is the decoder; only it may import `streams`. Otherwise: the core of `formats`, `rules`, the model.
+`coding_agents/codex` builds on this format. Free to change: detection, a row in `tools._TOOLS` for a new built-in tool
+(add its type to `KINDS`).
+Stored, so never renamed: residue keys and spelling hints (`"$"`: `type`, `item`, `same` ...).
+"""
 
 from __future__ import annotations
 

@@ -52,9 +52,6 @@ class Call:
                 return self.fields[kind].get("name")
         return None
 
-    def is_named(self, name: str) -> bool:
-        return bool(self.name == name)
-
     def take(self, item: dict[str, Any]) -> str:
         """Take in one fragment of the call; returns the arguments that it adds."""
         arguments = ""
