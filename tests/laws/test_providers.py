@@ -1,4 +1,4 @@
-"""Between providers: A's own turns are intact after B has answered, and what is written for B is valid there."""
+"""Between providers: A's own turns are intact after B has answered; signatures stay with their provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangChain messages: what a record means, what others' conversations become, and what langchain-core says of it."""
+"""LangChain messages: reading and writing records. `tests/judges/test_langchain.py` asks langchain-core."""
 
 from __future__ import annotations
 

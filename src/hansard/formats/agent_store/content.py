@@ -36,10 +36,10 @@ _DATA = "data"
 # -- opaque reasoning ----------------------------------------------------------------------------------------------
 
 
-def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks: dict[str, Any] | None = None) -> Any:
+def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], hints: dict[str, Any] | None = None) -> Any:
     """Read signatures from providerMetadata; what the writer makes again leaves no residue."""
     if _METADATA not in block:
-        return kind(**fields, extra=pack(NAME, block, marks))
+        return kind(**fields, extra=pack(NAME, block, hints))
     given = block.get(_METADATA)
     fields.update(take_opaque(block, _METADATA, encrypted=kind is ReasoningPart))
     part = kind(**fields)
@@ -48,7 +48,7 @@ def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], marks
         put_opaque(made, _METADATA, part, make=True)
         if made.get(_METADATA) == given:
             del block[_METADATA]
-    return kind(**fields, extra=pack(NAME, block, marks))
+    return kind(**fields, extra=pack(NAME, block, hints))
 
 
 def _with_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def _write_data(part: DataPart) -> Any:
 
 def _write_as_text(part: Any) -> Any:
     """Write text of a kind that the store does not have as plain text."""
-    words = part.content if type(part) is RetryPart else part.text
-    return {"type": "text", "text": words} if type(words) is str else UNSET
+    text = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": text} if type(text) is str else UNSET
 
 
 # -- tool invocations ----------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> An
     ids: dict[str, Any] = {field: take_str(block, key) for field, key in keys.items() if key in block}
     state = take_str(block, "state")
     if state != "result":
-        marks = {} if state == "call" else {"state": state}
-        return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, marks)
+        hints = {} if state == "call" else {"state": state}
+        return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, hints)
     answer = {**ids, **_read_output(block.pop("result", UNSET)), "is_error": False}
     if role == "tool":
         return _read_signed(ToolResultPart, answer, block)
@@ -249,23 +249,23 @@ _WRITERS: dict[type, Any] = {
 # -- content -------------------------------------------------------------------------------------------------------
 
 
-def read_content(content: Any, role: str, marks: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
+def read_content(content: Any, role: str, hints: dict[str, Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """Parts, results for a tool message after it, and residue; content without a list of parts is kept raw."""
     value = _decoded(content) if type(content) is str else content
     if type(value) is not dict or type(value.get("parts")) is not list:
-        marks["raw"] = True
+        hints["raw"] = True
         return [RawPart(format=NAME, value=content)], [], {}
     if type(content) is str:
-        marks["text"] = content
+        hints["text"] = content
     held = dict(value)
     parts, results = read_parts(held.pop("parts"), role)
     if "format" not in held:
-        marks["format"] = "absent"
+        hints["format"] = "absent"
     elif type(held["format"]) is int and held["format"] == 2:
         del held["format"]
     if type(held.get("content")) is str and held["content"] == _text_of(parts):
         del held["content"]
-        marks["said"] = True
+        hints["said"] = True
     return parts, results, held
 
 
@@ -291,8 +291,8 @@ def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
     ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
     for j, part in enumerate(parts):
         if type(part) is ToolCallPart and j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
-            rest, marks = unpack(NAME, part.extra)
-            parts[j] = replace(part, extra=pack(NAME, rest, {"state": "call", **marks}))
+            rest, hints = unpack(NAME, part.extra)
+            parts[j] = replace(part, extra=pack(NAME, rest, {"state": "call", **hints}))
 
 
 def _decoded(text: str) -> Any:
@@ -316,20 +316,20 @@ def write_parts(parts: list[Any], answers: dict[int, ToolResultPart]) -> list[An
 
 
 def write_content(
-    message: Message, answers: dict[int, ToolResultPart], held: dict[str, Any], marks: dict[str, Any]
+    message: Message, answers: dict[int, ToolResultPart], held: dict[str, Any], hints: dict[str, Any]
 ) -> Any:
     """Write the content, each result merged into the call at its index."""
-    if marks.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is RawPart:
+    if hints.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is RawPart:
         return message.parts[0].value
     blocks = write_parts(message.parts, answers)
-    content: dict[str, Any] = {} if marks.get("format") == "absent" else {"format": held.pop("format", 2)}
+    content: dict[str, Any] = {} if hints.get("format") == "absent" else {"format": held.pop("format", 2)}
     content["parts"] = blocks
-    if marks.get("said") is True:
+    if hints.get("said") is True:
         content["content"] = _text_of(message.parts)
     merge_residue(set_present(content, metadata=message.metadata), held)
-    if "text" not in marks:
+    if "text" not in hints:
         return content
-    text = marks["text"]
+    text = hints["text"]
     if type(text) is str and exact_json.same(_decoded(text), content):
         return text
     return exact_json.encode(content).decode()

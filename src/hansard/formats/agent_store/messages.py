@@ -93,13 +93,13 @@ def _read_message(record: Any, path: str, i: int, shared: dict[str, Any], out: l
     for key, value in shared.items():
         if rest.get(key) == value:
             del rest[key]
-    marks: dict[str, Any] = {"row": True} if row else {}
+    hints: dict[str, Any] = {"row": True} if row else {}
     if role in _ROLES:
-        marks["role"] = role
-    parts, results, held = read_content(rest.pop("content"), role, marks)
+        hints["role"] = role
+    parts, results, held = read_content(rest.pop("content"), role, hints)
     kind = rest.pop("type", UNSET)
     if kind is UNSET:
-        marks["type"] = "absent"
+        hints["type"] = "absent"
     elif kind != _type(role, parts):
         rest["type"] = kind
     metadata = held.pop("metadata") if type(held.get("metadata")) is dict else UNSET
@@ -107,9 +107,9 @@ def _read_message(record: Any, path: str, i: int, shared: dict[str, Any], out: l
         rest["content"] = held
     message_id, created_at = take_maybe_str(rest, "id"), take_maybe_str(rest, "createdAt")
     message = Message(role=role, parts=parts, id=message_id, created_at=created_at, metadata=metadata)
-    if role == "tool" and out and not rest and not marks and _answers(out[-1], message) is not None:
-        marks["apart"] = True
-    out.append(replace(message, extra=pack(NAME, rest, marks)))
+    if role == "tool" and out and not rest and not hints and _answers(out[-1], message) is not None:
+        hints["apart"] = True
+    out.append(replace(message, extra=pack(NAME, rest, hints)))
     if results:
         out.append(Message(role="tool", parts=results))
 
@@ -143,15 +143,15 @@ def _write_fast(message: Message, answers: dict[int, ToolResultPart], shared: di
 def _write_message(message: Message, answers: dict[int, ToolResultPart], shared: dict[str, Any]) -> dict[str, Any]:
     if message.extra is message.metadata is UNSET:
         return _write_fast(message, answers, shared)
-    rest, marks = unpack(NAME, message.extra)
+    rest, hints = unpack(NAME, message.extra)
     held = rest.pop("content", None)
-    role = message.role if marks.get("role") == message.role else _ROLES.get(message.role, message.role)
+    role = message.role if hints.get("role") == message.role else _ROLES.get(message.role, message.role)
     out = set_present({}, id=message.id, threadId=rest.pop("threadId", shared["threadId"]), role=role)
-    if marks.get("type") != "absent":
+    if hints.get("type") != "absent":
         out["type"] = rest.pop("type", _type(message.role, message.parts))
-    out["content"] = write_content(message, answers, dict(held) if type(held) is dict else {}, marks)
+    out["content"] = write_content(message, answers, dict(held) if type(held) is dict else {}, hints)
     set_present(out, createdAt=message.created_at, resourceId=rest.pop("resourceId", shared["resourceId"]))
-    return _write_row(merge_residue(out, rest), marks.get("row") is True)
+    return _write_row(merge_residue(out, rest), hints.get("row") is True)
 
 
 def _inner_answers(message: Message) -> dict[int, ToolResultPart]:
@@ -215,26 +215,26 @@ def _write_messages(messages: list[Message], shared: dict[str, Any]) -> list[dic
 # -- documents -----------------------------------------------------------------------------------------------------
 
 
-def _read_thread(thread: dict[str, Any], marks: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_thread(thread: dict[str, Any], hints: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of the conversation, and the residue of the thread."""
     rest, row = _read_row(thread)
     if row:
-        marks["row"] = True
+        hints["row"] = True
     fields = {field: rest.pop(key) for key, field in _THREAD.items() if type(rest.get(key)) is str}
     if type(rest.get("metadata")) is dict:
         fields["metadata"] = rest.pop("metadata")
     return fields, rest
 
 
-def _write_thread(conversation: Conversation, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    unsaid = marks.get("unsaid")
+def _write_thread(conversation: Conversation, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+    unsaid = hints.get("unsaid")
     said = {key: field for key, field in _THREAD.items() if type(unsaid) is not list or field not in unsaid}
     out = set_present({}, **{key: getattr(conversation, field) for key, field in said.items()})
     set_present(out, metadata=conversation.metadata)
-    return _write_row(merge_residue(out, rest), marks.get("row") is True)
+    return _write_row(merge_residue(out, rest), hints.get("row") is True)
 
 
-def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _shared(records: list[Any], fields: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     """The thread id and resource id that all messages share.
 
     The spelling hint `own` lists ids that differ from the thread's, `unsaid` those that only the messages have.
@@ -247,11 +247,11 @@ def _shared(records: list[Any], fields: dict[str, Any], marks: dict[str, Any]) -
             common = None
         if given is None and common is not None:
             given = fields[field] = common
-            marks.setdefault("unsaid", []).append(field)
+            hints.setdefault("unsaid", []).append(field)
         if given is not None and common == given:
             shared[key] = given
         elif given is not None and records:
-            marks.setdefault("own", []).append(key)
+            hints.setdefault("own", []).append(key)
     return shared
 
 
@@ -273,7 +273,7 @@ def _default_shape(conversation: Conversation, rest: dict[str, Any]) -> str:
 
 def read(document: Any) -> Conversation:
     """A list of messages, one message, or an object with `messages` and fields of the thread."""
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     fields: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     shape, records = "list", document
@@ -284,42 +284,42 @@ def read(document: Any) -> Conversation:
         shape, records = "flat", rest.pop("messages")
         if type(rest.get("thread")) is dict:
             shape = "thread"
-            fields, left = _read_thread(rest.pop("thread"), marks)
+            fields, left = _read_thread(rest.pop("thread"), hints)
             if left:
                 rest["thread"] = left
         else:
-            fields, rest = _read_thread(rest, marks)
+            fields, rest = _read_thread(rest, hints)
     if type(records) is not list:
         raise Unreadable("missing list of messages", "$.messages" if type(document) is dict else "$")
-    shared = _shared(records, fields, marks)
+    shared = _shared(records, fields, hints)
     if shape in ("list", "message"):
-        marks.pop("unsaid", None)
+        hints.pop("unsaid", None)
     messages: list[Message] = []
     path = {"message": "$", "list": "$[{}]"}.get(shape, "$.messages[{}]")
     for i, record in enumerate(records):
         _read_message(record, path, i, shared, messages)
     conversation = Conversation(messages=messages, **fields)
     if shape != _default_shape(conversation, rest):
-        marks["shape"] = shape
-    return replace(conversation, extra=pack(NAME, rest, marks))
+        hints["shape"] = shape
+    return replace(conversation, extra=pack(NAME, rest, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list, or a thread if it has fields to write."""
-    rest, marks = unpack(NAME, conversation.extra)
-    own = marks.get("own")
+    rest, hints = unpack(NAME, conversation.extra)
+    own = hints.get("own")
     shared = {"threadId": conversation.id, "resourceId": conversation.resource_id}
     for key in own if type(own) is list else ():
         if key in ("threadId", "resourceId"):
             shared[key] = UNSET
     records = _write_messages(conversation.messages, shared)
-    shape, default = marks.get("shape"), _default_shape(conversation, rest)
+    shape, default = hints.get("shape"), _default_shape(conversation, rest)
     if shape == "message" and default == "list" and len(records) == 1:
         return records[0]
     if shape == "flat":
-        return {**_write_thread(conversation, rest, marks), "messages": records}
+        return {**_write_thread(conversation, rest, hints), "messages": records}
     if default == "list" and shape != "thread":
         return records
     left = rest.pop("thread", None)
-    thread = _write_thread(conversation, left if type(left) is dict else {}, marks)
+    thread = _write_thread(conversation, left if type(left) is dict else {}, hints)
     return {"thread": thread, "messages": records, **rest}

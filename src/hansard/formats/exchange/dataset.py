@@ -67,19 +67,19 @@ def read_one(raw: bytes, default: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if not _AROUND.issuperset(before + after):  # a part of a byte order mark
         raise Unreadable("invalid UTF-8 around the object", way_out="save it as UTF-8")
     value: Any = _value(core)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if type(value) is list and len(value) == 1:
         if default != "list":
-            marks["shape"] = "list"
+            hints["shape"] = "list"
         value = value[0]
     else:
         if default != "lines":
-            marks["shape"] = "lines"
-        marks |= {"before": before} if before else {}
-        marks |= {"after": after} if after != "\n" else {}
+            hints["shape"] = "lines"
+        hints |= {"before": before} if before else {}
+        hints |= {"after": after} if after != "\n" else {}
     if type(value) is not dict:
         raise Unreadable("expected an object")
-    return value, marks
+    return value, hints
 
 
 def _value(core: bytes) -> Any:
@@ -91,17 +91,17 @@ def _value(core: bytes) -> Any:
         raise Unreadable(problem, error.path, error.way_out) from None
 
 
-def write_one(value: Any, marks: dict[str, Any], default: str) -> bytes:
+def write_one(value: Any, hints: dict[str, Any], default: str) -> bytes:
     """Write the document of one conversation."""
-    shape = marks.get("shape")
+    shape = hints.get("shape")
     text = exact_json.encode(value)
     if (shape if shape in ("list", "lines") else default) == "list":
         return b"[" + text + b"]"
-    return _around(marks, "before", "").encode() + text + _around(marks, "after", "\n").encode()
+    return _around(hints, "before", "").encode() + text + _around(hints, "after", "\n").encode()
 
 
-def _around(marks: dict[str, Any], key: str, default: str) -> str:
-    text = marks.get(key)
+def _around(hints: dict[str, Any], key: str, default: str) -> str:
+    text = hints.get(key)
     return text if type(text) is str and _AROUND.issuperset(text) else default
 
 

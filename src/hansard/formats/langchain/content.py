@@ -61,8 +61,8 @@ def _read_text(block: dict[str, Any]) -> Part:
 
 
 def _write_text(part: TextPart, provider: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    if marks.get("string") is True:
+    rest, hints = unpack(NAME, part.extra)
+    if hints.get("string") is True:
         return part.text
     out = set_present({"type": "text", "text": part.text}, id=part.id)
     return merge_deep(_signed(out, part, provider), rest)
@@ -81,11 +81,11 @@ def _read_compaction(block: dict[str, Any]) -> Part:
 
 def _write_as_text(part: Any, provider: Any) -> Any:
     """Write text to the model for which this format has no block type as plain text."""
-    rest, marks = unpack(NAME, part.extra)
-    if type(part) is CompactionPart and marks.get("type") == "compaction":
+    rest, hints = unpack(NAME, part.extra)
+    if type(part) is CompactionPart and hints.get("type") == "compaction":
         return {**set_present({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
-    words = part.text if type(part) is CompactionPart else part.content
-    return {"type": "text", "text": words} if type(words) is str and words else UNSET
+    text = part.text if type(part) is CompactionPart else part.content
+    return {"type": "text", "text": text} if type(text) is str and text else UNSET
 
 
 def _read_refusal(block: dict[str, Any]) -> Part:
@@ -100,33 +100,33 @@ def _write_refusal(part: RefusalPart, provider: Any) -> Any:
 
 
 def _read_reasoning(block: dict[str, Any]) -> Part:
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     text: Any = take_maybe_str(block, "reasoning")
     if text is UNSET:
-        marks["words"] = "summary" if "summary" in block else "missing"
-        text = _read_summary(block.pop("summary", []), marks)
+        hints["words"] = "summary" if "summary" in block else "missing"
+        text = _read_summary(block.pop("summary", []), hints)
     encrypted = take_maybe_str(block, "encrypted_content")
     if encrypted is UNSET:
         encrypted = _take_extra(block, "encrypted_content")
     else:
-        marks["encrypted"] = True
+        hints["encrypted"] = True
     return ReasoningPart(
         text=text,
         id=take_maybe_str(block, "id"),
         signature=_take_extra(block, "signature"),
         encrypted=encrypted,
-        extra=pack(NAME, block, marks),
+        extra=pack(NAME, block, hints),
     )
 
 
-def _read_summary(summary: Any, marks: dict[str, Any]) -> str:
+def _read_summary(summary: Any, hints: dict[str, Any]) -> str:
     """The text of OpenAI's summary; a spelling hint says how it is cut and holds the other fields of each item."""
     if type(summary) is not list or not all(type(item) is dict and type(item.get("text")) is str for item in summary):
         raise SchemaMismatch("summary")
     text = _SEPARATOR.join(item["text"] for item in summary)
     if not exact_json.same(_write_summary(text, None), summary):
         about = [{key: value for key, value in item.items() if key != "text"} for item in summary]
-        marks["cuts"] = [[len(item["text"]), more] for item, more in zip(summary, about, strict=True)]
+        hints["cuts"] = [[len(item["text"]), more] for item, more in zip(summary, about, strict=True)]
     return text
 
 
@@ -138,16 +138,16 @@ def _write_summary(text: str, cuts: Any) -> list[Any]:
             at += length + len(_SEPARATOR)
         if _SEPARATOR.join(item["text"] for item in made) == text:
             return made
-    return [{"type": "summary_text", "text": words} for words in text.split(_SEPARATOR)] if text else []
+    return [{"type": "summary_text", "text": piece} for piece in text.split(_SEPARATOR)] if text else []
 
 
 _SEPARATOR = "\n\n"
 
 
 def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     mine = _made_by(part, provider)
-    kind = marks.get("type")
+    kind = hints.get("type")
     encrypted: Any = part.encrypted if mine else UNSET
     if kind == "redacted_thinking" or (
         kind is None and not part.text and encrypted is not UNSET and _by_anthropic(part)
@@ -161,13 +161,13 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
             **rest,
         }
     out: dict[str, Any] = {"type": "reasoning"}
-    how = marks.get("words")
+    how = hints.get("words")
     if how == "summary":
-        out["summary"] = _write_summary(part.text, marks.get("cuts"))
+        out["summary"] = _write_summary(part.text, hints.get("cuts"))
     elif how != "missing" or part.text:
         out["reasoning"] = part.text
     set_present(out, id=part.id)
-    if "encrypted" in marks:
+    if "encrypted" in hints:
         set_present(out, encrypted_content=encrypted)
     elif encrypted is not UNSET:
         out["extras"] = {"encrypted_content": encrypted}
@@ -234,9 +234,9 @@ def _read_server_call(block: dict[str, Any]) -> Part:
 
 
 def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    if type(kind := marks.get("type")) is str and kind in _NATIVE_CALLS:
-        return _write_native_call(kind, part, rest, marks)
+    rest, hints = unpack(NAME, part.extra)
+    if type(kind := hints.get("type")) is str and kind in _NATIVE_CALLS:
+        return _write_native_call(kind, part, rest, hints)
     out = set_present({"type": "server_tool_call"}, id=part.tool_call_id, name=part.tool_name)
     out["args"] = {} if part.input is UNSET else part.input
     return merge_deep(_signed(out, part, provider), unpack(NAME, part.extra)[0])
@@ -258,8 +258,8 @@ def _read_server_result(block: dict[str, Any]) -> Part:
 
 
 def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    if type(kind := marks.get("type")) is str and _is_native_result(kind):
+    rest, hints = unpack(NAME, part.extra)
+    if type(kind := hints.get("type")) is str and _is_native_result(kind):
         return _write_native_result(kind, part, rest)
     out: dict[str, Any] = set_present({"type": "server_tool_result"}, tool_call_id=part.tool_call_id, id=part.id)
     out["status"] = "error" if part.is_error is True else "success"
@@ -274,7 +274,7 @@ def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
 
 def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
     """Read a call in the provider's own spelling."""
-    marks: dict[str, Any] = {"type": kind}
+    hints: dict[str, Any] = {"type": kind}
     call_id, text = take_str(block, "id"), UNSET  # type: Any, Any
     item = _ITEM_CALLS.get(kind)
     if item is not None:
@@ -283,7 +283,7 @@ def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
         name = take_str(block, "name")
         given, text = read_arguments(take_str(block, "arguments"))
     elif block.get("input") == {} and type(block.get("partial_json")) is str:
-        name, marks["streamed"] = take_str(block, "name"), True
+        name, hints["streamed"] = take_str(block, "name"), True
         given, text = read_arguments(block.pop("partial_json"))
         del block["input"]
     elif "input" in block:
@@ -291,10 +291,10 @@ def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
     else:
         raise SchemaMismatch("input")
     fields: dict[str, Any] = {"tool_call_id": call_id, "tool_name": name, "input": given, "input_text": text}
-    return ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, marks))
+    return ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, hints))
 
 
-def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     out = set_present({"type": kind}, id=part.tool_call_id)
     item = _ITEM_CALLS.get(kind)
     if item is not None:
@@ -302,7 +302,7 @@ def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], mark
     set_present(out, name=part.tool_name)
     if kind == "mcp_call":
         out["arguments"] = write_arguments(part)
-    elif "streamed" in marks:
+    elif "streamed" in hints:
         out |= {"input": {}, "partial_json": write_arguments(part)}
     else:
         out["input"] = {} if part.input is UNSET else part.input
@@ -389,8 +389,8 @@ def _read_wrapped(block: dict[str, Any]) -> Part:
 
 
 def with_hints(part: Any, **more: Any) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    return replace(part, extra=pack(NAME, rest, {**marks, **more}))
+    rest, hints = unpack(NAME, part.extra)
+    return replace(part, extra=pack(NAME, rest, {**hints, **more}))
 
 
 def write_block(part: Any, provider: Any = UNSET) -> Any:
@@ -398,9 +398,9 @@ def write_block(part: Any, provider: Any = UNSET) -> Any:
     writer = _WRITERS.get(type(part))
     made = writer(part, provider) if writer is not None else UNSET
     if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not RawPart:
-        marks = unpack(NAME, part.extra)[1]
-        if "bare" not in marks:
-            around = marks.get("around")
+        hints = unpack(NAME, part.extra)[1]
+        if "bare" not in hints:
+            around = hints.get("around")
             return {"type": "non_standard", "value": made, **(around if type(around) is dict else {})}
     return made
 

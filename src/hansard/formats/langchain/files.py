@@ -82,7 +82,7 @@ def _read_spelling(block: dict[str, Any], name: str, spelling: _Spelling) -> Fil
             fields[field] = _take(rest, path)
     if "text" in fields:
         fields["data"] = _encoded(fields.pop("text"))
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if spelling.media and type(_get(rest, spelling.media)) is str:
         fields["media_type"] = spelling.prefix + _take(rest, spelling.media)
     elif spelling.prefix and not spelling.media:
@@ -90,24 +90,24 @@ def _read_spelling(block: dict[str, Any], name: str, spelling: _Spelling) -> Fil
     elif kind in _DEFAULT_MEDIA:
         fields["media_type"] = _DEFAULT_MEDIA[kind]
         if spelling.media:
-            marks["media"] = False
+            hints["media"] = False
     part = FilePart(**fields)
     if name != _default_spelling(part):
-        marks["as"] = name
+        hints["as"] = name
     if kind != _default_kind(part, name):
-        marks["type"] = kind
-    return FilePart(**fields, extra=pack(NAME, rest, marks))
+        hints["type"] = kind
+    return FilePart(**fields, extra=pack(NAME, rest, hints))
 
 
 def write_file(part: FilePart) -> Any:
     """Write a file block; UNSET if the file has no location."""
-    rest, marks = unpack(NAME, part.extra)
-    how = marks.get("as")
+    rest, hints = unpack(NAME, part.extra)
+    how = hints.get("as")
     if type(how) is not str or how not in _SPELLINGS:
         how = _default_spelling(part)
         if how is None:
             return UNSET
-    spelling, kind, media = _SPELLINGS[how], marks.get("type"), part.media_type
+    spelling, kind, media = _SPELLINGS[how], hints.get("type"), part.media_type
     out: dict[str, Any] = {"type": kind if type(kind) is str and kind in spelling.types else _default_kind(part, how)}
     for field, path in spelling.places.items():
         value = _decoded(part.data) if field == "text" else getattr(part, field)
@@ -115,7 +115,7 @@ def write_file(part: FilePart) -> Any:
             _set(out, path, value)
     for path, fixed in spelling.discriminators.items():
         _set(out, path, fixed)
-    if spelling.media and type(media) is str and media.startswith(spelling.prefix) and "media" not in marks:
+    if spelling.media and type(media) is str and media.startswith(spelling.prefix) and "media" not in hints:
         _set(out, spelling.media, media[len(spelling.prefix) :])
     return merge_deep(out, rest)
 

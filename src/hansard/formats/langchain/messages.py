@@ -118,23 +118,23 @@ def _read_message(record: Any, where: str, form: str, names: dict[str, str], out
         out.append(Message(role="event", parts=[raw]))
         return
     mine, kind, fields, around = opened
-    marks: dict[str, Any] = {"around": around} if around else {}
+    hints: dict[str, Any] = {"around": around} if around else {}
     if mine != form:
-        marks["form"] = mine
+        hints["form"] = mine
     given = frozenset(fields)
     if role == "tool":
         if kind != "tool":
-            marks["type"] = kind
-        result = read_result(fields, marks, names)
-        drop_defaults(fields, marks, _defaults(mine, kind), given)
-        result = replace(result, extra=pack(NAME, fields, marks))
+            hints["type"] = kind
+        result = read_result(fields, hints, names)
+        drop_defaults(fields, hints, _defaults(mine, kind), given)
+        result = replace(result, extra=pack(NAME, fields, hints))
         append_result(out, result)
         return
     if kind != _TYPES[role]:
-        marks["type"] = kind
-    message = _read_record(role, fields, marks, names)
-    drop_defaults(fields, marks, _defaults(mine, kind), given)
-    out.append(replace(message, extra=pack(NAME, fields, marks)))
+        hints["type"] = kind
+    message = _read_record(role, fields, hints, names)
+    drop_defaults(fields, hints, _defaults(mine, kind), given)
+    out.append(replace(message, extra=pack(NAME, fields, hints)))
 
 
 def _role_of(opened: tuple[str, str, dict[str, Any], dict[str, Any]]) -> str | None:
@@ -147,33 +147,33 @@ def _role_of(opened: tuple[str, str, dict[str, Any], dict[str, Any]]) -> str | N
     return _ROLES[kind]
 
 
-def _read_record(role: str, fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> Message:
+def _read_record(role: str, fields: dict[str, Any], hints: dict[str, Any], names: dict[str, str]) -> Message:
     standard = role == "assistant" and in_standard_blocks(fields)
     content, own_id = fields.pop("content", UNSET), take_maybe_str(fields, "id")
     if role != "assistant":
         if role == "developer":
             del fields["additional_kwargs"]
-        return Message(role=role, parts=_read_content(content, False, fields, marks, read_input_block), id=own_id)
+        return Message(role=role, parts=_read_content(content, False, fields, hints, read_input_block), id=own_id)
     given = [fields.get(key) or [] for key in ("tool_calls", "invalid_tool_calls")]
     reasoning, others = read_kwargs(fields)
     entries = read_entries(fields, names)
     more = bool(reasoning or entries or others)
-    parts = [*_read_content(content, more, fields, marks, read_block), *entries]
+    parts = [*_read_content(content, more, fields, hints, read_block), *entries]
     if type(content) is list:
         parts = place_calls(content, entries, given, standard) if entries else parts
         pieces = [(is_entry(part), block) for part, block in zip_longest(parts, content)]
         if standard:
-            marks.pop("content", None)
+            hints.pop("content", None)
         if _needs_standard_blocks(pieces) != standard:
-            marks["version"] = "v1" if standard else "v0"
+            hints["version"] = "v1" if standard else "v0"
     message = Message(
         role=role, parts=[*reasoning, *parts, *others], id=own_id, agent_id=take_maybe_str(fields, "name")
     )
-    return read_metadata(message, fields, marks, standard)
+    return read_metadata(message, fields, hints, standard)
 
 
 def _write_record(message: Message, form: str, names: dict[str, str], out: list[Any]) -> None:
-    rest, marks = unpack(NAME, message.extra)
+    rest, hints = unpack(NAME, message.extra)
     answers = message.role == "assistant"
     provider = provider_of(message) if answers else UNSET
     pieces: list[tuple[bool, Any]] = []
@@ -189,32 +189,32 @@ def _write_record(message: Message, form: str, names: dict[str, str], out: list[
                 pieces.append((True, part))
         elif (block := write_block(part, provider)) is not UNSET:
             pieces.append((False, block))
-    if pieces or kwargs or rest or marks or not message.parts:
+    if pieces or kwargs or rest or hints or not message.parts:
         fields: dict[str, Any] = {}
-        standard = answers and {"v0": False, "v1": True}.get(str(marks.get("version")), _needs_standard_blocks(pieces))
-        _write_content(pieces, kwargs, standard, marks, names, fields)
+        standard = answers and {"v0": False, "v1": True}.get(str(hints.get("version")), _needs_standard_blocks(pieces))
+        _write_content(pieces, kwargs, standard, hints, names, fields)
         set_present(fields, id=message.id, name=message.agent_id if answers else UNSET)
         if answers:
-            fields |= write_metadata(message, marks, standard, rest)
+            fields |= write_metadata(message, hints, standard, rest)
         if kwargs or message.role == "developer":
             left = rest.pop("additional_kwargs", {})
             fields["additional_kwargs"] = {**(kwargs or _DEVELOPER), **(left if type(left) is dict else {})}
-        out.append(_write_envelope(message.role, form, fields, rest, marks))
+        out.append(_write_envelope(message.role, form, fields, rest, hints))
     out.extend(_write_result(part, form, names) for part in results)
 
 
 def _write_result(part: ToolResultPart, form: str, names: dict[str, str]) -> Any:
-    rest, marks = unpack(NAME, part.extra)
-    return _write_envelope("tool", form, write_result(part, marks, names), rest, marks)
+    rest, hints = unpack(NAME, part.extra)
+    return _write_envelope("tool", form, write_result(part, hints, names), rest, hints)
 
 
-def _write_envelope(role: str, form: str, fields: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any]) -> Any:
-    kind, form, around = marks.get("type"), marks.get("form", form), marks.get("around")
+def _write_envelope(role: str, form: str, fields: dict[str, Any], rest: dict[str, Any], hints: dict[str, Any]) -> Any:
+    kind, form, around = hints.get("type"), hints.get("form", form), hints.get("around")
     form = form if form in ("wrapped", "constructor", "flat") else "wrapped"
     known = type(kind) is str and (kind in _CLASSES or kind in _CHUNKS)
     if type(kind) is not str or not known or _role_of((form, kind, {**fields, **rest}, {})) != role:
         kind = _TYPES[role]
-    fields = {**with_defaults(fields, marks, _defaults(form, kind)), **rest}
+    fields = {**with_defaults(fields, hints, _defaults(form, kind)), **rest}
     return _close_envelope(form, kind, fields, around if type(around) is dict else {})
 
 
@@ -232,17 +232,17 @@ def _write_message(message: Message, form: str, names: dict[str, str], out: list
 # -- content -------------------------------------------------------------------------------------------------------
 
 
-def _read_content(content: Any, more: bool, fields: dict[str, Any], marks: dict[str, Any], read: Any) -> list[Any]:
+def _read_content(content: Any, more: bool, fields: dict[str, Any], hints: dict[str, Any], read: Any) -> list[Any]:
     """The parts of content; with `more` the record has other parts too, and "" is the default for no content."""
     if type(content) is str:
         return [TextPart(text=content)] if content or not more else []
     if type(content) is list:
         if _is_plain_text(content) or (more and not content):
-            marks["content"] = "list"
+            hints["content"] = "list"
         return [read(block) for block in content]
     if content is not UNSET and content is not None:
         fields["content"] = content
-    marks["content"] = "null" if content is None else "missing"
+    hints["content"] = "null" if content is None else "missing"
     return []
 
 
@@ -250,7 +250,7 @@ def _write_content(
     pieces: list[tuple[bool, Any]],
     kwargs: dict[str, Any],
     standard: bool,
-    marks: dict[str, Any],
+    hints: dict[str, Any],
     names: dict[str, str],
     fields: dict[str, Any],
 ) -> None:
@@ -264,7 +264,7 @@ def _write_content(
             piece = write_call_block(piece, standard and alone)
         if piece is not UNSET:
             blocks.append(piece)
-    how = marks.get("content")
+    how = hints.get("content")
     if standard or how == "list":
         fields["content"] = blocks
     elif _is_plain_text(blocks):
@@ -298,15 +298,15 @@ def _needs_standard_blocks(pieces: list[tuple[bool, Any]]) -> bool:
 
 def read(document: Any) -> Conversation:
     """A list of messages, an object with `messages`, or one message."""
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     body: dict[str, Any] = {}
     records, place = document, "$[{}]"
     if type(document) is dict:
         if type(document.get("messages")) is list:
-            body, marks, place = dict(document), {"shape": "object"}, "$.messages[{}]"
+            body, hints, place = dict(document), {"shape": "object"}, "$.messages[{}]"
             records = body.pop("messages")
         elif "type" in document:
-            records, marks, place = [document], {"shape": "one"}, "$"
+            records, hints, place = [document], {"shape": "one"}, "$"
         else:
             raise Unreadable("expected a message or an object with a list of messages")
     if type(records) is not list:
@@ -314,23 +314,23 @@ def read(document: Any) -> Conversation:
     first = open_envelope(records[0]) if records and type(records[0]) is dict else None
     form = first[0] if first is not None else "wrapped"
     if form != "wrapped":
-        marks["form"] = form
+        hints["form"] = form
     names: dict[str, str] = {}
     messages: list[Message] = []
     for i, record in enumerate(records):
         _read_message(record, place.format(i), form, names, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    return Conversation(messages=messages, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list."""
-    rest, marks = unpack(NAME, conversation.extra)
-    form = marks.get("form")
+    rest, hints = unpack(NAME, conversation.extra)
+    form = hints.get("form")
     records: list[Any] = []
     names: dict[str, str] = {}
     for message in conversation.messages:
         _write_message(message, form if type(form) is str else "wrapped", names, records)
-    shape = marks.get("shape")
+    shape = hints.get("shape")
     if shape == "one" and len(records) == 1:
         return records[0]
     return {**rest, "messages": records} if shape == "object" else records

@@ -44,7 +44,7 @@ def _read_entry(item: Any, key: str, names: dict[str, str]) -> ToolCallPart | Ra
     fit = type(item) is dict and type(item.get("args")) is (dict if key == "tool_calls" else str)
     if not fit or (key == "tool_calls" and type(item.get("name")) is not str):
         return RawPart(format=NAME, value=item, extra={NAME: {HINTS: {"at": key}}})
-    rest, marks = dict(item), {}
+    rest, hints = dict(item), {}
     fields: dict[str, Any] = {"tool_name": take_maybe_str(rest, "name"), "tool_call_id": take_maybe_str(rest, "id")}
     arguments = rest.pop("args")
     if key == "tool_calls":
@@ -52,25 +52,25 @@ def _read_entry(item: Any, key: str, names: dict[str, str]) -> ToolCallPart | Ra
     else:
         fields["input"], fields["input_text"] = read_arguments(arguments)
         if type(fields["input"]) is dict and type(fields["tool_name"]) is str:
-            marks["invalid"] = True
-    drop_defaults(rest, marks, _entry_defaults(key), item)
+            hints["invalid"] = True
+    drop_defaults(rest, hints, _entry_defaults(key), item)
     if type(fields["tool_call_id"]) is type(fields["tool_name"]) is str:
         names[fields["tool_call_id"]] = fields["tool_name"]
-    return ToolCallPart(**fields, extra=pack(NAME, rest, marks))
+    return ToolCallPart(**fields, extra=pack(NAME, rest, hints))
 
 
 def write_entry(part: Any, names: dict[str, str]) -> tuple[str, Any]:
     """The list that a call belongs to, and its entry there."""
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     if type(part) is RawPart:
-        return marks["at"], part.value
-    runs = type(part.input) is dict and type(part.tool_name) is str and marks.get("invalid") is not True
+        return hints["at"], part.value
+    runs = type(part.input) is dict and type(part.tool_name) is str and hints.get("invalid") is not True
     key = "tool_calls" if runs else "invalid_tool_calls"
     if type(part.tool_call_id) is type(part.tool_name) is str:
         names[part.tool_call_id] = part.tool_name
     out = set_present({}, name=part.tool_name, id=part.tool_call_id)
     out["args"] = part.input if runs else write_arguments(part)
-    return key, {**with_defaults(out, marks, _entry_defaults(key)), **rest}
+    return key, {**with_defaults(out, hints, _entry_defaults(key)), **rest}
 
 
 def is_entry(part: Any) -> bool:
@@ -86,19 +86,19 @@ def _entry_defaults(key: str) -> dict[str, Any]:
     return {"id": None, "name": None, "error": None, "type": "invalid_tool_call"}
 
 
-def drop_defaults(rest: dict[str, Any], marks: dict[str, Any], defaults: dict[str, Any], taken: Any = ()) -> None:
+def drop_defaults(rest: dict[str, Any], hints: dict[str, Any], defaults: dict[str, Any], taken: Any = ()) -> None:
     """Remove fields with their default value; the spelling hint `absent` names defaults that are missing."""
     absent = [key for key in defaults if key not in rest and key not in taken]
     for key, value in defaults.items():
         if key in rest and exact_json.same(rest[key], value):
             del rest[key]
     if absent:
-        marks["absent"] = absent
+        hints["absent"] = absent
 
 
-def with_defaults(out: dict[str, Any], marks: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(out: dict[str, Any], hints: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """Add the default fields, except those that the spelling hint `absent` names."""
-    absent = marks.get("absent")
+    absent = hints.get("absent")
     for key, value in defaults.items():
         if key not in out and not (type(absent) is list and key in absent):
             out[key] = value
@@ -181,16 +181,16 @@ def _block(part: ToolCallPart, kind: str) -> dict[str, Any]:
 # -- results -------------------------------------------------------------------------------------------------------
 
 
-def read_result(fields: dict[str, Any], marks: dict[str, Any], names: dict[str, str]) -> ToolResultPart:
+def read_result(fields: dict[str, Any], hints: dict[str, Any], names: dict[str, str]) -> ToolResultPart:
     """Read the fields of a tool message (or a legacy function message)."""
     call_id, name = take_maybe_str(fields, "tool_call_id"), take_maybe_str(fields, "name")
     if name is UNSET and call_id in names:
-        name, marks["unnamed"] = names[str(call_id)], True
+        name, hints["unnamed"] = names[str(call_id)], True
     output, parts = fields.pop("content", UNSET), UNSET  # type: Any, Any
     if type(output) is list:
         parts, output = [read_input_block(block) for block in output], UNSET
     elif type(output) is not str:
-        marks["content"] = "data"
+        hints["content"] = "data"
     failed = fields.get("status") == "error"
     if failed:
         del fields["status"]
@@ -204,15 +204,15 @@ def read_result(fields: dict[str, Any], marks: dict[str, Any], names: dict[str, 
     )
 
 
-def write_result(part: ToolResultPart, marks: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def write_result(part: ToolResultPart, hints: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if type(part.content) is list:
         out["content"] = [made for made in map(write_block, part.content) if made is not UNSET]
-    elif type(part.output) is str or marks.get("content") == "data":
+    elif type(part.output) is str or hints.get("content") == "data":
         set_present(out, content=part.output)
     else:
         out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
-    unnamed = marks.get("unnamed") is True and names.get(str(part.tool_call_id)) == part.tool_name
+    unnamed = hints.get("unnamed") is True and names.get(str(part.tool_call_id)) == part.tool_name
     set_present(out, name=UNSET if unnamed else part.tool_name, id=part.id, tool_call_id=part.tool_call_id)
     if part.is_error is True:
         out["status"] = "error"

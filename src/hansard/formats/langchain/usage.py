@@ -49,12 +49,12 @@ def in_standard_blocks(fields: dict[str, Any]) -> bool:
     return type(meta) is dict and meta.get("output_version") == "v1" and type(fields.get("content")) is list
 
 
-def read_metadata(message: Message, fields: dict[str, Any], marks: dict[str, Any], standard: bool) -> Message:
+def read_metadata(message: Message, fields: dict[str, Any], hints: dict[str, Any], standard: bool) -> Message:
     """Add model, finish reason and usage to the message."""
     meta = fields.pop("response_metadata", UNSET)
-    usage = _read_usage(fields, marks)
+    usage = _read_usage(fields, hints)
     if type(meta) is not dict:
-        _bind(message, UNSET, UNSET, marks)
+        _bind(message, UNSET, UNSET, hints)
         set_present(fields, response_metadata=meta)
         return replace(message, usage=usage) if usage is not UNSET else message
     meta = dict(meta)
@@ -64,22 +64,22 @@ def read_metadata(message: Message, fields: dict[str, Any], marks: dict[str, Any
     provider, response_id = take_maybe_str(meta, "model_provider"), take_maybe_str(meta, "id")
     name = take_maybe_str(meta, "model_name")
     if name is UNSET and (name := take_maybe_str(meta, "model")) is not UNSET:
-        marks["model"] = True
+        hints["model"] = True
     if type(provider) is str:
         given, provider = provider, _PROVIDERS.get(provider, provider)
         if _NATIVE.get(provider, provider) != given:
-            marks["provider"] = given
-    _bind(message, provider, name, marks)
+            hints["provider"] = given
+    _bind(message, provider, name, hints)
     model: Any = ModelRef(provider=provider, name=name, response_id=response_id)
     if model == ModelRef() or (name is UNSET is response_id and any(map(opaque, message.parts))):
         model = UNSET
-    finish = _read_finish(meta, marks)
+    finish = _read_finish(meta, hints)
     if meta or not known:
         fields["response_metadata"] = meta
     return replace(message, model=model, usage=usage, finish_reason=finish)
 
 
-def _bind(message: Message, provider: Any, model: Any, marks: dict[str, Any]) -> None:
+def _bind(message: Message, provider: Any, model: Any, hints: dict[str, Any]) -> None:
     """Bind opaque parts to the provider that answered; without one, to the provider whose spelling they have."""
     part: Any
     for part in message.parts:
@@ -89,16 +89,16 @@ def _bind(message: Message, provider: Any, model: Any, marks: dict[str, Any]) ->
             force_setattr(part, "binding", Binding(provider=provider, model=model))
         elif part.binding is not UNSET:
             force_setattr(part, "binding", replace(part.binding, model=model))
-            marks["provider"] = False
+            hints["provider"] = False
 
 
-def _read_finish(meta: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _read_finish(meta: dict[str, Any], hints: dict[str, Any]) -> Any:
     for key, reasons in _FINISH.items():
         given = take_maybe_str(meta, key)
         if given is not UNSET:
             finish = reasons.get(str(given), str(given))
             if _default_finish(finish) != {key: given}:
-                marks["finish"] = {key: given}
+                hints["finish"] = {key: given}
             return finish
     return UNSET
 
@@ -107,7 +107,7 @@ def _default_finish(finish: str) -> dict[str, Any]:
     return {"finish_reason": "tool_calls" if finish == "tool_call" else finish}
 
 
-def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _read_usage(fields: dict[str, Any], hints: dict[str, Any]) -> Any:
     given = fields.get("usage_metadata")
     if type(given) is not dict:
         return UNSET
@@ -122,7 +122,7 @@ def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
     if not counts:
         return UNSET
     if missing := [key for key in _REQUIRED if key not in counts]:
-        marks["uncounted"] = missing
+        hints["uncounted"] = missing
     if left:
         fields["usage_metadata"] = left
     else:
@@ -130,20 +130,20 @@ def _read_usage(fields: dict[str, Any], marks: dict[str, Any]) -> Any:
     return Usage(**counts)
 
 
-def write_metadata(message: Message, marks: dict[str, Any], standard: bool, rest: dict[str, Any]) -> dict[str, Any]:
+def write_metadata(message: Message, hints: dict[str, Any], standard: bool, rest: dict[str, Any]) -> dict[str, Any]:
     """Write the fields that `read_metadata` reads, merged with their residue."""
     model = message.model if message.model is not UNSET else ModelRef()
-    meta: dict[str, Any] = set_present({}, **{"model" if marks.get("model") is True else "model_name": model.name})
+    meta: dict[str, Any] = set_present({}, **{"model" if hints.get("model") is True else "model_name": model.name})
     provider = model.provider
-    if provider is UNSET and marks.get("provider") is not False:
+    if provider is UNSET and hints.get("provider") is not False:
         provider = provider_of(message)
     if type(provider) is str:
-        kept = marks.get("provider")
+        kept = hints.get("provider")
         as_given = type(kept) is str and _PROVIDERS.get(kept, kept) == provider
         meta["model_provider"] = kept if as_given else _NATIVE.get(provider, provider)
     set_present(meta, id=model.response_id)
     if type(message.finish_reason) is str:
-        meta |= _write_finish(message.finish_reason, marks)
+        meta |= _write_finish(message.finish_reason, hints)
     if standard:
         meta["output_version"] = "v1"
     out: dict[str, Any] = {}
@@ -151,24 +151,24 @@ def write_metadata(message: Message, marks: dict[str, Any], standard: bool, rest
         left = rest.pop("response_metadata", {})
         out["response_metadata"] = {**meta, **left} if type(left) is dict else left
     if message.usage is not UNSET:
-        out |= _write_usage(message.usage, marks, rest)
+        out |= _write_usage(message.usage, hints, rest)
     return out
 
 
-def _write_finish(finish: str, marks: dict[str, Any]) -> dict[str, Any]:
-    kept = marks.get("finish")
+def _write_finish(finish: str, hints: dict[str, Any]) -> dict[str, Any]:
+    kept = hints.get("finish")
     if type(kept) is dict and _read_finish(dict(kept), {}) == finish:
         return kept
     return _default_finish(finish)
 
 
-def _write_usage(usage: Usage, marks: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+def _write_usage(usage: Usage, hints: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     for name, path in _COUNTS.items():
         value = getattr(usage, name)
         if value is not UNSET:
             (counts if len(path) == 1 else counts.setdefault(path[0], {}))[path[-1]] = value
-    missing = marks.get("uncounted")
+    missing = hints.get("uncounted")
     left = rest.pop("usage_metadata", {})
     for key in _REQUIRED:  # LangChain requires all three together
         if key not in counts and not (type(missing) is list and key in missing):
@@ -211,8 +211,8 @@ def _read_legacy_reasoning(given: Any) -> Any:
     if type(given) is not dict or given.get("type") != "reasoning":
         return UNSET
     part = read_block(given)
-    rest, marks = unpack(NAME, part.extra)
-    return replace(part, extra=pack(NAME, rest, {**marks, "at": "reasoning"}))
+    rest, hints = unpack(NAME, part.extra)
+    return replace(part, extra=pack(NAME, rest, {**hints, "at": "reasoning"}))
 
 
 def write_kwarg(part: Any, kwargs: dict[str, Any], provider: Any) -> bool:

@@ -32,19 +32,19 @@ def _write_text(part: TextPart) -> dict[str, Any]:
 
 
 def _read_file(block: dict[str, Any], kind: str) -> Part:
-    format, marks = block.pop("format", UNSET), {}
+    format, hints = block.pop("format", UNSET), {}
     media = _media_of(kind, format)
     if format is not UNSET and media != format:
-        marks["format"] = format
+        hints["format"] = format
     if kind != _kind_of(media):
-        marks["kind"] = kind
+        hints["kind"] = kind
     return FilePart(
         media_type=media,
         url=take_maybe_str(block, "url"),
         data=take_maybe_str(block, "data"),
         file_id=take_maybe_str(block, "file_id"),
         name=take_maybe_str(block, "name"),
-        extra=pack(NAME, block, marks),
+        extra=pack(NAME, block, hints),
     )
 
 
@@ -63,17 +63,17 @@ def _kind_of(media: Any) -> str:
 
 
 def _write_file(part: FilePart) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
-    kind = marks.get("kind") or _kind_of(part.media_type)
-    format = marks.get("format", UNSET if part.media_type in ("image/*", "audio/*") else part.media_type)
+    rest, hints = unpack(NAME, part.extra)
+    kind = hints.get("kind") or _kind_of(part.media_type)
+    format = hints.get("format", UNSET if part.media_type in ("image/*", "audio/*") else part.media_type)
     fields = set_present({}, format=format, file_id=part.file_id, name=part.name, url=part.url, data=part.data)
     return {"type": kind, **fields, **rest}
 
 
 def _write_as_text(part: Any) -> Any:
     """Write text to the model for which this format has no type as plain text."""
-    words = part.text if type(part) is CompactionPart else part.content
-    return {"type": "text", "text": words} if type(words) is str and words else UNSET
+    text = part.text if type(part) is CompactionPart else part.content
+    return {"type": "text", "text": text} if type(text) is str and text else UNSET
 
 
 def read_part(block: Any) -> Part:
@@ -104,23 +104,23 @@ _WRITERS: dict[type, Any] = {
 }
 
 
-def read_content(content: Any, record: dict[str, Any], marks: dict[str, Any], more: bool) -> list[Any]:
+def read_content(content: Any, record: dict[str, Any], hints: dict[str, Any], more: bool) -> list[Any]:
     """The parts of `content`; with `more` the record has other parts too, and "" is the default for no content."""
     if type(content) is str:
         return [TextPart(text=content)] if content or not more else []
     if type(content) is list:
         parts: list[Any] = [read_part(block) for block in content]
         if plain_text(parts) is not None or (more and not parts):
-            marks["content"] = "list"
+            hints["content"] = "list"
         return parts
     if content is not UNSET and content is not None:
         record["content"] = content
-    marks["content"] = "null" if content is None else "missing"
+    hints["content"] = "null" if content is None else "missing"
     return []
 
 
-def write_content(parts: list[Any], marks: dict[str, Any], more: bool) -> Any:
-    how = marks.get("content")
+def write_content(parts: list[Any], hints: dict[str, Any], more: bool) -> Any:
+    how = hints.get("content")
     written = list(map(write_part, parts))
     if UNSET in written:
         parts = [part for part, made in zip(parts, written, strict=True) if made is not UNSET]

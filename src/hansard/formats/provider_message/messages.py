@@ -71,22 +71,22 @@ def _read_fast(record: dict[str, Any], role: str, calls: Calls) -> Any:
 
 
 def _read_record(role: str, record: dict[str, Any], calls: Calls) -> Message:
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     content, own_id = record.pop("content", UNSET), take_maybe_str(record, "id")
     reasoning: list[Any] = []
     said: list[Any] = []
     if record:
-        reasoning = read_reasoning(record, marks)
-        said = _read_refusal(record, marks)
+        reasoning = read_reasoning(record, hints)
+        said = _read_refusal(record, hints)
         if type(record.get("tool_calls")) is list and record["tool_calls"]:
             said += [read_call(item, calls) for item in record.pop("tool_calls")]
-    parts = [*reasoning, *read_content(content, record, marks, bool(reasoning or said)), *said]
+    parts = [*reasoning, *read_content(content, record, hints, bool(reasoning or said)), *said]
     if "extra" in record:
-        read_signatures(record, parts, marks)
-    return Message(role=role, parts=parts, id=own_id, extra=pack(NAME, record, marks))
+        read_signatures(record, parts, hints)
+    return Message(role=role, parts=parts, id=own_id, extra=pack(NAME, record, hints))
 
 
-def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _read_refusal(record: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     refusal = record.get("refusal")
     if type(refusal) is str and refusal:
         return [RefusalPart(text=record.pop("refusal"))]
@@ -101,12 +101,12 @@ def _read_refusal(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
         else:
             parts.append(RawPart(format=NAME, value=block, extra={NAME: {HINTS: {"at": "refusal"}}}))
     if len(parts) == 1 and parts[0].extra is UNSET:
-        marks["refusal"] = "list"
+        hints["refusal"] = "list"
     return parts
 
 
-def _write_refusal(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
-    refusal = write_texts(parts, marks.get("refusal"))
+def _write_refusal(parts: list[Any], hints: dict[str, Any], out: dict[str, Any]) -> bool:
+    refusal = write_texts(parts, hints.get("refusal"))
     set_present(out, refusal=refusal)
     return refusal is not UNSET
 
@@ -116,7 +116,7 @@ _GROUPS = {ReasoningPart: 0, RefusalPart: 2, ToolCallPart: 3, ToolResultPart: 4}
 
 
 def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
-    rest, marks = unpack(NAME, message.extra)
+    rest, hints = unpack(NAME, message.extra)
     groups: tuple[list[Any], ...] = ([], [], [], [], [])
     for part in message.parts:
         place = _GROUPS.get(type(part), 1)
@@ -126,13 +126,13 @@ def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
         groups[place].append(part)
     reasoning, content, refusals, calls, results = groups
     record: dict[str, Any] = dict(rest)
-    more = write_reasoning(reasoning, marks, record)
-    more = _write_refusal(refusals, marks, record) or more
+    more = write_reasoning(reasoning, hints, record)
+    more = _write_refusal(refusals, hints, record) or more
     if calls:
         record["tool_calls"] = [write_call(part, known) for part in calls]
         more = True
-    body = write_content(content, marks, more)
-    write_signatures(reasoning, content if body else [], calls, marks, record)
+    body = write_content(content, hints, more)
+    write_signatures(reasoning, content if body else [], calls, hints, record)
     if body or more or rest or not message.parts or body == "":
         out.append({**set_present({"role": message.role}, content=body, id=message.id), **record})
     out.extend(write_result(part, known) for part in results)
@@ -175,35 +175,35 @@ def _write_message(message: Message, known: Calls, out: list[Any]) -> None:
 
 def read(document: Any) -> Conversation:
     """A list of messages, an object with `messages`, or one message."""
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     body: dict[str, Any] = {}
     records = document
     if type(document) is dict:
         if type(document.get("messages")) is list:
-            body, marks = dict(document), {"shape": "object"}
+            body, hints = dict(document), {"shape": "object"}
             records = body.pop("messages")
         elif "role" in document:
-            records, marks = [document], {"shape": "one"}
+            records, hints = [document], {"shape": "one"}
         else:
             raise Unreadable("expected a message or an object with a list of messages")
     if type(records) is not list:
         raise Unreadable("expected an object or a list")
     calls = Calls(records)
     messages: list[Message] = []
-    place = {"object": "$.messages[{}]", "one": "$"}.get(marks.get("shape", ""), "$[{}]")
+    place = {"object": "$.messages[{}]", "one": "$"}.get(hints.get("shape", ""), "$[{}]")
     for i, record in enumerate(records):
         _read_message(record, place, i, calls, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    return Conversation(messages=messages, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list."""
-    rest, marks = unpack(NAME, conversation.extra)
+    rest, hints = unpack(NAME, conversation.extra)
     records: list[Any] = []
     known = Calls([])
     for message in conversation.messages:
         _write_message(message, known, records)
-    shape = marks.get("shape")
+    shape = hints.get("shape")
     if shape == "one" and len(records) == 1:
         return records[0]
     return {**rest, "messages": records} if shape == "object" else records

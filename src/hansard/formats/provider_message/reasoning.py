@@ -95,30 +95,30 @@ def _signed_by_google(part: Any) -> bool:
     return getattr(part, "signature", UNSET) is not UNSET and _made_by(part, "google")
 
 
-def read_reasoning(record: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def read_reasoning(record: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     """Read and remove `reasoning` and the thinking blocks of a record."""
     parts: list[Any] = [_read_block(item) for item in _find(record, "claude", "thinking_blocks")]
     text = record.get("reasoning")
     if parts:
         _take(record, "claude", "thinking_blocks")
         if not any(_made_by(part, "anthropic") for part in parts):
-            marks["blocks"] = True
+            hints["blocks"] = True
         texts = _texts(parts)
         separator = next((separator for separator in _SEPARATORS if separator.join(texts) == text), None)
         if text == "".join(texts) and text:
             del record["reasoning"]
         elif separator is not None and text:
-            marks["reasoning"] = separator
+            hints["reasoning"] = separator
             del record["reasoning"]
         elif texts and "reasoning" not in record:
-            marks["reasoning"] = "missing"
+            hints["reasoning"] = "missing"
         return parts
     if type(text) is str and text:
         return [ReasoningPart(text=record.pop("reasoning"))]
     if type(text) is list and text:
         parts = [_read_entry(block) for block in record.pop("reasoning")]
         if len(parts) == 1 and parts[0].extra is UNSET:
-            marks["reasoning"] = "list"
+            hints["reasoning"] = "list"
         return parts
     return []
 
@@ -135,10 +135,10 @@ def _texts(parts: list[Any]) -> list[str]:
     return [part.text for part in parts if type(part) is ReasoningPart and part.text]
 
 
-def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]) -> bool:
+def write_reasoning(parts: list[Any], hints: dict[str, Any], out: dict[str, Any]) -> bool:
     """`reasoning`, and the thinking blocks when Anthropic's proof is among the parts. Was there anything?"""
-    how = marks.get("reasoning")
-    if _as_blocks(parts, marks):
+    how = hints.get("reasoning")
+    if _as_blocks(parts, hints):
         _put_back(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])
         texts = _texts(parts)
         if texts and how != "missing":
@@ -149,14 +149,14 @@ def write_reasoning(parts: list[Any], marks: dict[str, Any], out: dict[str, Any]
     return reasoning is not UNSET
 
 
-def _as_blocks(parts: list[Any], marks: dict[str, Any]) -> bool:
-    return bool(parts) and ("blocks" in marks or any(_made_by(part, "anthropic") for part in parts))
+def _as_blocks(parts: list[Any], hints: dict[str, Any]) -> bool:
+    return bool(parts) and ("blocks" in hints or any(_made_by(part, "anthropic") for part in parts))
 
 
 # -- signatures ----------------------------------------------------------------------------------------------------
 
 
-def read_signatures(record: dict[str, Any], parts: list[Any], marks: dict[str, Any]) -> None:
+def read_signatures(record: dict[str, Any], parts: list[Any], hints: dict[str, Any]) -> None:
     """Assign thought signatures to the parts just read; a list that cannot be assigned stays in `extra`."""
     given = _find(record, "gemini", "thought_signatures")
     if not given or not all(item is None or type(item) is str for item in given):
@@ -168,28 +168,28 @@ def read_signatures(record: dict[str, Any], parts: list[Any], marks: dict[str, A
     elif len(given) <= len(calls):
         places = calls[: len(given)]
     elif len(given) == 1 and slots:
-        places, marks["signatures"] = slots[-1:], "last"
+        places, hints["signatures"] = slots[-1:], "last"
     else:
         return
     for part, signature in zip(places, given, strict=True):
         if signature is not None:
             force_setattr(part, "signature", signature)
             force_setattr(part, "binding", _GOOGLE)
-    if _signatures(slots, marks) == given:
+    if _signatures(slots, hints) == given:
         _take(record, "gemini", "thought_signatures")
         return
-    marks.pop("signatures", None)
+    hints.pop("signatures", None)
     for part in places:
         force_setattr(part, "signature", UNSET)
         force_setattr(part, "binding", UNSET)
 
 
-def _signatures(slots: list[Any], marks: dict[str, Any]) -> list[str | None]:
+def _signatures(slots: list[Any], hints: dict[str, Any]) -> list[str | None]:
     """The list of signatures for the parts."""
     signed = [part for part in slots if _signed_by_google(part)]
     if not signed:
         return []
-    if marks.get("signatures") == "last" and len(signed) == 1 and signed[0] is slots[-1]:
+    if hints.get("signatures") == "last" and len(signed) == 1 and signed[0] is slots[-1]:
         return [signed[0].signature]
     if all(type(part) is ToolCallPart for part in signed):
         slots = [part for part in slots if type(part) is ToolCallPart]
@@ -199,16 +199,16 @@ def _signatures(slots: list[Any], marks: dict[str, Any]) -> list[str | None]:
 
 
 def write_signatures(
-    reasoning: list[Any], content: list[Any], calls: list[Any], marks: dict[str, Any], out: dict[str, Any]
+    reasoning: list[Any], content: list[Any], calls: list[Any], hints: dict[str, Any], out: dict[str, Any]
 ) -> None:
     """Write the thought signatures of all written parts."""
     parts = [*reasoning, *content, *calls]
     if not any(_signed_by_google(part) for part in parts):
         return
-    blocks = _as_blocks(reasoning, marks)
+    blocks = _as_blocks(reasoning, hints)
     slots = [part for part in reasoning if type(part) is not RawPart and (blocks or part.text)]
     slots = [part for part in slots if not _made_by(part, "anthropic")]
     slots += [part for part in content if type(part) is not RawPart and write_part(part) is not UNSET]
     slots += [part for part in calls if type(part) is not RawPart]
-    if signatures := _signatures(slots, marks):
+    if signatures := _signatures(slots, hints):
         _put_back(out, "gemini", "thought_signatures", signatures)

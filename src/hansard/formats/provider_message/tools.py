@@ -41,23 +41,23 @@ def read_call(item: Any, calls: Calls) -> ToolCallPart | RawPart:
             data, text = read_arguments(given)
             return ToolCallPart(tool_call_id=call_id, tool_name=name, input=data, input_text=text)
     rest = dict(item)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     fields: dict[str, Any] = {}
     given, name = rest.pop("arguments", UNSET), take_maybe_str(rest, "name")
     call_id, link = take_maybe_str(rest, "id"), rest.get("call_id")
     if type(link) is str:
         if call_id is UNSET:
-            call_id, marks["id"] = rest.pop("call_id"), "call_id"
+            call_id, hints["id"] = rest.pop("call_id"), "call_id"
         elif link in calls.answered and call_id not in calls.answered:
-            fields["id"], marks["id"] = call_id, "both"
+            fields["id"], hints["id"] = call_id, "both"
             call_id = rest.pop("call_id")
     if type(given) is str:
         fields["input"], fields["input_text"] = read_arguments(given)
     else:
         fields["input"] = given
-        marks["arguments"] = "missing" if given is UNSET else "data"
+        hints["arguments"] = "missing" if given is UNSET else "data"
     calls.learn(call_id, name)
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, hints))
 
 
 def write_call(part: Any, calls: Calls) -> Any:
@@ -66,8 +66,8 @@ def write_call(part: Any, calls: Calls) -> Any:
     calls.learn(part.tool_call_id, part.tool_name)
     if part.extra is UNSET and type(part.tool_name) is type(part.tool_call_id) is str:  # fast path
         return {"name": part.tool_name, "arguments": write_arguments(part), "id": part.tool_call_id}
-    rest, marks = unpack(NAME, part.extra)
-    how, key = marks.get("arguments"), marks.get("id")
+    rest, hints = unpack(NAME, part.extra)
+    how, key = hints.get("arguments"), hints.get("id")
     out = set_present({}, name=part.tool_name)
     if how == "data":
         set_present(out, arguments=part.input)
@@ -84,18 +84,18 @@ def read_result(record: dict[str, Any], calls: Calls) -> ToolResultPart:
     call_id, own_id = take_maybe_str(record, "call_id"), take_maybe_str(record, "id")
     output, name = record.pop("content", UNSET), take_maybe_str(record, "name")
     parts: Any = UNSET
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if call_id is UNSET and own_id is not UNSET:
-        call_id, own_id, marks["id"] = own_id, UNSET, True
+        call_id, own_id, hints["id"] = own_id, UNSET, True
     known = calls.names.get(call_id, UNSET)
     if name is UNSET:
         name = known
     elif name == known:
-        marks["name"] = True
+        hints["name"] = True
     if type(output) is list:
         parts, output = [read_part(block) for block in output], UNSET
     elif type(output) is not str:
-        marks["content"] = "data"
+        hints["content"] = "data"
     return ToolResultPart(
         tool_call_id=call_id,
         tool_name=name,
@@ -103,7 +103,7 @@ def read_result(record: dict[str, Any], calls: Calls) -> ToolResultPart:
         content=parts,
         is_error=False,
         id=own_id,
-        extra=pack(NAME, record, marks),
+        extra=pack(NAME, record, hints),
     )
 
 
@@ -111,18 +111,18 @@ def write_result(part: ToolResultPart, calls: Calls) -> dict[str, Any]:
     if part.extra is part.content is part.id is UNSET and type(part.output) is type(part.tool_call_id) is str:
         if calls.names.get(part.tool_call_id, UNSET) == part.tool_name:  # fast path
             return {"role": "tool", "content": part.output, "call_id": part.tool_call_id}
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     out: dict[str, Any] = {"role": "tool"}
     if type(part.content) is list:
         out["content"] = [made for made in map(write_part, part.content) if made is not UNSET]
-    elif type(part.output) is str or marks.get("content") == "data":
+    elif type(part.output) is str or hints.get("content") == "data":
         set_present(out, content=part.output)
     else:
         out["content"] = "" if part.output is UNSET else exact_json.encode(part.output).decode()
     if part.tool_call_id is not UNSET:
-        set_present(out, **{"id" if "id" in marks else "call_id": part.tool_call_id})
+        set_present(out, **{"id" if "id" in hints else "call_id": part.tool_call_id})
         if "call_id" in out:
             set_present(out, id=part.id)
-    if "name" in marks or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
+    if "name" in hints or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
         set_present(out, name=part.tool_name)
     return {**out, **rest}

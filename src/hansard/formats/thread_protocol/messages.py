@@ -41,12 +41,12 @@ DIALECT = Dialect(
 
 def _read_agent(key: str, value: dict[str, Any]) -> Agent:
     rest = dict(value)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     agent_id = take_maybe_str(rest, "agent_id")
     if agent_id is UNSET:
         agent_id = key
         if "agent_id" not in rest:
-            lacks(marks, "agent_id")
+            lacks(hints, "agent_id")
     return Agent(
         id=str(agent_id),
         name=take_maybe_str(rest, "agent_name"),
@@ -54,13 +54,13 @@ def _read_agent(key: str, value: dict[str, Any]) -> Agent:
         provider=take_maybe_str(rest, "provider_name"),
         config_ref=take_maybe_str(rest, "config_ref"),
         created_at=take_maybe_str(rest, "created_at"),
-        extra=pack(NAME, rest, marks),
+        extra=pack(NAME, rest, hints),
     )
 
 
 def _write_agent(agent: Agent) -> dict[str, Any]:
-    rest, marks = unpack(NAME, agent.extra)
-    out: dict[str, Any] = {} if is_absent(marks, "agent_id") else {"agent_id": agent.id}
+    rest, hints = unpack(NAME, agent.extra)
+    out: dict[str, Any] = {} if is_absent(hints, "agent_id") else {"agent_id": agent.id}
     set_present(
         out, agent_name=agent.name, model_name=agent.model, provider_name=agent.provider, created_at=agent.created_at
     )
@@ -105,7 +105,7 @@ def _read_record(record: Any, around: Around, path: str) -> list[Message]:
     if type(record) is not dict:
         raise Unreadable("expected a message object", path)
     kind, rest = record.get("message_type"), dict(record)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     rest.pop("message_type", None)
     if kind == "system" and type(rest.get("event_type")) is str:
         return [_read_event(rest)]
@@ -114,28 +114,28 @@ def _read_record(record: Any, around: Around, path: str) -> list[Message]:
     if type(rest.get("parts")) is not list:
         raise Unreadable("missing list of parts", f"{path}.parts")
     if "agent_id" not in rest:
-        lacks(marks, "agent_id")
+        lacks(hints, "agent_id")
     who: dict[str, Any] = {"agent_id": take_maybe_str(rest, "agent_id")}
     if kind == "response":
-        return [_read_answer(rest, marks, who, around)]
+        return [_read_answer(rest, hints, who, around)]
     around.sent = take_maybe_str(rest, "timestamp")
-    return _read_runs(rest.pop("parts"), rest, marks, who, around)
+    return _read_runs(rest.pop("parts"), rest, hints, who, around)
 
 
 def _read_runs(
-    blocks: list[Any], rest: dict[str, Any], marks: dict[str, Any], who: dict[str, Any], around: Around
+    blocks: list[Any], rest: dict[str, Any], hints: dict[str, Any], who: dict[str, Any], around: Around
 ) -> list[Message]:
     found = []
     around.provider, around.model = UNSET, UNSET
     for k, run in enumerate(read_request(blocks, around)):
         if k:
-            rest, marks = {}, {"joined": True}
-        extra = pack(NAME, rest, {**marks, **run.marks()})
+            rest, hints = {}, {"joined": True}
+        extra = pack(NAME, rest, {**hints, **run.marks()})
         found.append(Message(role=run.role, parts=run.parts, created_at=around.sent, **who, extra=extra))
     return found
 
 
-def _read_answer(rest: dict[str, Any], marks: dict[str, Any], who: dict[str, Any], around: Around) -> Message:
+def _read_answer(rest: dict[str, Any], hints: dict[str, Any], who: dict[str, Any], around: Around) -> Message:
     provider, kept = take_provider(rest)
     model = ModelRef(
         provider=provider,
@@ -151,7 +151,7 @@ def _read_answer(rest: dict[str, Any], marks: dict[str, Any], who: dict[str, Any
         model=model if model != ModelRef() else UNSET,
         usage=_take_usage(rest, "usage"),
         finish_reason=take_maybe_str(rest, "finish_reason"),
-        extra=pack(NAME, {**rest, **kept}, marks),
+        extra=pack(NAME, {**rest, **kept}, hints),
     )
 
 
@@ -161,43 +161,43 @@ def _read_event(rest: dict[str, Any]) -> Message:
     return Message(role="event", parts=[data], created_at=at, agent_id=agent, extra=pack(NAME, rest))
 
 
-def _raw_event(value: Any, marks: dict[str, Any]) -> Message:
-    return Message(role="event", parts=[RawPart(format=NAME, value=value)], extra={NAME: {"$": marks}})
+def _raw_event(value: Any, hints: dict[str, Any]) -> Message:
+    return Message(role="event", parts=[RawPart(format=NAME, value=value)], extra={NAME: {"$": hints}})
 
 
 def _write_records(start: int, messages: list[Message], agent_id: Any, around: Around) -> list[Any]:
     """Write the messages of an agent turn."""
     out: list[Any] = []
     for i, message in enumerate(messages, start):
-        rest, marks = unpack(NAME, message.extra)
+        rest, hints = unpack(NAME, message.extra)
         if message.role == "event":
-            out += _write_events(message, rest, marks)
+            out += _write_events(message, rest, hints)
         elif message.role == "assistant":
-            out.append(_write_answer(i, message, rest, marks, agent_id, around))
+            out.append(_write_answer(i, message, rest, hints, agent_id, around))
         elif parts := write_request(i, message, around):
-            if marks.get("joined") is True and out and out[-1].get("message_type") == "request":
+            if hints.get("joined") is True and out and out[-1].get("message_type") == "request":
                 out[-1]["parts"] += parts
                 continue
-            record = _record("request", message, marks, agent_id)
+            record = _record("request", message, hints, agent_id)
             out.append({**record, "parts": parts, **rest})
         elif not message.parts and message.role in ("user", "tool"):
-            out.append({**_record("request", message, marks, agent_id), "parts": [], **rest})
+            out.append({**_record("request", message, hints, agent_id), "parts": [], **rest})
     return out
 
 
-def _record(kind: str, message: Message, marks: dict[str, Any], agent_id: Any) -> dict[str, Any]:
+def _record(kind: str, message: Message, hints: dict[str, Any], agent_id: Any) -> dict[str, Any]:
     out = set_present({"message_type": kind}, timestamp=message.created_at)
     if message.agent_id is not UNSET:
         agent_id = message.agent_id
-    elif is_absent(marks, "agent_id"):
+    elif is_absent(hints, "agent_id"):
         agent_id = UNSET
     return set_present(out, agent_id=agent_id)
 
 
 def _write_answer(
-    i: int, message: Message, rest: dict[str, Any], marks: dict[str, Any], agent_id: Any, around: Around
+    i: int, message: Message, rest: dict[str, Any], hints: dict[str, Any], agent_id: Any, around: Around
 ) -> dict[str, Any]:
-    out = _record("response", message, marks, agent_id)
+    out = _record("response", message, hints, agent_id)
     model = message.model if message.model is not UNSET else ModelRef()
     set_present(out, model_name=model.name, provider_name=model.provider, provider_response_id=model.response_id)
     out["parts"] = write_response(i, message, around)
@@ -205,14 +205,14 @@ def _write_answer(
     return {**out, **rest}
 
 
-def _write_events(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _write_events(message: Message, rest: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     out: list[Any] = []
     for part in message.parts:
         if type(part) is DataPart:
             record = set_present({"message_type": "system"}, timestamp=message.created_at)
             set_present(record, event_type=part.name, event_data=part.data, agent_id=message.agent_id)
             out.append({**record, **rest})
-        elif type(part) is RawPart and part.format == NAME and marks.get("record") is True:
+        elif type(part) is RawPart and part.format == NAME and hints.get("record") is True:
             if type(part.value) is dict:
                 out.append(part.value)
     return out
@@ -223,10 +223,10 @@ def _write_events(message: Message, rest: dict[str, Any], marks: dict[str, Any])
 
 def _read_user_turn(turn: dict[str, Any], around: Around) -> Turn:
     rest = dict(turn)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     del rest["turn_type"]
     around.sent = take_maybe_str(rest, "submitted_at")
-    found = _read_runs(rest.pop("parts"), rest, marks, {}, around)
+    found = _read_runs(rest.pop("parts"), rest, hints, {}, around)
     if found[0].role != "user":
         found[0] = _marked(found[0], "turn", "user")
     return Turn(kind="user", messages=found)
@@ -242,17 +242,17 @@ def _read_agent_turn(turn: dict[str, Any], k: int, around: Around, has_default_a
     if plain and all(_is_plain(message) for message in messages):
         return Turn(kind="agent", messages=[replace(message, agent_id=UNSET) for message in messages])
     rest = dict(turn)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     del rest["turn_type"], rest["messages"]
     if "agent_id" not in rest:
-        lacks(marks, "agent_id")
+        lacks(hints, "agent_id")
     run = Run(
         id=f"turn-{k + 1}",
         agent_id=take_maybe_str(rest, "agent_id"),
         started_at=take_maybe_str(rest, "started_at"),
         completed_at=take_maybe_str(rest, "completed_at"),
         usage=_take_usage(rest, "total_usage"),
-        extra=pack(NAME, rest, marks),
+        extra=pack(NAME, rest, hints),
     )
     if messages[0].role not in _ANSWERING:
         messages[0] = _marked(messages[0], "turn", "agent")
@@ -266,8 +266,8 @@ def _is_plain(message: Message) -> bool:
 
 
 def _marked(message: Message, mark: str, value: Any) -> Message:
-    rest, marks = unpack(NAME, message.extra)
-    return replace(message, extra=pack(NAME, rest, {**marks, mark: value}))
+    rest, hints = unpack(NAME, message.extra)
+    return replace(message, extra=pack(NAME, rest, {**hints, mark: value}))
 
 
 def _read_turns(records: list[Any], has_default_agent: bool) -> list[Turn]:
@@ -290,9 +290,9 @@ def _read_turns(records: list[Any], has_default_agent: bool) -> list[Turn]:
 
 
 def _place(message: Message) -> str | None:
-    marks = unpack(NAME, message.extra)[1]
-    where = marks.get("turn")
-    if marks.get("joined") is True:
+    hints = unpack(NAME, message.extra)[1]
+    where = hints.get("turn")
+    if hints.get("joined") is True:
         return "same"
     if where == "raw":
         return "user"
@@ -313,8 +313,8 @@ def _write_turns(conversation: Conversation, around: Around) -> tuple[list[Any],
 
 def _write_user_turn(turn: Turn, around: Around) -> Any:
     first = turn.messages[0]
-    rest, marks = unpack(NAME, first.extra)
-    if marks.get("turn") == "raw":
+    rest, hints = unpack(NAME, first.extra)
+    if hints.get("turn") == "raw":
         part = first.parts[0] if len(first.parts) == 1 else None
         own = type(part) is RawPart and part.format == NAME and type(part.value) is dict
         return part.value if own and type(part.value.get("turn_type")) is str else UNSET  # type: ignore[union-attr]
@@ -329,9 +329,9 @@ def _write_agent_turn(turn: Turn, around: Around) -> Any:
     if run is None:
         records = _write_records(turn.start, turn.messages, DEFAULT_AGENT, around)
         return {"turn_type": "agent", "agent_id": DEFAULT_AGENT, "messages": records} if records else UNSET
-    rest, marks = unpack(NAME, run.extra)
+    rest, hints = unpack(NAME, run.extra)
     agent_id: Any = run.agent_id
-    if agent_id is UNSET and not is_absent(marks, "agent_id"):
+    if agent_id is UNSET and not is_absent(hints, "agent_id"):
         agent_id = next((message.agent_id for message in turn.messages if message.agent_id is not UNSET), DEFAULT_AGENT)
     records = _write_records(turn.start, turn.messages, agent_id, around)
     if not records:
@@ -351,11 +351,11 @@ def read(document: Any) -> Conversation:
     if type(document) is not dict:
         raise Unreadable("expected an object with turns")
     body = dict(document)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     records = body.pop("turns", None)
     if type(records) is not list:
         raise Unreadable("missing list of turns", "$.turns")
-    settle({"version": VERSION, "agents": {}}, body, marks)
+    settle({"version": VERSION, "agents": {}}, body, hints)
     created_at = take_maybe_str(body, "created_at")
     registry = body.get("agents")
     agents: Any = UNSET
@@ -377,22 +377,22 @@ def read(document: Any) -> Conversation:
         created_at=created_at,
         updated_at=take_maybe_str(body, "updated_at"),
         metadata=body.pop("metadata") if type(body.get("metadata")) is dict else UNSET,
-        extra=pack(NAME, body, marks),
+        extra=pack(NAME, body, hints),
     )
 
 
 def write(conversation: Conversation, target: Target) -> dict[str, Any]:
     """A thread; runs become agent turns."""
-    rest, marks = unpack(NAME, conversation.extra)
+    rest, hints = unpack(NAME, conversation.extra)
     around = Around(DIALECT, conversation.messages)
     records, has_default_agent = _write_turns(conversation, around)
-    out: dict[str, Any] = {} if is_absent(marks, "version") else {"version": VERSION}
+    out: dict[str, Any] = {} if is_absent(hints, "version") else {"version": VERSION}
     set_present(out, thread_id=conversation.id, created_at=conversation.created_at, updated_at=conversation.updated_at)
     set_present(out, title=conversation.title, metadata=conversation.metadata)
     agents = {key: _write_agent(agent) for key, agent in (conversation.agents or {}).items()}
     if has_default_agent:
         agents.setdefault(DEFAULT_AGENT, _default_agent(conversation.created_at))
-    if agents or not is_absent(marks, "agents"):
+    if agents or not is_absent(hints, "agents"):
         out["agents"] = agents
     out["turns"] = records
     return {**out, **rest}

@@ -1,4 +1,4 @@
-"""The AI SDK's UI message stream: our UIMessage is the one that the real clients make of the same bytes."""
+"""The UI message stream of the AI SDK: what its chunks become. `tests/judges/test_ai_sdk.py` asks the real clients."""
 
 from __future__ import annotations
 

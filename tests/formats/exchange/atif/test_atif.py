@@ -1,4 +1,4 @@
-"""ATIF: nothing is lost on the way there and back, and Harbor's own validator takes every trajectory."""
+"""ATIF: nothing is lost on the way there and back. `tests/judges/test_harbor.py` asks Harbor's validator."""
 
 from __future__ import annotations
 

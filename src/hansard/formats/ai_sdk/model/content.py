@@ -70,8 +70,8 @@ def _read_call(block: dict[str, Any], role: str) -> Part:
     if type(block.get("providerExecuted")) is bool:
         fields["provider_executed"] = block.pop("providerExecuted")
     fields.update(take_opaque(block, "providerOptions", item=True, make=True))
-    marks = {"provider": True} if fields.get("provider_executed") is True else {}
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
+    hints = {"provider": True} if fields.get("provider_executed") is True else {}
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints))
 
 
 def _write_call(part: ToolCallPart, writing: WriterContext) -> dict[str, Any]:

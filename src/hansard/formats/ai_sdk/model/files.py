@@ -25,23 +25,23 @@ def read_file(block: dict[str, Any], role: str) -> Part:
 
 def read_image(block: dict[str, Any], role: str) -> Part:
     media = block.pop("mediaType") if type(block.get("mediaType")) is str else UNSET
-    marks: dict[str, Any] = {"image": True}
+    hints: dict[str, Any] = {"image": True}
     if media is UNSET:
-        marks["untyped"] = True
-    return read_data(block, block.pop("image", None), "image/*" if media is UNSET else media, marks)
+        hints["untyped"] = True
+    return read_data(block, block.pop("image", None), "image/*" if media is UNSET else media, hints)
 
 
 def write_file(part: FilePart, profile: str | None) -> dict[str, Any] | None:
-    rest, marks = unpack(NAME, part.extra)
-    data = write_data(part, marks, profile)
+    rest, hints = unpack(NAME, part.extra)
+    data = write_data(part, hints, profile)
     if data is None:
         return None
     media = shown_media(part)
-    if marks.get("image") and profile is None:
-        out: dict[str, Any] = {"type": "image", "image": data, **({} if marks.get("untyped") else {"mediaType": media})}
+    if hints.get("image") and profile is None:
+        out: dict[str, Any] = {"type": "image", "image": data, **({} if hints.get("untyped") else {"mediaType": media})}
     else:
         out = {"type": "file", "data": data, "mediaType": media}
-    if "reference" not in marks:
+    if "reference" not in hints:
         put_opaque(rest, "providerOptions", part, make=True)
     return {**rest, **set_present(out, filename=part.name)}
 
@@ -49,7 +49,7 @@ def write_file(part: FilePart, profile: str | None) -> dict[str, Any] | None:
 # -- the forms of `data`: a string, or an object with a tag ---------------------------------------------------------
 
 
-def read_data(block: dict[str, Any], data: Any, media: str, marks: dict[str, Any]) -> Part:
+def read_data(block: dict[str, Any], data: Any, media: str, hints: dict[str, Any]) -> Part:
     fields: dict[str, Any] = {"media_type": media, "name": take_maybe_str(block, "filename")}
     head = f"data:{media};base64,"
     if type(data) is dict:
@@ -57,30 +57,30 @@ def read_data(block: dict[str, Any], data: Any, media: str, marks: dict[str, Any
         if tag == "reference":
             ((owner, fields["file_id"]),) = inner.items()
             fields["binding"] = Binding(provider=owner)
-            marks["reference"] = owner
+            hints["reference"] = owner
         else:
-            marks["form"], data = tag, inner
+            hints["form"], data = tag, inner
     if type(data) is str:
-        if data.startswith(head) and marks.get("form") != "data":
+        if data.startswith(head) and hints.get("form") != "data":
             fields["data"] = data[len(head) :]
-            marks["form"] = "url" if marks.get("form") == "url" else "data-url"
-        elif marks.get("form") == "url" or (":" in data and "form" not in marks):
+            hints["form"] = "url" if hints.get("form") == "url" else "data-url"
+        elif hints.get("form") == "url" or (":" in data and "form" not in hints):
             fields["url"] = data
         else:
             fields["data"] = data
-    elif "reference" not in marks:
+    elif "reference" not in hints:
         raise SchemaMismatch("data")
-    if "reference" not in marks:
+    if "reference" not in hints:
         fields.update(take_opaque(block, "providerOptions", make=True))
-    return FilePart(**fields, extra=pack(NAME, block, marks))
+    return FilePart(**fields, extra=pack(NAME, block, hints))
 
 
-def write_data(part: FilePart, marks: dict[str, Any], profile: str | None) -> Any:
+def write_data(part: FilePart, hints: dict[str, Any], profile: str | None) -> Any:
     """The data of a file; None if only the provider has its content."""
-    if type(marks.get("reference")) is str and part.file_id is not UNSET:
-        reference = {marks["reference"]: part.file_id}
+    if type(hints.get("reference")) is str and part.file_id is not UNSET:
+        reference = {hints["reference"]: part.file_id}
         return {"type": "reference", "reference": reference} if profile in (None, "v7") else None
-    form = marks.get("form") if profile is None else None
+    form = hints.get("form") if profile is None else None
     if part.data is not UNSET:
         if form == "data":
             return {"type": "data", "data": part.data}

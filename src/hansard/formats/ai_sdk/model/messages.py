@@ -49,23 +49,23 @@ class _Reader:
         role, content = record.get("role"), record.get("content")
         if type(role) is not str:
             raise Unreadable("missing role: expected system, user, assistant or tool", f"{where}[{place}].role")
-        marks: dict[str, Any] = {} if role in ROLES else {"role": True}
+        hints: dict[str, Any] = {} if role in ROLES else {"role": True}
         if type(content) is str:
             if role != "system":
-                marks["content"] = "string"
+                hints["content"] = "string"
             parts: list[Any] = [TextPart(text=content)]
         elif type(content) is not list:
             raise Unreadable("invalid content: expected a string or a list", f"{where}[{place}].content")
         elif role == "tool":
-            self.tool(record, content, marks)
+            self.tool(record, content, hints)
             return
         else:
             if role == "system":
-                marks["content"] = "list"
+                hints["content"] = "list"
             parts = self.parts(content, role)
         self.calls = [part for part in parts if type(part) is ToolCallPart] if role == "assistant" else []
         self.unplaced = []
-        self.out.append(Message(role=role, parts=parts, extra=residue_of(NAME, record, _FIELDS, marks)))
+        self.out.append(Message(role=role, parts=parts, extra=residue_of(NAME, record, _FIELDS, hints)))
 
     def parts(self, content: list[Any], role: str) -> list[Any]:
         parts: list[Any] = []
@@ -80,7 +80,7 @@ class _Reader:
             parts.append(part)
         return parts
 
-    def tool(self, record: dict[str, Any], content: list[Any], marks: dict[str, Any]) -> None:
+    def tool(self, record: dict[str, Any], content: list[Any], hints: dict[str, Any]) -> None:
         parts: list[Any] = []
         responses: list[tuple[int, ToolCallPart]] = []
         for i, block in enumerate(content):
@@ -98,12 +98,12 @@ class _Reader:
             self.out.append(Message(role="tool", parts=[], extra=pack(NAME, {}, {"responses": self.unplaced})))
         places = [[i, call.approval["id"]] for i, call in responses]
         if responses and not self.is_default_order(parts, responses):
-            marks["responses"] = places
+            hints["responses"] = places
         elif not responses and self.asked and any(has_approval_response(call) for call in self.calls):
-            marks["responses"] = []
+            hints["responses"] = []
         self.unplaced, self.calls = [], []
-        if parts or len(record) != 2 or marks or not content:
-            self.out.append(Message(role="tool", parts=parts, extra=residue_of(NAME, record, _FIELDS, marks)))
+        if parts or len(record) != 2 or hints or not content:
+            self.out.append(Message(role="tool", parts=parts, extra=residue_of(NAME, record, _FIELDS, hints)))
         else:
             self.unplaced = places
 
@@ -189,32 +189,32 @@ class _Writer:
         return response
 
     def record(self, message: Message, i: int) -> dict[str, Any] | None:
-        rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else (_EMPTY, _EMPTY)
-        own = "role" in marks and self.profile is None
+        rest, hints = unpack(NAME, message.extra) if message.extra is not UNSET else (_EMPTY, _EMPTY)
+        own = "role" in hints and self.profile is None
         role = "system" if message.role == "developer" and not own else message.role
-        if role not in ROLES and not marks.get("role"):
+        if role not in ROLES and not hints.get("role"):
             return None
         content: Any
         if role == "system":
-            content = self.system(message, marks)
+            content = self.system(message, hints)
             if content is None:
                 return None
-        elif self.is_string(message, marks):
+        elif self.is_string(message, hints):
             content = message.parts[0].text  # type: ignore[union-attr]
         else:
             content = self.content(message, role, i)
-            if message.parts and not content and "responses" not in marks:
+            if message.parts and not content and "responses" not in hints:
                 return None
         return {"role": role, "content": content, **rest}
 
-    def system(self, message: Message, marks: dict[str, Any]) -> Any:
-        if marks.get("content") == "list" and self.profile is None:
+    def system(self, message: Message, hints: dict[str, Any]) -> Any:
+        if hints.get("content") == "list" and self.profile is None:
             return self.content(message, "user", -1)
         texts = [part.text for part in message.parts if type(part) is TextPart]
         return "\n\n".join(texts) if texts or not message.parts else None
 
-    def is_string(self, message: Message, marks: dict[str, Any]) -> bool:
-        if marks.get("content") != "string" or len(message.parts) != 1:
+    def is_string(self, message: Message, hints: dict[str, Any]) -> bool:
+        if hints.get("content") != "string" or len(message.parts) != 1:
             return False
         part = message.parts[0]
         return type(part) is TextPart and part.extra is UNSET and (self.profile is None or message.role != "tool")
@@ -240,8 +240,8 @@ class _Writer:
         return out
 
     def with_responses(self, message: Message, results: list[Any], i: int) -> list[Any]:
-        marks = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
-        if "responses" in marks:
+        hints = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}
+        if "responses" in hints:
             for at, approval_id in _response_places(message):
                 if approval_id in self.asked:
                     results.insert(at, self.respond(self.asked[approval_id]))
@@ -277,23 +277,23 @@ def _response_places(message: Message) -> list[tuple[int, str]]:
 def read(document: Any) -> Conversation:
     """A list of ModelMessages, or an object with it as `messages`."""
     body: dict[str, Any] = {}
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     records, where = document, "$"
     if type(document) is dict:
         body, where = dict(document), "$.messages"
-        records, marks = body.pop("messages", None), {"shape": "object"}
+        records, hints = body.pop("messages", None), {"shape": "object"}
     if type(records) is not list:
         raise Unreadable("missing list of messages", where)
     reader = _Reader()
     for i, record in enumerate(records):
         reader.message(record, where, i)
-    return Conversation(messages=reader.out, extra=pack(NAME, body, marks))
+    return Conversation(messages=reader.out, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list."""
-    rest, marks = unpack(NAME, conversation.extra)
+    rest, hints = unpack(NAME, conversation.extra)
     records = _Writer(conversation.messages, target.profile).records()
     if target.profile is not None:
         records = conform_to_version(records, target.profile)
-    return {"messages": records, **rest} if marks.get("shape") == "object" else records
+    return {"messages": records, **rest} if hints.get("shape") == "object" else records

@@ -42,7 +42,7 @@ def read_result(block: dict[str, Any], role: str) -> Part:
     left = dict(output)
     kind = left.pop("type", None)
     fields: dict[str, Any] = {"is_error": kind in ("error-text", "error-json", "execution-denied")}
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if kind == "execution-denied":
         fields.update(status="denied", output=take_maybe_str(left, "reason"))
     elif "value" not in left:
@@ -54,14 +54,14 @@ def read_result(block: dict[str, Any], role: str) -> Part:
     elif kind in ("json", "error-json"):
         fields["output"] = left.pop("value")
         if type(fields["output"]) is str:
-            marks["json"] = True
+            hints["json"] = True
     else:
         raise SchemaMismatch("output")
     if left:
-        marks["output"] = left
+        hints["output"] = left
     if role == "assistant":
-        fields["provider_executed"] = marks["provider"] = True
-    return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks))
+        fields["provider_executed"] = hints["provider"] = True
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints))
 
 
 def write_result(part: Answer, call_id: str, name: str, profile: str | None) -> dict[str, Any]:
@@ -71,14 +71,14 @@ def write_result(part: Answer, call_id: str, name: str, profile: str | None) -> 
         if part.content is UNSET and part.output is not UNSET:
             out["output"] = {"type": "text" if type(part.output) is str else "json", "value": part.output}
             return out
-    rest, marks = unpack(NAME, part.extra)
-    out["output"] = _write_output(part, marks, profile)
-    if type(marks.get("output")) is dict:
-        out["output"].update(marks["output"])
+    rest, hints = unpack(NAME, part.extra)
+    out["output"] = _write_output(part, hints, profile)
+    if type(hints.get("output")) is dict:
+        out["output"].update(hints["output"])
     return {**out, **rest}
 
 
-def _write_output(part: Answer, marks: dict[str, Any], profile: str | None) -> dict[str, Any]:
+def _write_output(part: Answer, hints: dict[str, Any], profile: str | None) -> dict[str, Any]:
     if denied(part):
         reason = shown_error(part)
         if profile == "v5":
@@ -92,7 +92,7 @@ def _write_output(part: Answer, marks: dict[str, Any], profile: str | None) -> d
         return {"type": "content", "value": items}
     value = shown_output(part)
     prefix = "error-" if failed(part) else ""
-    kind = "text" if type(value) is str and not marks.get("json") else "json"
+    kind = "text" if type(value) is str and not hints.get("json") else "json"
     return {"type": f"{prefix}{kind}", "value": value}
 
 
@@ -119,8 +119,8 @@ def _read_content(item: Any) -> Part:
             raise SchemaMismatch("type")
     except SchemaMismatch:
         return RawPart(format=NAME, value=item)
-    usual = _kind_of("url" in fields, fields.get("media_type", UNSET))
-    return FilePart(**fields, extra=pack(NAME, taken, {"kind": kind} if kind != usual else {}))
+    default = _kind_of("url" in fields, fields.get("media_type", UNSET))
+    return FilePart(**fields, extra=pack(NAME, taken, {"kind": kind} if kind != default else {}))
 
 
 def _kind_of(address: bool, media: str | UnsetType) -> str:
@@ -135,9 +135,9 @@ def _write_content(part: Any, profile: str | None) -> Any:
         return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
     if type(part) is not FilePart:
         return UNSET
-    rest, marks = unpack(NAME, part.extra)
-    kind = marks.get("kind") if profile is None else None
-    if kind == "file" and (data := write_data(part, marks, profile)) is not None:
+    rest, hints = unpack(NAME, part.extra)
+    kind = hints.get("kind") if profile is None else None
+    if kind == "file" and (data := write_data(part, hints, profile)) is not None:
         return {
             **set_present({"type": "file", "data": data, "mediaType": shown_media(part)}, filename=part.name),
             **rest,

@@ -103,13 +103,13 @@ class Turn:
             self._begin({"step": False})
         return self.out[self.start]
 
-    def _begin(self, marks: dict[str, Any] | None) -> list[Any]:
+    def _begin(self, hints: dict[str, Any] | None) -> list[Any]:
         parts: list[Any] = []
         self._parts, self._results, self._waiting = parts, None, None
-        if marks is None:
+        if hints is None:
             self.out.append(Message(role="assistant", parts=parts))
         else:
-            self.out.append(Message(role="assistant", parts=parts, extra={NAME: {HINTS: marks}}))
+            self.out.append(Message(role="assistant", parts=parts, extra={NAME: {HINTS: hints}}))
         return parts
 
 
@@ -124,37 +124,37 @@ def _read_state(block: dict[str, Any], role: str) -> dict[str, Any]:
     return {"stateless": True} if state is UNSET else {"state": state}
 
 
-def _put_state(out: dict[str, Any], role: str, marks: dict[str, Any]) -> None:
-    if "state" in marks:
-        out["state"] = marks["state"]
-    elif role == "assistant" and not marks.get("stateless"):
+def _put_state(out: dict[str, Any], role: str, hints: dict[str, Any]) -> None:
+    if "state" in hints:
+        out["state"] = hints["state"]
+    elif role == "assistant" and not hints.get("stateless"):
         out["state"] = "done"
 
 
 def _read_text(block: dict[str, Any], role: str) -> Part:
-    text, marks = take_str(block, "text"), _read_state(block, role)
+    text, hints = take_str(block, "text"), _read_state(block, role)
     fields = take_opaque(block, "providerMetadata")
-    return TextPart(text=text, **fields, extra=pack(NAME, block, marks))
+    return TextPart(text=text, **fields, extra=pack(NAME, block, hints))
 
 
 def _read_reasoning(block: dict[str, Any], role: str) -> Part:
-    text, marks = take_str(block, "text"), _read_state(block, role)
+    text, hints = take_str(block, "text"), _read_state(block, role)
     fields = take_opaque(block, "providerMetadata", encrypted=True, item=True)
-    return ReasoningPart(text=text, **fields, extra=pack(NAME, block, marks))
+    return ReasoningPart(text=text, **fields, extra=pack(NAME, block, hints))
 
 
 def _text_writer(kind: str, item: bool) -> Any:
     def write(part: Any, role: str) -> dict[str, Any] | None:
         rest: dict[str, Any] = {}
-        marks: dict[str, Any] = {}
+        hints: dict[str, Any] = {}
         kept = False
         if part.extra is not UNSET and NAME in part.extra:
-            rest, marks = unpack(NAME, part.extra)
+            rest, hints = unpack(NAME, part.extra)
             kept = put_opaque(rest, "providerMetadata", part, item=item)
         if kind == "reasoning" and not part.text and opaque(part) and not kept:
             return None
         out: dict[str, Any] = {"type": kind, "text": part.text}
-        _put_state(out, role, marks)
+        _put_state(out, role, hints)
         out.update(rest)
         return out
 
@@ -164,26 +164,26 @@ def _text_writer(kind: str, item: bool) -> Any:
 def _read_file(block: dict[str, Any], role: str) -> Part:
     media, url = take_str(block, "mediaType"), take_str(block, "url")
     fields: dict[str, Any] = {"media_type": media, "name": take_maybe_str(block, "filename")}
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     reference = block.get("providerReference")
     if type(reference) is dict and len(reference) == 1 and all(type(value) is str for value in reference.values()):
         ((owner, fields["file_id"]),) = block.pop("providerReference").items()
         fields["binding"] = Binding(provider=owner)
-        marks["reference"] = owner
-    if url or "reference" not in marks:
+        hints["reference"] = owner
+    if url or "reference" not in hints:
         head = f"data:{media};base64,"
         fields.update({"data": url[len(head) :]} if url.startswith(head) else {"url": url})
-    if "reference" not in marks:
+    if "reference" not in hints:
         fields.update(take_opaque(block, "providerMetadata"))
-    return FilePart(**fields, extra=pack(NAME, block, marks))
+    return FilePart(**fields, extra=pack(NAME, block, hints))
 
 
 def _write_file(part: FilePart, role: str) -> dict[str, Any] | None:
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     url = shown_url(part)
     out: dict[str, Any] = {"type": "file", "mediaType": shown_media(part)}
-    if type(marks.get("reference")) is str and part.file_id is not UNSET:
-        out.update(url=url or "", providerReference={marks["reference"]: part.file_id})
+    if type(hints.get("reference")) is str and part.file_id is not UNSET:
+        out.update(url=url or "", providerReference={hints["reference"]: part.file_id})
     elif url is None:
         return None
     else:
@@ -261,19 +261,19 @@ def write_steering(message: Message) -> dict[str, Any]:
 
 def read_parts(turn: Turn, blocks: list[Any]) -> None:
     """Read the native parts of a message; most (text, steps, finished calls) take the fast path here."""
-    usual = "done" if turn.steps else None
+    default = "done" if turn.steps else None
     for block in blocks:
         kind = block.get("type") if type(block) is dict else None
         if kind == "text":
             text, state, size = block.get("text"), block.get("state"), len(block)
             if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
-                if state == usual:
+                if state == default:
                     turn.add(TextPart(text=text))
                 else:
-                    marks = {"stateless": True} if state is None else {"state": state}
-                    turn.add(TextPart(text=text, extra={NAME: {HINTS: marks}}))
+                    hints = {"stateless": True} if state is None else {"state": state}
+                    turn.add(TextPart(text=text, extra={NAME: {HINTS: hints}}))
                 continue
-        elif kind == STEP and usual and len(block) == 1:
+        elif kind == STEP and default and len(block) == 1:
             turn.step({})
             continue
         elif type(kind) is str and kind[:5] == "tool-" and (pair := read_finished(block, kind[5:], turn.unchecked)):

@@ -39,25 +39,25 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
     role, given, parts, metadata = record.get("role"), record.get("id"), record.get("parts"), record.get("metadata")
     if type(role) is not str:
         raise Unreadable("missing role: expected system, user or assistant", f"{where.format(place)}.role")
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     if type(metadata) is dict:
-        marks["metadata"] = True
+        hints["metadata"] = True
         turn.unchecked.append(metadata)
-    if len(record) != (4 if marks else 3) or type(given) is not str or type(parts) is not list:
-        rest = _read_fields(record, marks)
+    if len(record) != (4 if hints else 3) or type(given) is not str or type(parts) is not list:
+        rest = _read_fields(record, hints)
         turn.unchecked.append(dict(rest))
     if role == "assistant":
         if before == role:
-            marks["starts"] = True
+            hints["starts"] = True
     elif role != "user":
-        marks["shown"] = True
+        hints["shown"] = True
     turn.begin(role)
     if type(rest.get("content")) is str:
         if "parts" in record:
             rest["parts"] = parts
         turn.unchecked.append(parts)
-        marks["v4"] = read_v4_message(rest, turn)
+        hints["v4"] = read_v4_message(rest, turn)
     elif type(parts) is list:
         read_parts(turn, parts)
     else:
@@ -66,25 +66,25 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
     if type(given) is str and given != f"hansard-{place + 1}":
         force_setattr(first, "id", given)
     if role == "user" and not first.parts:
-        marks["shown"] = True
-    if marks or rest:
-        if "metadata" in marks:
+        hints["shown"] = True
+    if hints or rest:
+        if "metadata" in hints:
             force_setattr(first, "metadata", metadata)
-        if "createdAt" in marks:
+        if "createdAt" in hints:
             force_setattr(first, "created_at", record["createdAt"])
         if first.extra is not UNSET:
-            marks.update(first.extra[NAME][HINTS])
-        force_setattr(first, "extra", pack(NAME, rest, marks))
+            hints.update(first.extra[NAME][HINTS])
+        force_setattr(first, "extra", pack(NAME, rest, hints))
     return role
 
 
-def _read_fields(record: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
+def _read_fields(record: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     """The unknown fields of a message that has more than id, role, parts and metadata."""
     if "id" not in record:
-        marks["idless"] = True
+        hints["idless"] = True
     if type(record.get("createdAt")) is str:
-        marks["createdAt"] = True
-    known = {"role", "parts", *(name for name in ("metadata", "createdAt") if name in marks)}
+        hints["createdAt"] = True
+    known = {"role", "parts", *(name for name in ("metadata", "createdAt") if name in hints)}
     if type(record.get("id")) is str:
         known.add("id")
     return {key: value for key, value in record.items() if key not in known}
@@ -125,48 +125,48 @@ class _Writer:
         answer: list[Any] | None = None  # the parts of the answer that is open
         put = self.put
         for i, message in enumerate(self.messages):
-            role, marks = message.role, _NO_MARKS
+            role, hints = message.role, _NO_MARKS
             if message.extra is not UNSET and NAME in message.extra:
-                marks = unpack(NAME, message.extra)[1]
-            if answer is not None and (self.joins(role, marks) if marks else role == "assistant"):
-                put(answer, message, i, marks, True)
-            elif role == "assistant" or role == "user" or marks.get("shown"):
-                put = _put_later if marks and self.is_old(marks) else self.put
+                hints = unpack(NAME, message.extra)[1]
+            if answer is not None and (self.joins(role, hints) if hints else role == "assistant"):
+                put(answer, message, i, hints, True)
+            elif role == "assistant" or role == "user" or hints.get("shown"):
+                put = _put_later if hints and self.is_old(hints) else self.put
                 parts: list[Any] = []
-                put(parts, message, i, marks, False)
-                if parts or role != "user" or marks.get("shown"):
+                put(parts, message, i, hints, False)
+                if parts or role != "user" or hints.get("shown"):
                     out.append(self.record(message, parts, len(out)))
                     answer = parts if role == "assistant" else None
         for record, pairs in self.old:
-            rest, marks = unpack(NAME, pairs[0][1].extra)
-            record.update(write_v4_message(pairs, self.answers, marks["v4"], write_part), **rest)
+            rest, hints = unpack(NAME, pairs[0][1].extra)
+            record.update(write_v4_message(pairs, self.answers, hints["v4"], write_part), **rest)
             self.unchecked.append(record)
         return out
 
-    def joins(self, role: str, marks: dict[str, Any]) -> bool:
+    def joins(self, role: str, hints: dict[str, Any]) -> bool:
         if role == "assistant":
-            return not marks.get("starts")
-        return role == "user" and bool(marks.get("steering")) and self.profile in (None, "v7")
+            return not hints.get("starts")
+        return role == "user" and bool(hints.get("steering")) and self.profile in (None, "v7")
 
-    def is_old(self, marks: dict[str, Any]) -> bool:
-        return "v4" in marks and self.profile is None
+    def is_old(self, hints: dict[str, Any]) -> bool:
+        return "v4" in hints and self.profile is None
 
     def record(self, first: Message, parts: list[Any], place: int) -> Any:
         if first.extra is UNSET or NAME not in first.extra:
             made = first.id if first.id is not UNSET else f"hansard-{place + 1}"
             return _Record(made, first.role, parts)
-        rest, marks = unpack(NAME, first.extra)
+        rest, hints = unpack(NAME, first.extra)
         out: dict[str, Any] = {}
         if first.id is not UNSET:
             out["id"] = first.id
-        elif not marks.get("idless"):
+        elif not hints.get("idless"):
             out["id"] = _default_id(place)
         out["role"] = first.role
-        if marks.get("createdAt"):
+        if hints.get("createdAt"):
             set_present(out, createdAt=first.created_at)
-        if marks.get("metadata"):
+        if hints.get("metadata"):
             set_present(out, metadata=first.metadata)
-        if self.is_old(marks):
+        if self.is_old(hints):
             self.old.append((out, parts))
             return out
         self.unchecked.append((out.get("metadata"), rest))
@@ -174,15 +174,15 @@ class _Writer:
         out.update(rest)
         return out
 
-    def put(self, out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+    def put(self, out: list[Any], message: Message, i: int, hints: dict[str, Any], joined: bool) -> None:
         """Append the parts of a message to its record; in an answer each assistant message begins a step."""
         answer = message.role == "assistant"
-        if marks:
-            if joined and marks.get("steering"):
+        if hints:
+            if joined and hints.get("steering"):
                 out.append(write_steering(message))
                 self.unchecked.append(out[-1])
                 return
-            step = marks.get("step")
+            step = hints.get("step")
             if answer and step is not False:
                 out.append({"type": STEP, **(step if type(step) is dict else {})})
                 self.unchecked.append(step)
@@ -204,7 +204,7 @@ class _Writer:
                 self.unchecked.append(made)
 
 
-def _put_later(out: list[Any], message: Message, i: int, marks: dict[str, Any], joined: bool) -> None:
+def _put_later(out: list[Any], message: Message, i: int, hints: dict[str, Any], joined: bool) -> None:
     out.append((i, message))
 
 
@@ -222,7 +222,7 @@ def _without_unsafe_keys(value: Any) -> Any:
 
 def read(document: Any) -> Conversation:
     """A list of UIMessages, one UIMessage, or a request body with `messages` or `message`."""
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     body: dict[str, Any] = {}
     where = "$[{}]"
     if type(document) is list:
@@ -231,13 +231,13 @@ def read(document: Any) -> Conversation:
         raise Unreadable("expected an object or a list")
     elif type(document.get("messages")) is list:
         body, where = dict(document), "$.messages[{}]"
-        records, marks["shape"] = body.pop("messages"), "request"
+        records, hints["shape"] = body.pop("messages"), "request"
     elif type(document.get("message")) is dict:
         body, where = dict(document), "$.message"
-        records, marks["shape"] = [body.pop("message")], "last"
+        records, hints["shape"] = [body.pop("message")], "last"
     elif "role" in document:
         where = "$"
-        records, marks["shape"] = [document], "message"
+        records, hints["shape"] = [document], "message"
     else:
         raise Unreadable("missing list of messages", "$.messages")
     turn = Turn()
@@ -245,20 +245,20 @@ def read(document: Any) -> Conversation:
     for i, record in enumerate(records):
         before = _read_message(record, where, i, before, turn)
     if _UNSAFE_KEY in exact_json.encode((turn.unchecked, body)):
-        marks["proto"] = True
-    return Conversation(messages=turn.out, id=take_maybe_str(body, "id"), extra=pack(NAME, body, marks))
+        hints["proto"] = True
+    return Conversation(messages=turn.out, id=take_maybe_str(body, "id"), extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The shape it was read from; for conversations of other formats a list of UIMessages."""
-    rest, marks = unpack(NAME, conversation.extra)
+    rest, hints = unpack(NAME, conversation.extra)
     writing = _Writer(conversation.messages, target.profile)
     records: Any = writing.records()
     if target.profile is not None:
         records = conform_to_version(exact_json.plain(records), target.profile, _default_id)
-    if (target.profile is not None or not marks.get("proto")) and _UNSAFE_KEY in exact_json.encode(writing.unchecked):
+    if (target.profile is not None or not hints.get("proto")) and _UNSAFE_KEY in exact_json.encode(writing.unchecked):
         records = _without_unsafe_keys(exact_json.plain(records))
-    shape = marks.get("shape")
+    shape = hints.get("shape")
     if shape == "message" and len(records) == 1:
         return records[0]
     if shape == "last" and len(records) == 1:

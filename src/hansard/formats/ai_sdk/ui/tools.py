@@ -48,34 +48,34 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     call_id, state = take_str(block, "toolCallId"), take_str(block, "state")
     if state not in _STATES:
         raise SchemaMismatch("state")
-    marks: dict[str, Any] = {"dynamic": True} if dynamic else {}
+    hints: dict[str, Any] = {"dynamic": True} if dynamic else {}
     fields: dict[str, Any] = {"input": block.pop("input", UNSET), "approval": block.pop("approval", UNSET)}
     raw = block.get("rawInput")
     if type(raw) is str and (state == "input-streaming" or (state == "output-error" and fields["input"] is UNSET)):
         fields["input_text"] = block.pop("rawInput")
     elif raw is not None and state == "output-error" and fields["input"] is UNSET:  # the SDK rejected the call
-        fields["input"], marks["raw"] = block.pop("rawInput"), True
+        fields["input"], hints["raw"] = block.pop("rawInput"), True
     if fields["input"] is UNSET and state not in ("input-streaming", "output-error"):
-        marks["inputless"] = True
+        hints["inputless"] = True
     if type(block.get("providerExecuted")) is bool:
         fields["provider_executed"] = block.pop("providerExecuted")
     fields.update(take_opaque(block, "callProviderMetadata", item=True))
     result = _read_result(block, call_id, name, state, fields) if state in _OUTPUT else None
     if fields["approval"] is not UNSET or state == "output-denied":
         if not _approval_fits(fields["approval"], state):
-            marks["approval"] = True
+            hints["approval"] = True
     if _state_of(fields["approval"], result) != state:
-        marks["state"] = state
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, marks)), result
+        hints["state"] = state
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints)), result
 
 
 def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, call: dict[str, Any]) -> ToolResultPart:
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     fields: dict[str, Any] = {"is_error": state != "output-available"}
     if state == "output-available":
         fields["output"] = block.pop("output", UNSET)
         if fields["output"] is UNSET:
-            marks["outputless"] = True
+            hints["outputless"] = True
         if type(block.get("preliminary")) is bool:
             fields["preliminary"] = block.pop("preliminary")
     elif state == "output-error":
@@ -84,9 +84,9 @@ def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, cal
         reason = call["approval"].get("reason") if type(call["approval"]) is dict else None
         fields.update(output=reason if type(reason) is str else UNSET, status="denied")
     if call.get("provider_executed") is True:
-        fields["provider_executed"] = marks["provider"] = True
+        fields["provider_executed"] = hints["provider"] = True
     rest = {key: block.pop(key) for key in ("resultProviderMetadata",) if key in block}
-    return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, marks))
+    return ToolResultPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, rest, hints))
 
 
 def _is_finished(call: ToolCallPart, answer: ToolResultPart) -> bool:
@@ -128,18 +128,18 @@ def write_finished(call: ToolCallPart, answer: Answer | None, call_id: str, unch
 
 def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecked: list[Any]) -> dict[str, Any]:
     """Write call and result as one part; an inconsistent approval or state is written only as it was read."""
-    rest, marks = unpack(NAME, call.extra)
+    rest, hints = unpack(NAME, call.extra)
     put_opaque(rest, "callProviderMetadata", call, item=True)
     name = call.tool_name if type(call.tool_name) is str else ""
     out: dict[str, Any] = {"type": f"tool-{name}"}
-    if marks.get("dynamic"):
+    if hints.get("dynamic"):
         out = {"type": "dynamic-tool", "toolName": name}
     implied = _state_of(call.approval, answer)
-    state = marks.get("state", implied)
+    state = hints.get("state", implied)
     if state not in _STATES or (state in _OUTPUT) != (implied in _OUTPUT):
         state = implied
     out.update(toolCallId=call_id, state=state)
-    _put_input(out, call, state, marks)
+    _put_input(out, call, state, hints)
     set_present(out, providerExecuted=call.provider_executed)
     if answer is not None:
         result_rest, result_marks = unpack(NAME, answer.extra)
@@ -148,9 +148,9 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
         elif state == "output-error":
             out["errorText"] = shown_error(answer)
         rest.update(result_rest)
-    if state == "output-denied" and not marks.get("approval"):
+    if state == "output-denied" and not hints.get("approval"):
         out["approval"] = _denial(call, answer, call_id)
-    elif call.approval is not UNSET and (marks.get("approval") or _approval_fits(call.approval, state)):
+    elif call.approval is not UNSET and (hints.get("approval") or _approval_fits(call.approval, state)):
         out["approval"] = call.approval
     elif state in ("output-available", "output-error") and _approval_fits(call.approval, "approval-requested"):
         out["approval"] = {**call.approval, "approved": True}  # the call ran, so the user approved it
@@ -159,21 +159,21 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
     return out
 
 
-def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, marks: dict[str, Any]) -> None:
+def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, hints: dict[str, Any]) -> None:
     if state == "input-streaming":
         set_present(out, input=call.input, rawInput=call.input_text)
     elif state == "output-error" and call.input is UNSET:
         set_present(out, rawInput=call.input_text)
-    elif state == "output-error" and marks.get("raw"):
+    elif state == "output-error" and hints.get("raw"):
         out["rawInput"] = shown_input(call)
-    elif call.input is not UNSET or not marks.get("inputless"):
+    elif call.input is not UNSET or not hints.get("inputless"):
         out["input"] = shown_input(call)
 
 
-def _put_output(out: dict[str, Any], answer: Answer, marks: dict[str, Any]) -> None:
+def _put_output(out: dict[str, Any], answer: Answer, hints: dict[str, Any]) -> None:
     value = shown_output(answer)
-    if value is not None or not marks.get("outputless"):
-        hide = getattr(answer, "provider_executed", UNSET) is True and not marks.get("provider")
+    if value is not None or not hints.get("outputless"):
+        hide = getattr(answer, "provider_executed", UNSET) is True and not hints.get("provider")
         out["output"] = without_ciphers(value) if hide else value
     set_present(out, preliminary=getattr(answer, "preliminary", UNSET))
 

@@ -42,8 +42,8 @@ _REPEATED = ("content", "toolInvocations", "reasoning", "experimental_attachment
 _PROVIDER = "anthropic"  # the only provider whose signatures version 4 keeps
 
 
-def _object(marks: dict[str, Any], key: str) -> dict[str, Any]:
-    held = marks.get(key)
+def _object(hints: dict[str, Any], key: str) -> dict[str, Any]:
+    held = hints.get(key)
     return held if type(held) is dict else {}
 
 
@@ -79,10 +79,10 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
             raise SchemaMismatch("details")
         if kind == "redacted" or fields["signature"] is not UNSET:
             fields["binding"] = Binding(provider=_PROVIDER)
-        marks: dict[str, Any] = {"detail": left} if left else {}
+        hints: dict[str, Any] = {"detail": left} if left else {}
         if k:
-            marks["joined"] = True
-        made.append(ReasoningPart(**fields, extra=pack(NAME, {} if k else block, marks)))
+            hints["joined"] = True
+        made.append(ReasoningPart(**fields, extra=pack(NAME, {} if k else block, hints)))
     if "".join(part.text for part in made) != whole:
         raise SchemaMismatch("reasoning")
     return [*made]
@@ -90,17 +90,17 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
 
 def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
     """Write a reasoning part; a further detail is appended to the part before it, and None returned."""
-    rest, marks = unpack(NAME, part.extra)
-    if "details" in marks:
-        out = {"type": "reasoning", "reasoning": part.text, **({"details": []} if marks["details"] else {})}
+    rest, hints = unpack(NAME, part.extra)
+    if "details" in hints:
+        out = {"type": "reasoning", "reasoning": part.text, **({"details": []} if hints["details"] else {})}
         return {**out, **rest}
     detail: dict[str, Any] = {"type": "text", "text": part.text}
     if part.encrypted is not UNSET:
         detail = {"type": "redacted", "data": part.encrypted}
     else:
         set_present(detail, signature=part.signature)
-    detail.update(_object(marks, "detail"))
-    if marks.get("joined") and type(before) is dict and before.get("type") == "reasoning" and "details" in before:
+    detail.update(_object(hints, "detail"))
+    if hints.get("joined") and type(before) is dict and before.get("type") == "reasoning" and "details" in before:
         before["details"].append(detail)
         before["reasoning"] += part.text if part.encrypted is UNSET else ""
         return None
@@ -116,24 +116,24 @@ def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPar
     state, call_id, name = take_str(left, "state"), take_str(left, "toolCallId"), take_str(left, "toolName")
     if state not in _STATES or (state == "result") != ("result" in left):
         raise SchemaMismatch("state")
-    marks: dict[str, Any] = {"state": "input-streaming"} if state == "partial-call" else {}
+    hints: dict[str, Any] = {"state": "input-streaming"} if state == "partial-call" else {}
     result = None
     if state == "result":
         result = ToolResultPart(tool_call_id=call_id, tool_name=name, output=left.pop("result"), is_error=False)
     given = left.pop("args", UNSET)
     if left:
-        marks["invocation"] = left
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, block, marks)), result
+        hints["invocation"] = left
+    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, block, hints)), result
 
 
 def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, Any]:
-    _, marks = unpack(NAME, call.extra)
-    partial = marks.get("state") == "input-streaming" and answer is None
+    _, hints = unpack(NAME, call.extra)
+    partial = hints.get("state") == "input-streaming" and answer is None
     out = {"state": "result" if answer is not None else "partial-call" if partial else "call"}
     set_present(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
     if answer is not None:
         out["result"] = shown_output(answer)
-    return {**out, **_object(marks, "invocation")}
+    return {**out, **_object(hints, "invocation")}
 
 
 def _read_source(block: dict[str, Any]) -> list[Part]:
@@ -150,9 +150,9 @@ def _read_source(block: dict[str, Any]) -> list[Part]:
 
 
 def _write_source(part: SourcePart) -> dict[str, Any]:
-    rest, marks = unpack(NAME, part.extra)
+    rest, hints = unpack(NAME, part.extra)
     source = set_present({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
-    return {"type": "source", "source": {**source, **_object(marks, "source")}, **rest}
+    return {"type": "source", "source": {**source, **_object(hints, "source")}, **rest}
 
 
 def _read_file(block: dict[str, Any]) -> list[Part]:

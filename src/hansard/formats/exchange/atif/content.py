@@ -43,8 +43,8 @@ def _write_part(part: Any) -> Any:
     if kind is FilePart and type(part.url) is str and not part.url.startswith("data:"):
         media = part.media_type
         if media in IMAGES or media in AUDIO or _was_read_here(part):
-            rest, marks = unpack(NAME, part.extra)
-            more = marks.get("source")
+            rest, hints = unpack(NAME, part.extra)
+            more = hints.get("source")
             source = {"media_type": media, "path": part.url, **(more if type(more) is dict else {})}
             return {"type": str(media).partition("/")[0], "source": source, **rest}
     return None
@@ -54,20 +54,20 @@ def _was_read_here(part: FilePart) -> bool:
     return part.extra is not UNSET and NAME in part.extra and str(part.media_type).startswith(("image/", "audio/"))
 
 
-def read_content(content: Any, marks: dict[str, Any]) -> list[Any]:
+def read_content(content: Any, hints: dict[str, Any]) -> list[Any]:
     """Read a string or a list of parts; an empty string has no parts."""
     if type(content) is str:
         return [TextPart(text=content)] if content else []
     parts = [_read_part(item) for item in content]
     if write_content(parts, {}) != content:
-        marks["message"] = "list"
+        hints["message"] = "list"
     return parts
 
 
-def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
+def write_content(parts: list[Any], hints: dict[str, Any]) -> Any:
     """Write a string for one text or none, else a list."""
     items = [item for item in map(_write_part, parts) if item is not None]
-    if marks.get("message") == "list":
+    if hints.get("message") == "list":
         return items
     if not items:
         return ""

@@ -104,7 +104,7 @@ def _write_metrics(usage: Usage | UnsetType) -> Any:
 def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
     """Read the fields of ATIF in a step."""
     rest = dict(step)
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if type(rest.get("step_id")) is int and rest["step_id"] == number:
         del rest["step_id"]
     role = _ROLES.get(take_str(rest, "source"))
@@ -113,7 +113,7 @@ def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
     parts: list[Any] = []
     if role == "assistant" and type(rest.get("reasoning_content")) is str and rest["reasoning_content"]:
         parts.append(ReasoningPart(text=rest.pop("reasoning_content")))
-    parts += read_content(rest.pop("message"), marks)
+    parts += read_content(rest.pop("message"), hints)
     if role == "assistant" and type(rest.get("tool_calls")) is list and rest["tool_calls"]:
         parts += [_read_call(item) for item in rest.pop("tool_calls")]
     results: list[Message] = []
@@ -124,7 +124,7 @@ def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
         items = [_read_result(item, names) for item in seen.pop("results")]
         results.append(Message(role="tool", parts=items, extra=pack(NAME, seen)))
     time, name = take_maybe_str(rest, "timestamp"), take_maybe_str(rest, "model_name")
-    if role == "system" and results and not parts and not rest and not marks and time is UNSET:
+    if role == "system" and results and not parts and not rest and not hints and time is UNSET:
         return results
     said = Message(
         role=role,
@@ -132,7 +132,7 @@ def _read_step_fields(step: dict[str, Any], number: int) -> list[Message]:
         created_at=time,
         model=UNSET if name is UNSET else ModelRef(name=name),
         usage=_read_metrics(rest) if role == "assistant" else UNSET,
-        extra=pack(NAME, rest, marks),
+        extra=pack(NAME, rest, hints),
     )
     return [said, *results]
 
@@ -143,16 +143,16 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
         return raw
     results = [message for message in group if message.role == "tool"]
     said = group[0] if group and group[0].role != "tool" else Message(role="system", parts=[])
-    rest, marks = unpack(NAME, said.extra)
+    rest, hints = unpack(NAME, said.extra)
     step: dict[str, Any] = {"step_id": number}
-    if is_time(said.created_at) or ("timestamp" not in rest and "time" in marks):
+    if is_time(said.created_at) or ("timestamp" not in rest and "time" in hints):
         step["timestamp"] = said.created_at
     step["source"] = _SOURCES.get(said.role, "system")
     known: set[Any] = set()
     if said.role == "assistant":
         if said.model is not UNSET:
             set_present(step, model_name=said.model.name)
-        step["message"] = write_content(said.parts, marks)
+        step["message"] = write_content(said.parts, hints)
         reasoning = [part.text for part in said.parts if type(part) is ReasoningPart and part.text]
         if reasoning:
             step["reasoning_content"] = "\n\n".join(reasoning)
@@ -165,7 +165,7 @@ def _write_step_fields(group: list[Message], number: int) -> dict[str, Any]:
                 calls.append(part.value)
         set_present(step, tool_calls=calls or UNSET, metrics=_write_metrics(said.usage))
     else:
-        step["message"] = write_content(said.parts, marks)
+        step["message"] = write_content(said.parts, hints)
     if results:
         items = [
             _write_result(part, known)
@@ -208,12 +208,12 @@ def _as_json(messages: list[Message]) -> list[Any]:
 
 
 def _without_step_hint(message: Message) -> Message:
-    rest, marks = unpack(NAME, message.extra)
-    if message.extra is UNSET or "step" not in marks:
+    rest, hints = unpack(NAME, message.extra)
+    if message.extra is UNSET or "step" not in hints:
         return message
-    marks = {key: value for key, value in marks.items() if key != "step"}
+    hints = {key: value for key, value in hints.items() if key != "step"}
     others = {key: value for key, value in message.extra.items() if key != NAME}
-    own = pack(NAME, rest, marks)
+    own = pack(NAME, rest, hints)
     return replace(message, extra={**others, **(own if own is not UNSET else {})} or UNSET)
 
 
@@ -269,10 +269,10 @@ def _read_step_with_difference(step: dict[str, Any], number: int, record: Any, p
 
 def _joins(group: list[Message], message: Message) -> bool:
     """Whether these results belong to the step of the group."""
-    marks = unpack(NAME, message.extra)[1]
-    if message.role != "tool" or not group or marks.get("step") == "own":
+    hints = unpack(NAME, message.extra)[1]
+    if message.role != "tool" or not group or hints.get("step") == "own":
         return False
-    if marks.get("step") == "same":
+    if hints.get("step") == "same":
         return _raw_step(group[0]) is None
     if group[0].role != "assistant":
         return False
@@ -308,8 +308,8 @@ def _write_agent(conversation: Conversation) -> dict[str, Any]:
         return {"name": _UNKNOWN, "version": _UNKNOWN}
     spoke = (message.agent_id for message in conversation.messages if message.role == "assistant")
     agent = agents[next((name for name in spoke if name in agents), min(agents))]
-    rest, marks = unpack(NAME, agent.extra)
-    version = {} if marks.get("version") == "absent" else {"version": _UNKNOWN}
+    rest, hints = unpack(NAME, agent.extra)
+    version = {} if hints.get("version") == "absent" else {"version": _UNKNOWN}
     name = agent.name if agent.name is not UNSET else agent.id
     return set_present({"name": name, **version}, model_name=agent.model) | rest
 
@@ -358,10 +358,10 @@ def _read_steps(steps: list[Any]) -> list[Message]:
         found = _read_step(step, i + 1, f"$.steps[{i}]")
         for k, message in enumerate(found):
             if message.role == "tool" and _joins(group if k == 0 else found[:k], message) != (k > 0):
-                rest, marks = unpack(NAME, message.extra)
-                marks = {**marks, "step": "same" if k else "own"}
+                rest, hints = unpack(NAME, message.extra)
+                hints = {**hints, "step": "same" if k else "own"}
                 others = {} if message.extra is UNSET else message.extra
-                found[k] = replace(message, extra={**others, NAME: {**rest, HINTS: marks}})
+                found[k] = replace(message, extra={**others, NAME: {**rest, HINTS: hints}})
         messages += found
         group = found
     return messages
@@ -369,23 +369,23 @@ def _read_steps(steps: list[Any]) -> list[Message]:
 
 def _read_fields(document: dict[str, Any], messages: list[Message]) -> Conversation:
     rest = {key: value for key, value in document.items() if key != "steps"}
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     totals = _totals(messages, len(document["steps"]))
     if totals is not None and "final_metrics" not in rest:
-        marks["final_metrics"] = "absent"
+        hints["final_metrics"] = "absent"
     elif totals is not None and exact_json.same(rest["final_metrics"], totals):
         del rest["final_metrics"]
     if rest.get("schema_version") == _version(messages):
         del rest["schema_version"]
     elif "schema_version" not in rest:
-        marks["schema_version"] = "absent"
+        hints["schema_version"] = "absent"
     if not document["steps"]:
-        marks["steps"] = "none"
+        hints["steps"] = "none"
     agents = _read_agent(rest) if "agent" in rest else UNSET
     if "agent" not in document:
-        marks["agent"] = "absent"
+        hints["agent"] = "absent"
     own_id = take_maybe_str(rest, "session_id")
-    return Conversation(messages=messages, id=own_id, agents=agents, extra=pack(NAME, rest, marks))
+    return Conversation(messages=messages, id=own_id, agents=agents, extra=pack(NAME, rest, hints))
 
 
 def _read_with_difference(document: dict[str, Any], messages: list[Message], record: Any) -> Conversation | None:
@@ -412,25 +412,25 @@ def write(conversation: Conversation, target: Target) -> Any:
     """The active path as steps, the rest of the conversation in `extra`."""
     path = active_path(conversation)
     messages = [conversation.messages[i] for i in path]
-    rest, marks = unpack(NAME, conversation.extra)
+    rest, hints = unpack(NAME, conversation.extra)
     groups: list[list[Message]] = []
     for message in messages:
         if groups and _joins(groups[-1], message):
             groups[-1].append(message)
         else:
             groups.append([message])
-    if not groups and marks.get("steps") != "none":
+    if not groups and hints.get("steps") != "none":
         groups = [[]]  # a trajectory has at least one step
     steps = [_write_step(group, i + 1) for i, group in enumerate(groups)]
     out: dict[str, Any] = {}
-    if marks.get("schema_version") != "absent":
+    if hints.get("schema_version") != "absent":
         out["schema_version"] = _version(messages)
     set_present(out, session_id=conversation.id)
-    if marks.get("agent") != "absent":
+    if hints.get("agent") != "absent":
         out["agent"] = _write_agent(conversation)
     out["steps"] = steps
     totals = _totals(messages, len(steps))
-    if totals is not None and marks.get("final_metrics") != "absent":
+    if totals is not None and hints.get("final_metrics") != "absent":
         out["final_metrics"] = totals
     out |= {key: value for key, value in rest.items() if key != "steps"}
     return _with_difference(out, conversation, path, messages)

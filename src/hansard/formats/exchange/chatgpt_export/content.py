@@ -73,13 +73,13 @@ def _content(entries: list[Any]) -> dict[str, Any]:
 # -- one reader for each type of content ---------------------------------------------------------------------------
 
 
-def _read_parts(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _read_parts(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     if content.get("content_type") not in ("text", "multimodal_text") or type(content.get("parts")) is not list:
         raise SchemaMismatch("parts")
     return [_read_entry(entry) for entry in content["parts"]]
 
 
-def _read_reasoning(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+def _read_reasoning(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     kind = content["content_type"]
     if type(content.get("thoughts")) is list and kind == "thoughts":
         parts: list[Any] = []
@@ -87,16 +87,16 @@ def _read_reasoning(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]
             rest = dict(thought) if type(thought) is dict else {}
             parts.append(ReasoningPart(text=take_str(rest, "content"), extra=pack(NAME, rest)))
         return parts
-    marks["thoughts"] = kind
+    hints["thoughts"] = kind
     if type(content.get("parts")) is list and all(type(entry) is str for entry in content["parts"]):
-        marks["as"] = "parts"
+        hints["as"] = "parts"
         return [ReasoningPart(text=entry) for entry in content["parts"]]
     return [ReasoningPart(text=take_str(dict(content), "content"))]
 
 
-def _write_reasoning(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any]:
-    kind = marks.get("thoughts")
-    if type(kind) is str and marks.get("as") == "parts":
+def _write_reasoning(parts: list[Any], hints: dict[str, Any]) -> dict[str, Any]:
+    kind = hints.get("thoughts")
+    if type(kind) is str and hints.get("as") == "parts":
         return {"content_type": kind, "parts": [part.text for part in parts]}
     if type(kind) is str and len(parts) == 1:
         return {"content_type": kind, "content": parts[0].text}
@@ -104,49 +104,49 @@ def _write_reasoning(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any]:
     return {"content_type": "thoughts", "thoughts": thoughts}
 
 
-def _single_text(content: dict[str, Any], marks: dict[str, Any]) -> str:
+def _single_text(content: dict[str, Any], hints: dict[str, Any]) -> str:
     """The one text of a call or of its result, in either field."""
     if type(content.get("text")) is str:
         return str(content["text"])
     entries = content.get("parts")
     if type(entries) is not list or len(entries) != 1 or type(entries[0]) is not str:
         raise SchemaMismatch("text")
-    marks["as"] = "parts"
+    hints["as"] = "parts"
     return entries[0]
 
 
 def _call_reader(tool: str) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
-    def read_call(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-        given, raw_text = read_arguments(_single_text(content, marks))
+    def read_call(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
+        given, raw_text = read_arguments(_single_text(content, hints))
         return [ToolCallPart(tool_name=tool, input=given, input_text=raw_text)]
 
     return read_call
 
 
-def _write_call(part: ToolCallPart, marks: dict[str, Any]) -> dict[str, Any]:
+def _write_call(part: ToolCallPart, hints: dict[str, Any]) -> dict[str, Any]:
     text = write_arguments(part)
-    if marks.get("as") == "parts":
+    if hints.get("as") == "parts":
         return {"content_type": "text", "parts": [text]}
     return {"content_type": "code", "language": "unknown", "text": text}
 
 
 def _result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
-    def read_result(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
+    def read_result(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
         name = tool if type(tool) is str else UNSET
         try:
-            return [ToolResultPart(tool_name=name, output=_single_text(content, marks))]
+            return [ToolResultPart(tool_name=name, output=_single_text(content, hints))]
         except SchemaMismatch:
-            return [ToolResultPart(tool_name=name, content=_read_parts(content, marks))]
+            return [ToolResultPart(tool_name=name, content=_read_parts(content, hints))]
 
     return read_result
 
 
-def _write_result(part: ToolResultPart, marks: dict[str, Any]) -> dict[str, Any]:
+def _write_result(part: ToolResultPart, hints: dict[str, Any]) -> dict[str, Any]:
     if part.content is not UNSET:
         return _content(_entries(part.content))
     output = shown_output(part)
     text = output if type(output) is str else exact_json.encode(output).decode()
-    if marks.get("as") == "parts":
+    if hints.get("as") == "parts":
         return {"content_type": "text", "parts": [text]}
     return {"content_type": "execution_output", "text": text}
 
@@ -156,31 +156,31 @@ def _write_result(part: ToolResultPart, marks: dict[str, Any]) -> dict[str, Any]
 _NAMES = ("text", "result", "output_str", "content", "model_set_context", "user_profile", "user_instructions")
 
 
-def _named_texts(content: dict[str, Any], marks: dict[str, Any]) -> list[str]:
+def _named_texts(content: dict[str, Any], hints: dict[str, Any]) -> list[str]:
     """The texts of any other content type; the spelling hint `named` holds the type and the names of the fields."""
     names = [name for name in _NAMES if type(content.get(name)) is str and content[name]]
     if not names or "parts" in content:
         raise SchemaMismatch("parts")
-    marks["named"] = [content["content_type"], *names]
+    hints["named"] = [content["content_type"], *names]
     return [content[name] for name in names]
 
 
-def _read_named(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-    return [TextPart(text=texts) for texts in _named_texts(content, marks)]
+def _read_named(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
+    return [TextPart(text=texts) for texts in _named_texts(content, hints)]
 
 
 def _named_result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
-    def read_result(content: dict[str, Any], marks: dict[str, Any]) -> list[Any]:
-        texts = _named_texts(content, marks)
-        del marks["named"][2:]
+    def read_result(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
+        texts = _named_texts(content, hints)
+        del hints["named"][2:]
         return [ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=texts[0])]
 
     return read_result
 
 
-def _write_named(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any] | None:
+def _write_named(parts: list[Any], hints: dict[str, Any]) -> dict[str, Any] | None:
     """Write the same content type again; None if the parts no longer match."""
-    named = marks.get("named")
+    named = hints.get("named")
     if type(named) is not list or len(named) != len(parts) + 1 or not all(type(name) is str for name in named):
         return None
     texts = [part.output if type(part) is ToolResultPart else getattr(part, "text", None) for part in parts]
@@ -192,7 +192,7 @@ def _write_named(parts: list[Any], marks: dict[str, Any]) -> dict[str, Any] | No
 # -- a content -----------------------------------------------------------------------------------------------------
 
 
-def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> list[Any]:
+def read_content(content: Any, role: str, tool: Any, hints: dict[str, Any]) -> list[Any]:
     """The parts of a content: a call if it is addressed to a `tool`, a result if its author is a tool."""
     kind = content.get("content_type") if type(content) is dict else None
     readers: list[Callable[[dict[str, Any], dict[str, Any]], list[Any]]] = [_read_parts, _read_named]
@@ -210,31 +210,31 @@ def read_content(content: Any, role: str, tool: Any, marks: dict[str, Any]) -> l
             rest = {key: value for key, value in content.items() if key not in written or written[key] != value}
             if not exact_json.same({**written, **rest}, content):
                 raise SchemaMismatch("content")
-            marks |= said
+            hints |= said
             if rest:
-                marks["content"] = rest
+                hints["content"] = rest
             return parts
         except SchemaMismatch:
             continue
     return [RawPart(format=NAME, value=content, extra={NAME: {HINTS: {"at": "content"}}})]
 
 
-def write_content(parts: list[Any], marks: dict[str, Any]) -> Any:
+def write_content(parts: list[Any], hints: dict[str, Any]) -> Any:
     """Write the content of one group of parts."""
     first = parts[0] if parts else None
     if type(first) is RawPart and unpack(NAME, first.extra)[1].get("at") == "content":
         return first.value
-    if (named := _write_named(parts, marks)) is not None:
+    if (named := _write_named(parts, hints)) is not None:
         out = named
     elif type(first) is ReasoningPart:
-        out = _write_reasoning(parts, marks)
+        out = _write_reasoning(parts, hints)
     elif type(first) is ToolCallPart:
-        out = _write_call(first, marks)
+        out = _write_call(first, hints)
     elif type(first) is ToolResultPart:
-        out = _write_result(first, marks)
+        out = _write_result(first, hints)
     else:
         out = _content(_entries(parts))
-    rest = marks.get("content")
+    rest = hints.get("content")
     return {**out, **rest} if type(rest) is dict else out
 
 

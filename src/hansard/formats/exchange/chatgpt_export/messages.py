@@ -50,7 +50,7 @@ def _read_message(node_id: str, body: dict[str, Any]) -> Message:
 
 
 def _read_fields(node_id: str, rest: dict[str, Any]) -> Message | None:
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     author, content = rest.pop("author", None), rest.pop("content", None)
     if type(author) is not dict or type(author.get("role")) is not str:
         return None
@@ -58,10 +58,10 @@ def _read_fields(node_id: str, rest: dict[str, Any]) -> Message | None:
     if rest.get("id") == node_id:
         del rest["id"]
     elif "id" not in rest:
-        marks["id"] = "absent"
-    parts = read_content(content, role, author.get("name") if role == "tool" else rest.get("recipient"), marks)
+        hints["id"] = "absent"
+    parts = read_content(content, role, author.get("name") if role == "tool" else rest.get("recipient"), hints)
     if not exact_json.same(author, _author(role, parts)):
-        marks["author"] = author
+        hints["author"] = author
     model: Any = UNSET
     about = rest.get("metadata")
     if type(about) is dict and type(about.get("model_slug")) is str:
@@ -70,14 +70,14 @@ def _read_fields(node_id: str, rest: dict[str, Any]) -> Message | None:
     if exact_json.same({**_DEFAULTS, "recipient": _recipient(parts)}, rest):
         rest = {}
     elif not rest:
-        marks["fields"] = "none"
+        hints["fields"] = "none"
     return Message(
         role=role if role in _ROLES else "event",
         parts=parts,
         id=node_id,
         created_at=time,
         model=model,
-        extra=pack(NAME, rest, marks),
+        extra=pack(NAME, rest, hints),
     )
 
 
@@ -93,17 +93,17 @@ def _recipient(parts: list[Any]) -> str:
 
 def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str, Any]:
     """Write the message of a node for one group of parts."""
-    rest, marks = unpack(NAME, message.extra)
-    author = marks.get("author")
+    rest, hints = unpack(NAME, message.extra)
+    author = hints.get("author")
     if type(author) is not dict:
         author = _author({"developer": "system", "event": "system"}.get(message.role, message.role), parts)
-    out: dict[str, Any] = {} if marks.get("id") == "absent" else {"id": node_id}
+    out: dict[str, Any] = {} if hints.get("id") == "absent" else {"id": node_id}
     out["author"] = author
     seconds = epoch_seconds(message.created_at)
     if seconds is not None:
         out["create_time"] = seconds
-    out["content"] = write_content(parts, marks)
-    if not rest and marks.get("fields") != "none":
+    out["content"] = write_content(parts, hints)
+    if not rest and hints.get("fields") != "none":
         rest = {**_DEFAULTS, "recipient": _recipient(parts)}
     if message.model is not UNSET and message.model.name is not UNSET:
         about = rest.get("metadata", {})
@@ -147,7 +147,7 @@ def _order(mapping: dict[str, Any]) -> list[str]:
     return list(order)
 
 
-def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]:
+def _read_nodes(mapping: dict[str, Any], hints: dict[str, Any]) -> list[Message]:
     messages: list[Message] = []
     empty: dict[str, Any] = {}
     bare: list[str] = []  # nodes without `children`
@@ -188,9 +188,9 @@ def _read_nodes(mapping: dict[str, Any], marks: dict[str, Any]) -> list[Message]
         messages.append(message)
         above[key] = key
     if empty:
-        marks["empty"] = empty
+        hints["empty"] = empty
     if bare:
-        marks["bare"] = bare
+        hints["bare"] = bare
     return messages
 
 
@@ -202,11 +202,11 @@ def _children(order: list[str], above: dict[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _write_nodes(conversation: Conversation, hints: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The mapping, and for each message its last node."""
     mapping: dict[str, Any] = {}
     ends: list[str] = []
-    empty = marks.get("empty")
+    empty = hints.get("empty")
     if type(empty) is dict:
         for key, node in empty.items():
             mapping[key] = dict(node) if type(node) is dict else {}
@@ -224,7 +224,7 @@ def _write_nodes(conversation: Conversation, marks: dict[str, Any]) -> tuple[dic
             parent = key
         ends.append(str(parent))
     expected = _children(list(mapping), {key: node.get("parent") for key, node in mapping.items()})
-    told = marks.get("bare")
+    told = hints.get("bare")
     bare = {key for key in told if type(key) is str} if type(told) is list else set()
     for key, node in mapping.items():
         if key not in bare:
@@ -268,13 +268,13 @@ def join(documents: list[Any]) -> list[Any]:
 
 def read(document: Any) -> Conversation:
     """A list of one conversation, or the conversation."""
-    marks: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     if type(document) is list and len(document) == 1:
         document = document[0]
     else:
-        marks["shape"] = "object"
+        hints["shape"] = "object"
     if is_capture(document):
-        marks["capture"] = {key: value for key, value in document.items() if key != CAPTURED}
+        hints["capture"] = {key: value for key, value in document.items() if key != CAPTURED}
         document = document[CAPTURED]
     mapping = document.get("mapping") if type(document) is dict else None
     if type(mapping) is not dict:
@@ -283,12 +283,12 @@ def read(document: Any) -> Conversation:
         if type(node) is not dict:
             raise Unreadable("expected a node object", f"$.mapping.{key}")
     rest = dict(document)
-    messages = _read_nodes(rest.pop("mapping"), marks)
+    messages = _read_nodes(rest.pop("mapping"), hints)
     own_id = take_maybe_str(rest, "id")
     if own_id is not UNSET and rest.get("conversation_id") == own_id:
         del rest["conversation_id"]
     elif own_id is not UNSET and "conversation_id" not in rest:
-        marks["conversation_id"] = "absent"
+        hints["conversation_id"] = "absent"
     made, changed = _take_time(rest, "create_time"), _take_time(rest, "update_time")
     title = take_maybe_str(rest, "title")
     conversation = Conversation(messages=messages, id=own_id, title=title, created_at=made, updated_at=changed)
@@ -299,8 +299,8 @@ def read(document: Any) -> Conversation:
     elif type(current) is str and any(message.id == current for message in messages):
         head = rest.pop("current_node")
     elif current is UNSET and messages:
-        marks["current_node"] = "absent"
-    return replace(conversation, head=head, extra=pack(NAME, rest, marks))
+        hints["current_node"] = "absent"
+    return replace(conversation, head=head, extra=pack(NAME, rest, hints))
 
 
 def _default_head(conversation: Conversation) -> Any:
@@ -310,19 +310,19 @@ def _default_head(conversation: Conversation) -> Any:
 
 def write(conversation: Conversation, target: Target) -> Any:
     """A list of one conversation, or the object it was read from."""
-    rest, marks = unpack(NAME, conversation.extra)
-    mapping, ends = _write_nodes(conversation, marks)
+    rest, hints = unpack(NAME, conversation.extra)
+    mapping, ends = _write_nodes(conversation, hints)
     out: dict[str, Any] = set_present({}, id=conversation.id, title=conversation.title)
-    if conversation.id is not UNSET and marks.get("conversation_id") != "absent":
+    if conversation.id is not UNSET and hints.get("conversation_id") != "absent":
         out["conversation_id"] = conversation.id
     for key, time in (("create_time", conversation.created_at), ("update_time", conversation.updated_at)):
         if (seconds := epoch_seconds(time)) is not None:
             out[key] = seconds
     out["mapping"] = mapping
     path = active_path(conversation)
-    if path and marks.get("current_node") != "absent":
+    if path and hints.get("current_node") != "absent":
         out["current_node"] = ends[path[-1]]
     out |= {key: value for key, value in rest.items() if key != "mapping"}
-    if type(marks.get("capture")) is dict:
-        out = {**marks["capture"], CAPTURED: out}
-    return out if marks.get("shape") == "object" else [out]
+    if type(hints.get("capture")) is dict:
+        out = {**hints["capture"], CAPTURED: out}
+    return out if hints.get("shape") == "object" else [out]

@@ -32,30 +32,30 @@ def _write_records(messages: list[Message]) -> list[dict[str, Any]]:
 
 def read(document: Any) -> Conversation:
     """One line, or an array of one object."""
-    record, marks = read_one(document, "lines")
+    record, hints = read_one(document, "lines")
     messages: list[Message] = []
     names: dict[str, str] = {}
     if not is_preference(record):
         _read_records(record.pop("messages", None), "$.messages", names, messages)
-        return Conversation(messages=messages, extra=pack(NAME, record, marks))
+        return Conversation(messages=messages, extra=pack(NAME, record, hints))
     given = record["input"]
     _read_records(given.pop("messages", None), "$.input.messages", names, messages)
-    marks["preferred"] = len(messages)
+    hints["preferred"] = len(messages)
     answer: list[Message] = []
     _read_records(record.pop("preferred_output"), "$.preferred_output", names, answer)
-    return Conversation(messages=[*messages, *answer], extra=pack(NAME, record, marks))
+    return Conversation(messages=[*messages, *answer], extra=pack(NAME, record, hints))
 
 
 def write(conversation: Conversation, target: Target) -> bytes:
     """The line it was read from; for conversations of other formats a line with `messages`."""
-    rest, marks = unpack(NAME, conversation.extra)
-    messages, cut = conversation.messages, marks.get("preferred")
+    rest, hints = unpack(NAME, conversation.extra)
+    messages, cut = conversation.messages, hints.get("preferred")
     if type(cut) is int and 0 <= cut <= len(messages) and type(rest.get("input")) is dict:
         given = {**rest["input"], "messages": _write_records(messages[:cut])}
         record = {**rest, "input": given, "preferred_output": _write_records(messages[cut:])}
     else:
         record = {"messages": _write_records(messages), **rest}
-    return write_one(record, marks, "lines")
+    return write_one(record, hints, "lines")
 
 
 __all__ = ["RULES", "join", "read", "split", "write"]

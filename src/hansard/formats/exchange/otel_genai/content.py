@@ -126,8 +126,8 @@ def _current_spelling(item: dict[str, Any], kind: str) -> tuple[dict[str, Any], 
     return {**made, **added}, {"wording": kind, "added": list(added)}
 
 
-def _older_spelling(out: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any]:
-    kind, added = marks.get("wording"), marks.get("added")
+def _older_spelling(out: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+    kind, added = hints.get("wording"), hints.get("added")
     if type(kind) is not str or kind not in _OLDER_SPELLINGS or type(added) is not list:
         return out
     current, names = _OLDER_SPELLINGS[kind]
@@ -175,8 +175,8 @@ def write_part(part: Any) -> Any:
         out = _write_file(part) if kind is FilePart else None
     if out is None or part.extra is UNSET:
         return out
-    rest, marks = unpack(NAME, part.extra)
-    return _older_spelling({**out, **rest}, marks)
+    rest, hints = unpack(NAME, part.extra)
+    return _older_spelling({**out, **rest}, hints)
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def read_message(item: dict[str, Any]) -> Message:
 
 def write_message(message: Message, finish: bool) -> dict[str, Any]:
     """Write a message of a list; only outputs have a finish reason."""
-    rest, marks = unpack(NAME, message.extra)
+    rest, hints = unpack(NAME, message.extra)
     end = {"finish_reason": message.finish_reason} if finish and message.finish_reason is not UNSET else {}
     first = message.parts[0] if len(message.parts) == 1 else None
-    if type(first) is RawPart and "whole" in marks and type(first.value) is dict:
+    if type(first) is RawPart and "whole" in hints and type(first.value) is dict:
         return {**first.value, **end}
     parts = [part for part in map(write_part, message.parts) if part is not None]
     return {"role": message.role, "parts": parts, **rest, **end}

@@ -220,8 +220,8 @@ def read(document: Any) -> Conversation:
     found = [place for place in places.found if _still_matches(conversation, place, document)]
     for path, _, _ in found:
         _set_path(skeleton, path, None)
-    marks = {"document": skeleton, "places": found, "count": len(messages)}
-    return replace(conversation, extra={NAME: {HINTS: marks}})
+    hints = {"document": skeleton, "places": found, "count": len(messages)}
+    return replace(conversation, extra={NAME: {HINTS: hints}})
 
 
 def _still_matches(conversation: Conversation, place: list[Any], document: Any) -> bool:
@@ -239,12 +239,12 @@ def _set_path(node: Any, path: list[Any], value: Any) -> None:
 
 def write(conversation: Conversation, target: Target) -> Any:
     """The document it was read from, placeholders filled; for conversations of other formats one span."""
-    marks = unpack(NAME, conversation.extra)[1]
-    places, bare = marks.get("places"), marks.get("bare")
+    hints = unpack(NAME, conversation.extra)[1]
+    places, bare = hints.get("places"), hints.get("bare")
     try:
-        if marks.get("count") != len(conversation.messages) or type(places) is not list:
+        if hints.get("count") != len(conversation.messages) or type(places) is not list:
             raise SchemaMismatch("places")
-        document = exact_json.copied(marks.get("document"))
+        document = exact_json.copied(hints.get("document"))
         for path, what, style in places:
             _set_path(document, path, encoded(_value(conversation, what), style))
         return document["attributes"][bare] if bare in (INPUT, OUTPUT) else document

@@ -42,7 +42,7 @@ def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
     """Read a record; `waiting` holds the names of calls without an observation."""
     if type(record) is not dict:
         raise Unreadable("expected a message object", path)
-    rest, marks = dict(record), {}
+    rest, hints = dict(record), {}
     keys = next((pair for pair in _KEYS if type(record.get(pair[0])) is str), None)
     text = record.get(keys[1]) if keys is not None else None
     kind = _ROLES.get(record[keys[0]]) if keys is not None else None
@@ -51,10 +51,10 @@ def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
     said = rest.pop(keys[0])
     del rest[keys[1]]
     if said != _DEFAULT_FROM[kind]:
-        marks["from"] = said
+        hints["from"] = said
     if keys != _KEYS[0]:
-        marks["keys"] = list(keys)
-    extra = pack(NAME, rest, marks)
+        hints["keys"] = list(keys)
+    extra = pack(NAME, rest, hints)
     if kind == "result":
         name = waiting.pop(0) if waiting else UNSET
         return Message(role="tool", parts=[ToolResultPart(tool_name=name, output=text)], extra=extra)
@@ -65,8 +65,8 @@ def _read_record(record: Any, path: str, waiting: list[Any]) -> Message:
         return _raw(record)
     waiting[:] = [call.tool_name for call in calls]
     if _write_calls(calls) != text:
-        marks["value"] = text
-    return Message(role="assistant", parts=[*calls], extra=pack(NAME, rest, marks))
+        hints["value"] = text
+    return Message(role="assistant", parts=[*calls], extra=pack(NAME, rest, hints))
 
 
 def _raw(record: Any) -> Message:
@@ -107,10 +107,10 @@ def _write_message(message: Message) -> list[Any]:
             groups[-1][1].append(part)
         elif kind is not None:
             groups.append((kind, [part]))
-    rest, marks = unpack(NAME, message.extra)
+    rest, hints = unpack(NAME, message.extra)
     if len(groups) != 1:
-        rest, marks = {}, {}
-    return [_write_group(kind, parts, message.role, rest, marks) for kind, parts in groups]
+        rest, hints = {}, {}
+    return [_write_group(kind, parts, message.role, rest, hints) for kind, parts in groups]
 
 
 _KINDS: dict[type, str] = {
@@ -120,19 +120,19 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _write_group(kind: str, parts: list[Any], role: str, rest: dict[str, Any], marks: dict[str, Any]) -> Any:
+def _write_group(kind: str, parts: list[Any], role: str, rest: dict[str, Any], hints: dict[str, Any]) -> Any:
     if kind == "text":
         said = _FROM.get(role, "human")
         text = "\n\n".join(part.text for part in parts if type(part.text) is str)
     elif kind == "call":
         said, text = "function_call", _write_calls(parts)
-        written = marks.get("value")
+        written = hints.get("value")
         if type(written) is str and _same_calls(written, text):
             text = written
     else:
         said, output = "observation", shown_output(parts[0])
         text = output if type(output) is str else _text(output)
-    other, keys = marks.get("from"), marks.get("keys")
+    other, keys = hints.get("from"), hints.get("keys")
     if type(other) is str and _DEFAULT_FROM.get(_ROLES.get(other, "")) == said:
         said = other
     pair = _KEYS[1] if keys == list(_KEYS[1]) else _KEYS[0]
@@ -151,13 +151,13 @@ def _same_calls(written: str, text: str) -> bool:
 
 def read(document: Any) -> Conversation:
     """An array of one conversation, or its line."""
-    body, marks = read_one(document, "list")
+    body, hints = read_one(document, "list")
     key = next((key for key in LISTS if type(body.get(key)) is list), None)
     if key is None:
         raise Unreadable("missing list of messages", "$.conversations")
     records = body.pop(key)
     if key != LISTS[0]:
-        marks["key"] = key
+        hints["key"] = key
     messages: list[Message] = []
     if type(body.get("system")) is str:
         extra = {NAME: {HINTS: {"at": "system"}}}
@@ -165,13 +165,13 @@ def read(document: Any) -> Conversation:
     waiting: list[Any] = []
     messages += [_read_record(record, f"$.{key}[{i}]", waiting) for i, record in enumerate(records)]
     own_id = take_maybe_str(body, "id")
-    return Conversation(messages=messages, id=own_id, extra=pack(NAME, body, marks))
+    return Conversation(messages=messages, id=own_id, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> bytes:
     """The shape it was read in; for conversations of other formats an array."""
-    rest, marks = unpack(NAME, conversation.extra)
-    key = marks.get("key")
+    rest, hints = unpack(NAME, conversation.extra)
+    key = hints.get("key")
     out: dict[str, Any] = {} if conversation.id is UNSET else {"id": conversation.id}
     records: list[Any] = []
     for i, message in enumerate(conversation.messages):
@@ -182,7 +182,7 @@ def write(conversation: Conversation, target: Target) -> bytes:
         else:
             records += written
     out[key if key in LISTS else LISTS[0]] = records
-    return write_one({**out, **{name: rest[name] for name in rest if name not in out}}, marks, "list")
+    return write_one({**out, **{name: rest[name] for name in rest if name not in out}}, hints, "list")
 
 
 __all__ = ["join", "read", "split", "write"]
