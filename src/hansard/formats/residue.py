@@ -36,7 +36,7 @@ def residue_of(
 ) -> dict[str, Any] | UnsetType:
     """`extra` for a block of which the `known` fields were read: quick when there is nothing else.
 
-    >>> left("x", {"type": "text", "text": "a"}, frozenset({"type", "text"}))
+    >>> residue_of("x", {"type": "text", "text": "a"}, frozenset({"type", "text"}))
     UNSET
     """
     for key in block:

@@ -166,14 +166,14 @@ def test_a_response_says_what_the_function_gave(response: Any, output: Any, is_e
     assert (part.output, part.is_error, part.tool_call_id, part.tool_name) == (output, is_error, "c", "f")
 
 
-def test_files_of_a_response_are_content_behind_its_words() -> None:
+def test_files_of_a_response_are_content_after_its_text() -> None:
     image = {"inlineData": {"mimeType": "image/png", "data": "aGk="}}
     result = {"functionResponse": {"name": "f", "response": {"output": "seen"}, "parts": [image]}}
     part: Any = read(user({"text": "hi"}), model({"functionCall": {"name": "f"}}), user(result)).messages[2].parts[0]
     assert part.content == [TextPart(text="seen"), FilePart(media_type="image/png", data="aGk=")]
 
 
-def test_a_content_with_responses_and_words_is_two_messages() -> None:
+def test_a_content_with_responses_and_text_is_two_messages() -> None:
     result = {"functionResponse": {"name": "f", "response": {"output": 1}}}
     conversation = read(user({"text": "hi"}), model({"functionCall": {"name": "f"}}), user(result, {"text": "and?"}))
     assert [message.role for message in conversation.messages] == ["user", "assistant", "tool", "user"]

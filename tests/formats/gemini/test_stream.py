@@ -30,7 +30,7 @@ NAME = "gemini"
 
 
 class SlowDecoder(GeminiDecoder):
-    """Takes every chunk the long way."""
+    """Learns no pattern: the handlers take every chunk."""
 
     def grew(self, *_: Any, **__: Any) -> None:
         """Learn nothing."""
@@ -44,7 +44,7 @@ def chunk(*parts: Any, finish: str | None = None, **more: Any) -> dict[str, Any]
 
 
 def said(*events: Any) -> Message:
-    """The one message of a stream; the quick and the slow way agree, live and at the end, in every framing."""
+    """The one message of a stream; patterns and handlers agree, live and at the end, in every framing."""
     deltas = decode(NAME, framed(list(events)))
     (message,) = fold(deltas)
     assert shown_live(deltas) == shown([message])
@@ -219,14 +219,14 @@ def test_a_whole_answer_that_was_not_streamed_is_read_too() -> None:
             assert native.plain(fold(decode(NAME, raw))) == native.plain(formats.read(whole, NAME).messages)
 
 
-def test_the_quick_and_the_slow_way_agree_on_every_recorded_stream(corpus: Path) -> None:
+def test_patterns_and_handlers_agree_on_every_recorded_stream(corpus: Path) -> None:
     for path in sorted((corpus / "provider-streams" / "google").glob("*.txt")):
         events = [json.loads(line) for line in path.read_bytes().splitlines()]
         for how in FRAMES:
             assert decode(NAME, framed(events, how)) == decode_with(SlowDecoder(), path.read_bytes())
 
 
-def test_the_ai_sdk_sees_the_same_words_thoughts_and_calls(corpus: Path) -> None:
+def test_the_ai_sdk_sees_the_same_text_reasoning_and_calls(corpus: Path) -> None:
     seen = 0
     for path in sorted((corpus / "ai-sdk" / "provider").glob("google.*.json")):
         theirs = json.loads(path.read_text())["uiMessage"]["parts"]
@@ -243,7 +243,7 @@ def test_the_ai_sdk_sees_the_same_words_thoughts_and_calls(corpus: Path) -> None
 # -- parts -----------------------------------------------------------------------------------------------------------
 
 
-def test_deltas_come_as_the_words_do() -> None:
+def test_text_is_emitted_as_it_arrives() -> None:
     decoder = GeminiDecoder()
     kinds = [type(delta) for delta in decoder.feed(framed([chunk({"text": "Hel"}), chunk({"text": "lo"})]))]
     assert kinds == [MessageStart, PartStart, PartDelta, PartDelta]
@@ -286,7 +286,7 @@ def test_calls_that_come_each_in_their_own_chunk_are_calls_of_their_own() -> Non
     assert calls(message) == [("f", {"a": 1}), ("f", {"a": 2})]
 
 
-def test_a_call_in_pieces_goes_on_until_it_is_said_to_end() -> None:
+def test_a_streamed_call_continues_until_an_event_ends_it() -> None:
     message = said(
         chunk(partial(name="f", id="c1")),
         chunk(partial("$.where.city", "Bos")),
@@ -427,7 +427,7 @@ def test_other_candidates_are_kept_apart() -> None:
     assert decoder.body()["candidates"][1]["content"]["parts"] == [{"text": "B"}]
 
 
-def test_another_id_behind_an_end_is_another_answer() -> None:
+def test_another_id_after_an_end_is_another_answer() -> None:
     two = [
         {**chunk({"text": text}, finish=reason), "responseId": "r2"} for text, reason in (("y", None), ("z", "STOP"))
     ]
@@ -456,7 +456,7 @@ def test_a_blocked_prompt_is_an_end() -> None:
 
 
 @pytest.mark.parametrize("how", FRAMES)
-def test_an_error_is_a_failure_and_the_words_stay(how: str) -> None:
+def test_an_error_is_a_failure_and_the_text_is_kept(how: str) -> None:
     error = {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}
     deltas = decode(NAME, framed([chunk({"text": "Hel"}), error], how))
     (message,) = fold(deltas)

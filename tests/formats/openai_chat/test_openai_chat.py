@@ -293,7 +293,7 @@ def test_reasoning_is_written_only_in_the_dialect_it_came_from() -> None:
         assert formats.convert([record], "openai-chat", "openai-chat").data == [record]
 
 
-def test_reasoning_that_is_said_twice_is_kept_once() -> None:
+def test_repeated_reasoning_is_kept_once() -> None:
     blocks = [{"type": "thinking", "thinking": "A"}, {"type": "thinking", "thinking": "B"}]
     for glue in ("", "\n", "\n\n"):
         record = {"role": "assistant", "content": "hi", "reasoning_content": f"A{glue}B", "thinking_blocks": blocks}
@@ -394,9 +394,7 @@ marks = st.dictionaries(st.sampled_from(MARKS), st.one_of(WORDS, json_values), m
 
 
 @given(conversation=conversations, given_marks=marks)
-def test_marks_that_nobody_made_do_not_break_the_writer(
-    conversation: Conversation, given_marks: dict[str, Any]
-) -> None:
+def test_forged_hints_do_not_break_the_writer(conversation: Conversation, given_marks: dict[str, Any]) -> None:
     exact_json.encode(write(with_extra(conversation, marked(**given_marks)), Target()))
 
 
@@ -487,25 +485,25 @@ def test_one_more_field_changes_nothing_else(records: list[dict[str, Any]]) -> N
 
 
 @pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"a":"\ud800"', "NaN", "[" * 3000])
-def test_arguments_that_are_no_exact_json_are_kept_as_words(text: str) -> None:
+def test_arguments_that_are_not_exact_json_are_kept_as_text(text: str) -> None:
     assert read_arguments(text) == (UNSET, text)
 
 
 @pytest.mark.parametrize("text", ['\ufeff{"a":1}', '{"a":1.50}', '{ "a":1}', '"\\u0041"', "1e2"])
-def test_arguments_spelled_in_another_way_are_data_and_words(text: str) -> None:
+def test_arguments_in_another_spelling_are_data_and_text(text: str) -> None:
     value, words = read_arguments(text)
     assert words == text
     assert exact_json.same(value, exact_json.decode(text))
 
 
-def test_an_answer_that_a_filter_took_ends_without_words() -> None:
+def test_an_answer_removed_by_a_filter_has_no_text() -> None:
     raw = (GOLDEN / "openai-chat" / "answer_taken_by_a_filter.json").read_bytes()
     (message,) = formats.read(raw).messages
     assert (message.role, message.parts, message.finish_reason) == ("assistant", [], "content_filter")
     assert message.usage.output_tokens == 9
 
 
-def test_a_value_in_the_place_of_words_is_read_as_words_and_sent_back_as_words() -> None:
+def test_a_json_value_as_content_is_read_and_sent_back_as_text() -> None:
     raw = (GOLDEN / "openai-chat" / "response_with_a_value_as_content.json").read_bytes()
     conversation = formats.read(raw)
     words = '{"title":"Über Äpfel","pages":1.0,"by":["A","B"]}'
@@ -515,7 +513,7 @@ def test_a_value_in_the_place_of_words_is_read_as_words_and_sent_back_as_words()
     assert formats.write(conversation, "anthropic").data["messages"][-1]["content"] == [{"type": "text", "text": words}]
 
 
-def test_thoughts_among_the_words_are_reasoning() -> None:
+def test_thinking_inside_the_content_is_reasoning() -> None:
     raw = (GOLDEN / "openai-chat" / "thoughts_among_the_words.json").read_bytes()
     assert formats.detect(raw) == "openai-chat"
     said = formats.read(raw).messages[1].parts
@@ -523,7 +521,7 @@ def test_thoughts_among_the_words_are_reasoning() -> None:
     assert [type(part) for part in said[:2]] == [ReasoningPart, TextPart]
 
 
-def test_pictures_beside_the_words_are_files() -> None:
+def test_images_beside_the_text_are_files() -> None:
     conversation = formats.read((GOLDEN / "openai-chat" / "response_with_pictures.json").read_bytes())
     words, first, second = conversation.messages[0].parts
     assert words == TextPart(text="Here it is.")

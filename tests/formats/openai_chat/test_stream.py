@@ -38,7 +38,7 @@ GROWING = ("content", "refusal", "reasoning_content", "reasoning")
 
 
 class SlowDecoder(OpenAIChatDecoder):
-    """Takes every chunk the long way."""
+    """Learns no pattern: the handlers take every chunk."""
 
     def grew(self, *_: Any, **__: Any) -> None:
         """Learn nothing."""
@@ -51,7 +51,7 @@ def chunk(delta: Any = None, /, finish: str | None = None, **fields: Any) -> dic
 
 
 def said(*events: Any) -> Message:
-    """The one message of a stream that ends as it should; the quick and the slow way agree, live and at the end."""
+    """The one message of a stream that ends as it should; patterns and handlers agree, live and at the end."""
     raw = framed([*events, DONE])
     deltas = decode(NAME, raw)
     assert deltas == decode_with(SlowDecoder(), raw)
@@ -185,13 +185,13 @@ def test_a_whole_answer_that_was_not_streamed_is_read_too() -> None:
             assert native.plain(fold(decode(NAME, raw))) == native.plain(formats.read(whole, NAME).messages)
 
 
-def test_the_quick_and_the_slow_way_agree_on_every_recorded_stream(corpus: Path) -> None:
+def test_patterns_and_handlers_agree_on_every_recorded_stream(corpus: Path) -> None:
     for path in sorted((corpus / "provider-streams" / NAME).glob("*")):
         if path.suffix != ".json":
             assert decode(NAME, path.read_bytes()) == decode_with(SlowDecoder(), path.read_bytes())
 
 
-def test_the_ai_sdk_sees_the_same_words_and_calls(corpus: Path) -> None:
+def test_the_ai_sdk_sees_the_same_text_and_calls(corpus: Path) -> None:
     seen = 0
     for path in sorted((corpus / "ai-sdk" / "provider").glob(f"{NAME}.*.json")):
         theirs = json.loads(path.read_text())["uiMessage"]["parts"]
@@ -208,7 +208,7 @@ def test_the_ai_sdk_sees_the_same_words_and_calls(corpus: Path) -> None:
 # -- what grows ------------------------------------------------------------------------------------------------------
 
 
-def test_deltas_come_as_the_words_do() -> None:
+def test_text_is_emitted_as_it_arrives() -> None:
     decoder = streams.decoder(NAME)
     assert decoder.feed(framed([chunk({"role": "assistant", "content": ""})])) == [
         MessageStart(
@@ -224,7 +224,7 @@ def test_deltas_come_as_the_words_do() -> None:
     assert type(decoder.finish()[0]) is PartEnd
 
 
-def test_a_name_that_is_said_again_is_replaced() -> None:
+def test_a_repeated_name_is_replaced() -> None:
     message = said(
         chunk({"role": "assistant", "content": "a"}),
         chunk({"role": "assistant", "content": "b"}),
@@ -244,7 +244,7 @@ def test_nothing_does_not_replace_a_name() -> None:
     assert calls(message) == [("call_1", "f", {})]
 
 
-def test_the_quick_way_sees_what_is_new_in_a_chunk() -> None:
+def test_the_learned_pattern_sees_what_is_new_in_a_chunk() -> None:
     said(chunk({"content": "a"}), chunk({"content": "b"}), chunk({"content": "c", "reasoning": None}))
     decoder = OpenAIChatDecoder()
     models = "A", "A", "A", "B", "A", "A"
@@ -336,7 +336,7 @@ def test_a_signature_of_a_call_is_kept() -> None:
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
-def test_thoughts_come_before_words(key: str) -> None:
+def test_reasoning_comes_before_text(key: str) -> None:
     message = said(
         chunk({"role": "assistant", "content": None, key: ""}),
         chunk({"content": None, key: "Let me"}),
@@ -377,7 +377,7 @@ def test_thoughts_without_an_index_go_on_until_they_are_signed() -> None:
     assert words(message, ReasoningPart) == ["One two", "Three"]
 
 
-def test_thoughts_under_a_second_key_are_not_said_twice() -> None:
+def test_reasoning_under_a_second_key_is_not_repeated() -> None:
     late = {"type": "reasoning.text", "text": "Hm", "index": 0}
     message = said(chunk({"reasoning": "Hm"}), chunk({"reasoning_details": [late]}), chunk({"content": "x"}))
     assert words(message, ReasoningPart) == ["Hm"]
@@ -481,12 +481,12 @@ def test_a_finish_reason_is_an_end_and_so_is_done() -> None:
     assert hows == [End(how="done"), End(how="done"), End(how="cut")]
 
 
-def test_what_comes_behind_done_still_counts() -> None:
+def test_events_after_done_still_count() -> None:
     deltas = decode(NAME, framed([chunk({"content": "x"}), DONE, chunk({"content": "y"}), DONE]))
     assert words(fold(deltas)[0]) == ["xy"]
 
 
-def test_another_id_behind_an_end_is_another_answer() -> None:
+def test_another_id_after_an_end_is_another_answer() -> None:
     one = [chunk({"role": "assistant", "content": "x"}), chunk(finish="stop"), DONE]
     two = [chunk({"content": "y"}, id="c2"), chunk({"content": "z"}, id="c2"), chunk(finish="length", id="c2"), DONE]
     deltas = decode(NAME, framed([*one, *two]))
@@ -531,7 +531,7 @@ def test_ids_that_change_with_every_chunk_are_one_answer() -> None:
         },
     ],
 )
-def test_an_error_is_a_failure_and_the_words_stay(error: Any) -> None:
+def test_an_error_is_a_failure_and_the_text_is_kept(error: Any) -> None:
     deltas = decode(NAME, framed([chunk({"content": "Hel"}), error]))
     (message,) = fold(deltas)
     assert [delta.text for delta in deltas if isinstance(delta, Failure)] == ["overloaded"]
@@ -623,7 +623,7 @@ def chunks(*deltas: dict[str, Any]) -> bytes:
     return b"".join(b"data: " + json.dumps({"id": "c", "model": "m", **one}).encode() + b"\n\n" for one in made)
 
 
-def test_thoughts_among_the_words_grow_into_one() -> None:
+def test_reasoning_inside_the_content_grows_into_one_part() -> None:
     def thought(text: str) -> dict[str, Any]:
         return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
 
@@ -641,7 +641,7 @@ def test_thoughts_among_the_words_grow_into_one() -> None:
         ]
 
 
-def test_a_tool_that_the_provider_ran_is_said_whole_each_time() -> None:
+def test_a_tool_that_the_provider_ran_is_repeated_whole() -> None:
     ran = {"index": 0, "type": "search", "arguments": '{"query": "x"}'}
     raw = chunks({"role": "assistant", "executed_tools": [ran]}, {"executed_tools": [{**ran, "output": "found"}]})
     decoder = streams.decoder(NAME)

@@ -361,7 +361,7 @@ def test_a_cut_anywhere_keeps_every_character_and_nothing_looks_whole(data: st.D
 
 
 @given(data=st.data())
-def test_the_quick_way_gives_what_the_long_way_gives(data: st.DataObject) -> None:
+def test_patterns_give_what_the_handlers_give(data: st.DataObject) -> None:
     body = data.draw(st.sampled_from(whole_answers()))
     raw = as_sse(Taken(cuts(data), with_done=data.draw(st.booleans()), rotate=False).take(body, body))
     slow = OpenAIResponsesDecoder()
@@ -414,7 +414,7 @@ def test_the_start_names_the_model_and_the_end_the_usage() -> None:
     )
 
 
-def test_sound_and_its_words_are_kept_though_no_item_holds_them() -> None:
+def test_audio_and_its_transcript_are_kept_without_an_item() -> None:
     events: list[dict[str, Any]] = [
         CREATED,
         {"type": "response.audio.delta", "delta": "AAE="},
@@ -454,7 +454,7 @@ def test_a_status_is_remembered_in_an_item_that_was_cut() -> None:
     assert any(isinstance(delta, Other) for delta in deltas)
 
 
-def test_words_inside_a_call_are_given_out_as_the_json_of_its_input() -> None:
+def test_text_inside_a_call_is_emitted_as_the_json_of_its_input() -> None:
     item = {"id": "ct", "type": "custom_tool_call", "call_id": "c", "name": "sql", "input": ""}
     pieces = [event("custom_tool_call_input.delta", delta=piece) for piece in ('SELECT "', 'a"')]
     deltas = decode([CREATED, added(item), *pieces, event("custom_tool_call_input.done", input='SELECT "a"')])
@@ -481,7 +481,7 @@ def test_arguments_cut_by_the_limit_keep_their_text() -> None:
 # -- odd streams ---------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_failures_said_once() -> None:
+def test_errors_are_failures_reported_once() -> None:
     error = {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}
     failed = {**completed(status="failed", error={"code": "server_error", "message": "Overloaded"})}
     failed["type"] = "response.failed"
@@ -588,7 +588,7 @@ def test_items_that_only_the_end_names_are_given_out() -> None:
     assert visible(fold(deltas)) == visible(live(deltas)) == [(TextPart, "all at once")]
 
 
-def test_a_text_that_is_said_whole_fills_up_what_was_not_received() -> None:
+def test_a_final_text_fills_in_what_was_not_received() -> None:
     deltas = decode(
         [
             CREATED,

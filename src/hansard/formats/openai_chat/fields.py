@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats import field_table as usual
 from hansard.formats.field_table import Record, Written
+from hansard.formats.field_table import decode as decode_table
 from hansard.formats.openai_chat.content import NAME
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.calls import append_result
@@ -100,7 +100,7 @@ class _Request(Record, kw_only=True):
 
 def decode(raw: bytes) -> Any:
     """Decode a document with typed messages; None if it has any unknown key."""
-    return usual.decode(raw, _AnyMessage, _Request)
+    return decode_table(raw, _AnyMessage, _Request)
 
 
 def read_typed(record: Any, names: dict[str, str], out: list[Message]) -> bool:
