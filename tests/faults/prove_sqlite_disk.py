@@ -126,7 +126,7 @@ def deed(name: str) -> Callable[[Trial, Fault], None]:
 
 def importing(trial: Trial, fault: Fault) -> None:
     """A session file, in many transactions; after the fault it is imported again and is whole."""
-    with trial.layer(), patch.object(importer, "_MANY", 10), hansard.open(trial.path) as ledger:
+    with trial.layer(), patch.object(importer, "_BATCH_MESSAGES", 10), hansard.open(trial.path) as ledger:
         sent = session(str(trial.folder), "s", RECORDS)
         trial.failing(fault, lambda: import_session(ledger, sent))
         trial.afterwards(ledger)

@@ -15,7 +15,7 @@ from hansard.errors import HansardError
 from hansard.formats.coding_agents.codex.edits import apply_diff
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner, Search
 from hansard.formats.coding_agents.session_file import without_evidence
-from hansard.formats.coding_agents.zstd import Inflater
+from hansard.formats.coding_agents.zstd import Decompressor
 from hansard.model import Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json
 from hansard.model.exact_json import decode_record
 from hansard.model.times import epoch_seconds
@@ -65,10 +65,10 @@ def test_a_torn_line_is_not_looked_at_for_ever(torn: bytes) -> None:
 @pytest.mark.parametrize("text", ['["' + "a" * 1_000_000 + '"', '"' + "a" * 1_000_000 + '"', "[" * 100_000])
 def test_looking_for_a_value_costs_what_was_looked_at(text: str) -> None:
     search = Search(text)
-    before = search.left
+    before = search.budget
     search.value_at(0)
-    assert search.left <= before - 10_000
-    search.left = -1
+    assert search.budget <= before - 10_000
+    search.budget = -1
     assert search.value_at(0) is None
 
 
@@ -82,7 +82,7 @@ def test_the_records_on_a_torn_line_stand_where_they_say() -> None:
 
 def test_few_compressed_bytes_do_not_become_many() -> None:
     bomb = zstandard.compress(b"\n" * (400 << 20))
-    inflater = Inflater()
+    inflater = Decompressor()
     assert sum(map(len, inflater.feed(bomb))) < 20 << 20
     assert "more than 100 times as many" in inflater.problem
     with pytest.raises(HansardError):

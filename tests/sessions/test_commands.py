@@ -13,7 +13,7 @@ import pytest
 
 import hansard
 from hansard.formats import get
-from hansard.sessions import discovery as places
+from hansard.sessions import discovery
 from tests.ledger.said import said, words
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -72,7 +72,7 @@ def test_sub_agents_of_gemini_and_older_files_of_copilot_are_found(
         (copilot / name).write_text("{}")
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
     monkeypatch.setenv("COPILOT_HOME", str(tmp_path / "c"))
-    found = {agent.format: {one.path for one in sessions} for agent, sessions in places.found()}
+    found = {agent.format: {one.path for one in sessions} for agent, sessions in discovery.found()}
     assert found["gemini-cli"] == {gemini / name for name in wanted}
     assert found["copilot-cli"] == {copilot / "1.jsonl", copilot / "2/events.jsonl"}
 

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 import hansard
 from hansard.errors import HansardError
 from hansard.model import Context, Message, ModelRef, TextPart, Usage
-from hansard.sessions.costs import prices, spent
+from hansard.sessions.costs import prices, token_counts
 
 PRICES = {
     "sonnet": {"input": 1.0, "output": 1.0},
@@ -77,15 +77,15 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("by", EXPECTED)
 def test_tokens_and_their_cost_are_put_together(ledger: hansard.Ledger, by: str) -> None:
-    found = [astuple(one) for one in spent(ledger, by, PRICES)]
+    found = [astuple(one) for one in token_counts(ledger, by, PRICES)]
     assert [one[:-1] for one in found] == [one[:-1] for one in EXPECTED[by]]
     assert [one[-1] for one in found] == [one[-1] and pytest.approx(one[-1]) for one in EXPECTED[by]]
-    assert {one.cost for one in spent(ledger, by, {})} == {None}
+    assert {one.cost for one in token_counts(ledger, by, {})} == {None}
 
 
 def test_messages_beyond_a_batch_are_counted_too(ledger: hansard.Ledger) -> None:
     ledger.append("t", [answer("sonnet", "2026-02-01", None, 1, 2) for _ in range(2500)])
-    (found,) = [one for one in spent(ledger, "day", {}) if one.name == "2026-02-01"]
+    (found,) = [one for one in token_counts(ledger, "day", {}) if one.name == "2026-02-01"]
     assert (found.messages, found.input_tokens, found.output_tokens) == (2500, 2500, 5000)
 
 

@@ -56,7 +56,7 @@ def import_until(ledger: Ledger, session: Session, transactions: int) -> bool:
 
 
 def test_an_import_cut_off_anywhere_is_finished_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importer, "_MUCH", 300)
+    monkeypatch.setattr(importer, "_BATCH_BYTES", 300)
     monkeypatch.setattr(sources, "PIECE", 300)  # so that a file takes several transactions
     for growing in (False, True):
         for transactions in range(40):

@@ -1,6 +1,6 @@
-"""Tokens by day, model and project, and what they cost where the user's table of prices says so.
+"""Token counts by day, model or project, and their cost by the user's table of prices.
 
-Prices are a TOML file, per million tokens; a name is matched by its longest beginning:
+Prices are a TOML file, per million tokens; the longest matching prefix of a model's name applies:
 
     ["claude-sonnet-4"]
     input = 3.0
@@ -28,7 +28,7 @@ from hansard.model.conversation import Message, Usage
 _PRICED = ("input", "output", "cache_read", "cache_write")
 
 
-class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
+class TokenCounts(Struct, frozen=True, kw_only=True, rename="camel"):
     """The tokens of one day, model or project. `cost` is None where some model has no price."""
 
     name: str
@@ -41,13 +41,13 @@ class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def default_prices() -> Path:
-    """Where the user's table is."""
+    """The path of the user's table."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return Path(folder) / "hansard" / "prices.toml"
 
 
 def prices(path: Path | None) -> dict[str, dict[str, float]]:
-    """The table of prices; none is needed."""
+    """The table of prices; empty if the user has none."""
     chosen = path or default_prices()
     if path is None and not chosen.exists():
         return {}
@@ -56,18 +56,18 @@ def prices(path: Path | None) -> dict[str, dict[str, float]]:
     except OSError as error:
         raise HansardError(f"{chosen}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise HansardError(f"{chosen}: is not TOML: {error}") from None
+        raise HansardError(f"{chosen}: invalid TOML: {error}") from None
     for name, row in table.items():
         for key, price in row.items() if isinstance(row, dict) else [("", None)]:
             if key not in _PRICED or type(price) not in (int, float):
-                raise HansardError(f"{chosen}: [{name}] {key}: a price is a number for one of {', '.join(_PRICED)}")
+                raise HansardError(f"{chosen}: [{name}] {key}: expected a number for one of {', '.join(_PRICED)}")
     return table
 
 
-def spent(ledger: Ledger, by: str, table: dict[str, dict[str, float]]) -> list[Spent]:
-    """The tokens of the whole ledger, put together by day, model or project."""
+def token_counts(ledger: Ledger, by: str, table: dict[str, dict[str, float]]) -> list[TokenCounts]:
+    """The tokens of the whole ledger by day, model or project."""
     sums: dict[str, list[Any]] = {}
-    for message in _told(ledger):
+    for message in _messages_with_usage(ledger):
         usage = message.usage
         assert isinstance(usage, Usage)
         read, write = _count(usage.cache_read_tokens), _count(usage.cache_write_tokens)
@@ -82,7 +82,7 @@ def spent(ledger: Ledger, by: str, table: dict[str, dict[str, float]]) -> list[S
         elif row[5] is not None:
             row[5] += sum(count * price.get(key, 0.0) for key, count in zip(_PRICED, counts, strict=True)) / 1e6
     return [
-        Spent(
+        TokenCounts(
             name=name,
             messages=row[0],
             input_tokens=row[1],
@@ -95,8 +95,8 @@ def spent(ledger: Ledger, by: str, table: dict[str, dict[str, float]]) -> list[S
     ]
 
 
-def _told(ledger: Ledger) -> Iterator[Message]:
-    """Every message that counts its tokens, a batch at a time."""
+def _messages_with_usage(ledger: Ledger) -> Iterator[Message]:
+    """Every message that has usage, a batch at a time."""
     after = 0
     while True:
 
@@ -124,8 +124,8 @@ def _name(message: Message, by: str) -> str:
 
 def _price(message: Message, table: dict[str, dict[str, float]]) -> dict[str, float] | None:
     name = _name(message, "model")
-    fits = [known for known in table if name.startswith(known)]
-    return table[max(fits, key=len)] if fits else None
+    matching = [known for known in table if name.startswith(known)]
+    return table[max(matching, key=len)] if matching else None
 
 
 def _count(value: Any) -> int:

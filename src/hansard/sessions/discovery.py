@@ -1,4 +1,4 @@
-"""Where coding agents keep their sessions, and which files there belong together."""
+"""Where coding agents keep their sessions, and which files belong to one session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Session(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """A coding agent: its name, its format, its usual folder, and how that folder is read."""
+    """A coding agent: its name, its format, its default folder, and how sessions are found in it."""
 
     name: str
     format: str
@@ -28,17 +28,17 @@ class Agent(NamedTuple):
 
 
 def _home(variable: str, *parts: str, below: int = 1) -> Callable[[], Path]:
-    """A folder below the home; where a variable of the agent's says, with so many of its last parts below that."""
+    """A folder below the home directory; if an environment variable is set, its last `below` parts below that."""
 
     def folder() -> Path:
-        told = os.environ.get(variable) if variable else None
-        return Path(told).expanduser().joinpath(*parts[-below:]) if told else Path.home().joinpath(*parts)
+        given = os.environ.get(variable) if variable else None
+        return Path(given).expanduser().joinpath(*parts[-below:]) if given else Path.home().joinpath(*parts)
 
     return folder
 
 
 def walk(folder: Path, *endings: str) -> Iterator[Path]:
-    """The files below a folder with one of these endings, in order; links are not followed, loops not entered."""
+    """The files below a folder with one of these endings, in order; symbolic links are not followed."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -51,22 +51,22 @@ def walk(folder: Path, *endings: str) -> Iterator[Path]:
 
 
 def claude_project(folder: Path) -> Iterator[Session]:
-    """One project of Claude Code: its sessions, each with its sub-agents' files."""
+    """The sessions of one Claude Code project, each with its sub-agents' files."""
     names = {path.relative_to(folder).as_posix(): path for path in walk(folder, ".jsonl")}
     grouped = claude_sessions(names)
-    beside = [name for name in grouped if Path(name).name.startswith("agent-") and not grouped[name]]
-    owner = {Path(name).stem: name for name in grouped if name not in beside}
-    for name in beside:  # an older release: sub-agents lie beside the sessions, and name theirs
-        told = _session_id(names[name])
-        if told in owner:
-            grouped[owner[told]].append(name)
+    agent_files = [name for name in grouped if Path(name).name.startswith("agent-") and not grouped[name]]
+    owner = {Path(name).stem: name for name in grouped if name not in agent_files}
+    for name in agent_files:  # older releases: sub-agents' files are agent_files the sessions, and name theirs
+        given = _session_id(names[name])
+        if given in owner:
+            grouped[owner[given]].append(name)
             del grouped[name]
     for name, parts in grouped.items():
         yield Session(names[name], "claude-code", tuple(names[part] for part in parts))
 
 
 def _session_id(path: Path) -> str:
-    """The session that the first line of a file names."""
+    """The session id in the first line of a file."""
     import msgspec
 
     try:
@@ -74,8 +74,8 @@ def _session_id(path: Path) -> str:
             first = msgspec.json.decode(file.readline(1 << 20))
     except (OSError, msgspec.DecodeError):
         return ""
-    told = first.get("sessionId") if isinstance(first, dict) else None
-    return told if isinstance(told, str) else ""
+    given = first.get("sessionId") if isinstance(first, dict) else None
+    return given if isinstance(given, str) else ""
 
 
 def _claude(folder: Path) -> Iterator[Session]:
@@ -97,14 +97,14 @@ def _files(format_: str, *endings: str, named: str = "") -> Callable[[Path], Ite
 
 
 def _gemini(folder: Path) -> Iterator[Session]:
-    """Sessions are named so; those of sub-agents have any name, in a folder of their session's."""
+    """Files named `session-...`; those of sub-agents have any name, in a folder of their session."""
     for path in walk(folder, ".json", ".jsonl"):
         if path.name.startswith("session-") or path.parent.parent.name == "chats":
             yield Session(path, "gemini-cli")
 
 
 def _copilot(folder: Path) -> Iterator[Session]:
-    """A folder for each session; older releases wrote a file for each."""
+    """A folder for each session; in older releases, a file for each."""
     for path in walk(folder, ".jsonl"):
         if path.name == "events.jsonl" or path.parent == folder:
             yield Session(path, "copilot-cli")
@@ -143,7 +143,7 @@ AGENTS = (
 
 
 def found() -> Iterator[tuple[Agent, list[Session]]]:
-    """Every agent whose folder is there, and its sessions."""
+    """Every agent whose folder exists, and its sessions."""
     for agent in AGENTS:
         folder = agent.folder()
         if folder.is_dir():
@@ -151,19 +151,19 @@ def found() -> Iterator[tuple[Agent, list[Session]]]:
 
 
 def in_folder(folder: Path) -> list[Session]:
-    """The sessions in any folder: an agent's own, one project of Claude Code, or just files."""
+    """The sessions in any folder: an agent's own, a Claude Code project, or plain files."""
     resolved = folder.resolve()
     for agent in AGENTS:
         if agent.folder().exists() and resolved == agent.folder().resolve():
             return list(agent.find(folder))
     sessions = list(claude_project(folder)) if _looks_like_claude(folder) else []
     taken = {path for session in sessions for path in (session.path, *session.parts)}
-    others = [path for path in walk(folder, ".jsonl", ".json", ".jsonl.zst") if path not in taken]
-    return sessions + [Session(path, "") for path in others]
+    other_files = [path for path in walk(folder, ".jsonl", ".json", ".jsonl.zst") if path not in taken]
+    return sessions + [Session(path, "") for path in other_files]
 
 
 def _looks_like_claude(folder: Path) -> bool:
-    """Does some file right in the folder begin as Claude Code's do?"""
+    """Whether a file directly in the folder begins like Claude Code's."""
     for path in sorted(folder.glob("*.jsonl"))[:20]:
         try:
             with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""A thread as the session file it came from: the old bytes, and new records behind them for what was said since."""
+"""Export a thread as the session file it came from: the old bytes, then new records for later messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hansard.model.conversation import Message
 
 
 def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, bytes] | None:
-    """The files of a thread's session by name, its own first; None if it was not imported from this format."""
+    """The files of a thread's session by name, the main one first; None if it was not imported from this format."""
     session = formats.get(format_).session
     found = ledger._read(lambda tx: sources.of_thread(tx, thread_id))
     kept = [one for one in found if one.format == format_ and one.told.get("archived")]
@@ -31,7 +31,7 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     for part in parts:
         files[os.path.relpath(part.uri, below)] = _bytes(ledger, part)
     if ledger.thread(thread_id).version != max(one.version for one in kept):
-        files[os.path.basename(main.uri)] = _longer(ledger, thread_id, session, files)
+        files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files)
     return files
 
 
@@ -39,16 +39,16 @@ def _bytes(ledger: Ledger, source: Source) -> bytes:
     return b"".join(sources.content(ledger._driver, source))
 
 
-def _longer(ledger: Ledger, thread_id: str, session: SessionFile, files: dict[str, bytes]) -> bytes:
-    """The session's own file with what was said since the import."""
+def _with_new(ledger: Ledger, thread_id: str, session: SessionFile, files: dict[str, bytes]) -> bytes:
+    """The session's main file with the messages that came since the import."""
     text, *parts = files.values()
-    said = session.read(text).messages
-    known: set[Any] = {message.id for message in said}
+    imported = session.read(text).messages
+    known: set[Any] = {message.id for message in imported}
     for part in parts:
         known |= {message.id for message in session.read(part).messages}
     conversation = ledger.export_conversation(thread_id)
     new = [message for message in conversation.messages if _is_new(message, known)]
-    whole = replace(conversation, messages=[*said, *new])
+    whole = replace(conversation, messages=[*imported, *new])
     return session.write(with_evidence(whole, session.name, text), Target())
 
 

@@ -1,4 +1,4 @@
-"""Handing a thread to another coding agent: a native session, put where that agent looks for its own."""
+"""Hand a thread over to another coding agent: write a native session directory that agent looks for its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hansard.sessions.discovery import AGENTS, walk
 
 
 class HandedOver(NamedTuple):
-    """Where the session was put, how to go on with it, and what could not be carried."""
+    """A written session: its path, the command that resumes it, and the losses."""
 
     path: Path
     resume: str
@@ -31,7 +31,7 @@ class HandedOver(NamedTuple):
 
 
 def _claude(folder: Path, session: str, cwd: str, time: str) -> Path:
-    """JavaScript replaces all but ASCII letters and digits, and a character beyond U+FFFF is two there."""
+    """Claude Code replaces all but ASCII letters and digits; in JavaScript a character beyond U+FFFF is two."""
     name = re.sub("[^a-zA-Z0-9]", lambda found: "--" if found[0] > "\uffff" else "-", cwd)
     return folder / name / f"{session}.jsonl"
 
@@ -66,29 +66,27 @@ TARGETS = tuple(_PLACES)
 
 
 def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now: int) -> HandedOver:
-    """Write a conversation as a session of that agent, in its own folder; a file that is there is not replaced."""
+    """Write a conversation as a session of that agent, in its own folder; an existing file is not replaced."""
     if to not in _PLACES:
-        raise CannotWrite(f"nothing can be handed over to {to!r}; there are {', '.join(TARGETS)}")
-    place, words = _PLACES[to]
+        raise CannotWrite(f"cannot hand over to {to!r} (choose from {', '.join(TARGETS)})")
+    place, command = _PLACES[to]
     folder = next(agent.folder() for agent in AGENTS if agent.format == to)
-    where = cwd or _cwd(conversation) or os.getcwd()
-    conversation = _standing(conversation, where)
+    directory = cwd or _cwd(conversation) or os.getcwd()
+    conversation = _with_cwd(conversation, directory)
     session = session_uuid(conversation)
     conversation = replace(conversation, id=session)
     written = formats.write(conversation, to)
-    path = place(folder, session, where, iso_time(now))
+    path = place(folder, session, directory, iso_time(now))
     before = next((one for one in walk(folder, ".jsonl") if one == path or _is_of(one, session)), None)
     if before is not None:
-        raise CannotWrite(
-            f"{before} is there already: this thread was handed over before; go on with it, or move it away"
-        )
+        raise CannotWrite(f"this thread was handed over before: {before}; continue that session, or move the file away")
     make_folders(str(path.parent), 0o700)
     write_whole(str(path), written.json, mode=0o600, replace=False)
-    return HandedOver(path, words.format(cwd=where, session=session, path=path), written)
+    return HandedOver(path, command.format(cwd=directory, session=session, path=path), written)
 
 
 def _is_of(path: Path, session: str) -> bool:
-    """Whether a file is of a session. Gemini CLI names it by the beginning of the id, which others may share."""
+    """Whether a file belongs to a session. Gemini CLI names it by a prefix of the id, which others may share."""
     if session in str(path) or not path.name.endswith(f"-{session[:8]}.jsonl"):
         return session in str(path)
     with open(path, "rb") as file:
@@ -96,21 +94,21 @@ def _is_of(path: Path, session: str) -> bool:
 
 
 def _cwd(conversation: Conversation) -> str | None:
-    """The folder the conversation was last in."""
+    """The last working directory of the conversation."""
     for message in reversed(conversation.messages):
         if message.context is not UNSET and isinstance(message.context.cwd, str) and message.context.cwd:
             return message.context.cwd
     return None
 
 
-def _standing(conversation: Conversation, cwd: str) -> Conversation:
-    """The conversation with its first message in a folder, if it was in none."""
+def _with_cwd(conversation: Conversation, cwd: str) -> Conversation:
+    """The conversation with a working directory on its first message, if it had none."""
     if _cwd(conversation) is not None or not conversation.messages:
         return conversation
     first = conversation.messages[0]
-    return replace(conversation, messages=[_placed(first, cwd), *conversation.messages[1:]])
+    return replace(conversation, messages=[_with_context(first, cwd), *conversation.messages[1:]])
 
 
-def _placed(message: Message, cwd: str) -> Message:
+def _with_context(message: Message, cwd: str) -> Message:
     context = message.context if isinstance(message.context, Context) else Context()
     return replace(message, context=replace(context, cwd=cwd))

@@ -1,8 +1,8 @@
-"""Session files into the ledger: streamed, kept byte for byte, and only what is new the next time.
+"""Import session files into the ledger: streamed, kept byte for byte, only what is new the next time.
 
-A file that has not changed costs a look at its size and time. One that grew is read again from the start (an agent may
-have gone on with an answer it had begun), but only new messages and new bytes are written. One that was rewritten is
-kept beside what it was. Memory does not grow with the file.
+An unchanged file costs a look at its size and time. A file that grew is read again from the start (the agent may have
+extended an answer), but only new messages and new bytes are written. A file that was rewritten is kept beside its
+older version. Memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import NotFound, Unreadable
-from hansard.formats.coding_agents.claude_code.folder import Calls, started
+from hansard.formats.coding_agents.claude_code.folder import Calls, link
 from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import Reading
 from hansard.gc_pause import gc_pause
@@ -32,14 +32,14 @@ from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Conversation, Message, Snapshot
 from hansard.sessions.discovery import Session
 
-_MANY = 400
-_MUCH = 4 << 20
-_LONG_AGO = 0  # a thread that is begun is as old as nothing; what is filed in it moves it forward
+_BATCH_MESSAGES = 400
+_BATCH_BYTES = 4 << 20
+_NO_TIME_YET = 0  # the time of a new thread, until messages move_head it forward
 Progress = Callable[[int], None]
 
 
 class Imported(NamedTuple):
-    """What came of a session: `bad` are records nobody can read, `repairs` links that were mended."""
+    """The result for a session: `bad` are records that cannot be read, `repairs` links that were repaired."""
 
     path: str
     format: str
@@ -53,7 +53,7 @@ class Imported(NamedTuple):
 
 
 def import_session(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> Imported:
-    """Import a session and its sub-agents, or what is new of them."""
+    """Import a session and its sub-agents, or what is new in them."""
     files = [session.path, *session.parts]
     before = [ledger._read(lambda tx, p=path: sources.find(tx, _uri(p))) for path in files]  # type: ignore[misc]
     stats = [os.stat(path) for path in files]
@@ -80,11 +80,11 @@ def _unchanged(source: Source | None, stat: os.stat_result) -> bool:
 
 
 def detect(path: Path) -> str:
-    """The format of a file, told from its beginning."""
+    """Detect the format of a file from its beginning."""
     with open(path, "rb") as file:
         head = file.read(1 << 20)
     if not head.strip():
-        raise Unreadable("the file is empty", way_out="an agent that was stopped at once leaves such files")
+        raise Unreadable("the file is empty", way_out="skip it: agents that stop immediately leave such files")
     lines = head[: head.rfind(b"\n") + 1] or head
     for name in formats.names():
         row = formats.get(name)
@@ -95,9 +95,9 @@ def detect(path: Path) -> str:
 
 
 def _import_whole(ledger: Ledger, session: Session, name: str, stat: os.stat_result, progress: Progress) -> Imported:
-    """A document that is read as a whole."""
+    """Import a file that is read as a whole."""
     data = session.path.read_bytes()
-    for part in session.parts:  # snapshots beside messages: one more piece of the same lines
+    for part in session.parts:  # snapshots beside messages: appended as more lines
         data += (b"" if data.endswith(b"\n") or not data else b"\n") + part.read_bytes()
     added = known = 0
     key = ""
@@ -109,37 +109,37 @@ def _import_whole(ledger: Ledger, session: Session, name: str, stat: os.stat_res
     if key:
         number = ledger._write(lambda tx: sources.start(tx, key, uri, name, main=True))
         proof = hashlib.sha256(data).digest()
-        told = {"archived": False}
-        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, told))
+        details = {"archived": False}
+        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, details))
     progress(len(data))
     return Imported(str(session.path), name, key, added, known, len(data), bool(added), [], [])
 
 
 def _key(path: Path, index: int) -> str:
-    """The thread of a conversation that has no id: the file is its name."""
+    """The thread id of a conversation without an id, derived from the path."""
     return hashlib.sha256(f"{_uri(path)}\0{index}".encode("utf-8", "surrogateescape")).hexdigest()[:26]
 
 
 class _Begun(NamedTuple):
-    """A file some of which is in the ledger."""
+    """A file that is partly in the ledger."""
 
     filing: sources.SourceWriter
     number: int
-    move: bool
+    move_head: bool
 
 
 class _End(NamedTuple):
-    """What is known of a file once all of it was read."""
+    """What is known of a file after all of it was read."""
 
     reading: Reading
     size: int
     mtime: int
     proof: bytes
-    told: dict[str, Any]
+    details: dict[str, Any]
 
 
-class _Work(NamedTuple):
-    """What one transaction is to write; `known` is the source it goes on with, `before` what the file was."""
+class _Batch(NamedTuple):
+    """What one transaction writes; `known` is the source it continues, `before` the file's previous state."""
 
     path: Path
     main: bool
@@ -148,12 +148,12 @@ class _Work(NamedTuple):
     value: Conversation
     arrivals: list[sources.Piece]
     snapshots: list[Snapshot]
-    pictured: int
+    snapshot_count: int
     end: _End | None
 
 
 class _Import:
-    """The files of one session on their way into one thread."""
+    """The import of the files of one session into one thread."""
 
     def __init__(self, ledger: Ledger, name: str, progress: Progress) -> None:
         self._ledger, self._name, self._progress = ledger, name, progress
@@ -164,6 +164,7 @@ class _Import:
         self.repairs: list[dict[str, Any]] = []
 
     def result(self, session: Session) -> Imported:
+        """The result for all files so far."""
         return Imported(
             str(session.path),
             self._name,
@@ -177,7 +178,7 @@ class _Import:
         )
 
     def file(self, path: Path, before: Source | None, *, main: bool) -> None:
-        """One file: its messages and its bytes."""
+        """Import one file: its messages and its bytes."""
         stat = os.stat(path)
         if before is not None and (before.format, before.told.get("archived")) != (self._name, True):
             before = (
@@ -194,8 +195,8 @@ class _Import:
         value: Conversation | None = None
         waiting: list[sources.Piece] = []
         snapshots: list[Snapshot] = []
-        held: list[Message] = []  # a sub-agent's messages wait for its first words
-        at = much = pictured = 0
+        held: list[Message] = []  # a sub-agent's messages, until its first prompt is known
+        at = batch_bytes = snapshot_count = 0
         with open(path, "rb") as source:
             for chunk in chain(_chunks(source, stat.st_size), (b"",)):
                 with gc_pause():
@@ -204,24 +205,30 @@ class _Import:
                 digest.update(chunk)
                 if not main:
                     held += messages
-                    messages = started(held, self._calls, path.as_posix()) if not chunk else []
+                    messages = link(held, self._calls, path.as_posix()) if not chunk else []
                 else:
                     for message in messages:
                         self._calls.note(message)
                 if value is None:
-                    value = self._identified(reading, path, before, main=main)
+                    value = self._thread_of(reading, path, before, main=main)
                     if before is not None and before.thread_id != self._thread:
-                        before, known, kept = None, None, 0  # it tells only now whose it is
+                        before, known, kept = None, None, 0  # the file names its session only now
                 waiting.append(sources.Piece(messages, chunk[max(0, kept - at) :], max(at, kept)))
                 at += len(chunk)
-                much += len(chunk)
-                if not chunk or much >= _MUCH or sum(len(one.items) for one in waiting) >= _MANY:
-                    told = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
-                    end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), told)
-                    work = _Work(path, main, before, known, value, waiting, snapshots if main else [], pictured, end)
-                    begun = self._write(begun, work)
-                    pictured += len(snapshots)
-                    waiting, snapshots, much = [], [], 0
+                batch_bytes += len(chunk)
+                if (
+                    not chunk
+                    or batch_bytes >= _BATCH_BYTES
+                    or sum(len(one.items) for one in waiting) >= _BATCH_MESSAGES
+                ):
+                    details = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+                    end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), details)
+                    batch = _Batch(
+                        path, main, before, known, value, waiting, snapshots if main else [], snapshot_count, end
+                    )
+                    begun = self._write(begun, batch)
+                    snapshot_count += len(snapshots)
+                    waiting, snapshots, batch_bytes = [], [], 0
                 self._progress(len(chunk))
         assert begun is not None
         filing = begun.filing
@@ -230,26 +237,26 @@ class _Import:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
 
-    def _write(self, begun: _Begun | None, work: _Work) -> _Begun:
-        """A piece of the file in one transaction: its messages, its bytes, its snapshots; a short file is one piece."""
+    def _write(self, begun: _Begun | None, batch: _Batch) -> _Begun:
+        """Write a piece of the file in one transaction: messages, bytes, snapshots; a short file is one piece."""
         now = clock()
 
         def job(tx: Tx) -> _Begun:
-            state = self._begin(tx, work) if begun is None else begun
-            done = state.filing.add(tx, work.arrivals, state.number, now)
-            if work.snapshots:
-                threads.add_snapshots(tx, find_thread(tx, self._thread), work.snapshots, work.pictured)
-            if (end := work.end) is not None:
-                if work.main:
-                    self._settle(tx, end.reading, move=state.move)
-                sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.told)
+            state = self._begin(tx, batch) if begun is None else begun
+            done = state.filing.add(tx, batch.arrivals, state.number, now)
+            if batch.snapshots:
+                threads.add_snapshots(tx, find_thread(tx, self._thread), batch.snapshots, batch.snapshot_count)
+            if (end := batch.end) is not None:
+                if batch.main:
+                    self._finish(tx, end.reading, move_head=state.move_head)
+                sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
             return state._replace(filing=done)
 
         return self._ledger._write(job)
 
-    def _identified(self, reading: Reading, path: Path, before: Source | None, *, main: bool) -> Conversation:
-        """The thread of a file, as its first piece tells it; before it says so the one that it went into, and of a
-        new file the one of its name, if that is an id."""
+    def _thread_of(self, reading: Reading, path: Path, before: Source | None, *, main: bool) -> Conversation:
+        """The thread of a file, which its first piece names; otherwise the thread of its last import, or for a new file
+        the id in its name."""
         value = reading.conversation([])
         if main:
             named = path.stem if is_uuid(path.stem) else _key(path, 0)
@@ -257,37 +264,37 @@ class _Import:
             self._thread = value.id if isinstance(value.id, str) and value.id else named
         return replace(value, id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
 
-    def _begin(self, tx: Tx, work: _Work) -> _Begun:
-        """Make the thread if it is not there, and the source. The head is the file's to move if the thread was empty,
-        or nobody has touched it since the last import."""
+    def _begin(self, tx: Tx, batch: _Batch) -> _Begun:
+        """Create the thread if missing, and the source. The import moves the head if the thread was empty, or has not
+        changed since the last import."""
         if not threads.exists(tx, self._thread):
-            threads.start(tx, work.value, _LONG_AGO)
+            threads.start(tx, batch.value, _NO_TIME_YET)
         row = find_thread(tx, self._thread)
-        move = row.messages == 0 or (work.before is not None and work.before.version == row.version)
-        if work.known is not None:
-            return _Begun(sources.SourceWriter(self._thread), work.known.number, move)
-        number = sources.start(tx, self._thread, _uri(work.path), self._name, main=work.main)
-        return _Begun(sources.SourceWriter(self._thread), number, move)
+        move_head = row.messages == 0 or (batch.before is not None and batch.before.version == row.version)
+        if batch.known is not None:
+            return _Begun(sources.SourceWriter(self._thread), batch.known.number, move_head)
+        number = sources.start(tx, self._thread, _uri(batch.path), self._name, main=batch.main)
+        return _Begun(sources.SourceWriter(self._thread), number, move_head)
 
-    def _settle(self, tx: Tx, reading: Reading, *, move: bool) -> None:
-        """What the session says of itself at its end: its title, its head."""
+    def _finish(self, tx: Tx, reading: Reading, *, move_head: bool) -> None:
+        """Write what is known at the end of the session: title and head."""
         value = reading.conversation([])
         row = find_thread(tx, self._thread, lock=True)
-        if row.updated_at == _LONG_AGO:  # nothing in the file has a date
+        if row.updated_at == _NO_TIME_YET:  # no record of the file has a time
             row.save(tx, clock())
             row = find_thread(tx, self._thread, lock=True)
         threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
-        if move:
+        if move_head:
             last = threads.last_message(tx, row)
             head = value.head if isinstance(value.head, str) else last
             try:
                 threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
-            except NotFound:  # the file names a head that it does not hold
+            except NotFound:  # the file names a head that it does not contain
                 threads.checkout(tx, self._thread, last, row.updated_at, tip=False)
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:
-    """The file as it was when we looked, a piece at a time; what is written meanwhile waits for the next time."""
+    """The first `size` bytes of the file, a piece at a time; bytes appended meanwhile wait for the next import."""
     left = size
     while left > 0 and (chunk := file.read(min(sources.PIECE, left))):
         left -= len(chunk)

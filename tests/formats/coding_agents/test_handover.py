@@ -1,4 +1,4 @@
-"""Hand-over between coding agents: calls in the other's words where they match, told in words where not, none lost."""
+"""Hand-over between coding agents: calls are mapped to the other's tools or carried as text, none lost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hansard import formats
-from hansard.formats.coding_agents.handover import call_in_words, from_words, result_in_words, source_of
-from hansard.formats.coding_agents.tool_names import AGENTS, TOOLS, in_words_of, understood
+from hansard.formats.coding_agents.handover import call_as_text, from_text, result_as_text, source_of
+from hansard.formats.coding_agents.tool_names import AGENTS, TOOLS, call_for, understood
 from hansard.model import (
     Context,
     Conversation,
@@ -95,7 +95,7 @@ def test_a_tool_that_does_the_same_is_called(
 ) -> None:
     call = understood(source, name, given_, "/work")
     assert call is not None
-    found = in_words_of(to, call, source, name, "/work")
+    found = call_for(to, call, source, name, "/work")
     assert found is not None
     assert found[0].name == other
     assert found[1].items() >= expected.items()
@@ -105,13 +105,13 @@ def test_a_new_file_is_a_patch_for_codex() -> None:
     written = {"file_path": "/work/a", "content": "one\n\ntwo\n"}
     call = understood("claude-code", "Write", written, UNSET)
     assert call is not None
-    found = in_words_of("codex", call, "claude-code", "Write", UNSET)
+    found = call_for("codex", call, "claude-code", "Write", UNSET)
     patch = "*** Begin Patch\n*** Add File: /work/a\n+one\n+\n+two\n*** End Patch\n"
     assert found is not None
     assert (found[0].name, found[1]) == ("apply_patch", patch)
     back = understood("codex", "apply_patch", patch, UNSET)
     assert back is not None
-    assert in_words_of("claude-code", back, "codex", "apply_patch", UNSET)[1] == written  # type: ignore[index]
+    assert call_for("claude-code", back, "codex", "apply_patch", UNSET)[1] == written  # type: ignore[index]
 
 
 NO_MATCHES = [
@@ -132,7 +132,7 @@ NO_MATCHES = [
 
 
 @pytest.mark.parametrize(("source", "name", "given_", "to"), NO_MATCHES)
-def test_any_other_call_is_told_in_words_and_named(source: str, name: str, given_: Any, to: str) -> None:
+def test_any_other_call_becomes_text_and_is_named(source: str, name: str, given_: Any, to: str) -> None:
     if to not in LISTED:
         pytest.skip(f"{to} is not a format yet")
     conversation = called(name, given_, source)
@@ -140,7 +140,7 @@ def test_any_other_call_is_told_in_words_and_named(source: str, name: str, given
     messages = formats.read(written.json, to).messages
     assert not any(type(part) is ToolCallPart for message in messages for part in message.parts)
     assert any(isinstance(p, TextPart) and p.text.startswith("<tool_call") for m in messages for p in m.parts)
-    assert any("becomes words" in loss.what for loss in written.losses)
+    assert any("becomes text" in loss.what for loss in written.losses)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -150,7 +150,7 @@ def test_every_tool_is_understood_by_its_own_agent_as_it_was_meant(agent: str) -
             given_ = {name: f"a {name}" for key, name in tool.fields.items() if key not in tool.spellings}
             call = understood(agent, tool.name, given_, UNSET)
             assert call is not None
-            found = in_words_of(agent, call, agent, tool.name, UNSET)
+            found = call_for(agent, call, agent, tool.name, UNSET)
             assert found is not None
             assert found[1] == given_
 
@@ -168,8 +168,8 @@ results = st.one_of(
 
 
 @given(result=results, agent=st.sampled_from(AGENTS))
-def test_a_result_told_in_words_is_the_result_again(result: ToolResultPart, agent: str) -> None:
-    carried = from_words(result_in_words(result, agent), 0)
+def test_a_result_carried_as_text_is_read_back(result: ToolResultPart, agent: str) -> None:
+    carried = from_text(result_as_text(result, agent), 0)
     assert carried is not None
     found = carried.part
     assert isinstance(found, ToolResultPart)
@@ -179,9 +179,9 @@ def test_a_result_told_in_words_is_the_result_again(result: ToolResultPart, agen
 
 
 @given(name=ids, given_=json_values, id=ids, agent=st.sampled_from(AGENTS))
-def test_a_call_told_in_words_is_the_call_again(name: str, given_: Any, id: str, agent: str) -> None:
+def test_a_call_carried_as_text_is_read_back(name: str, given_: Any, id: str, agent: str) -> None:
     call = ToolCallPart(tool_call_id=id, tool_name=name, input=given_)
-    carried = from_words(call_in_words(call, agent), 0)
+    carried = from_text(call_as_text(call, agent), 0)
     assert carried is not None
     assert (carried.part.tool_call_id, carried.part.tool_name, carried.agent) == (id, name, agent)
     assert exact_json.same(carried.part.input, given_)  # type: ignore[union-attr]
@@ -199,11 +199,11 @@ def test_a_call_told_in_words_is_the_call_again(name: str, given_: Any, id: str,
         '<tool_call agent="\\q">\n{}\n</tool_call>',
     ],
 )
-def test_words_that_are_not_ours_stay_words(text: str) -> None:
-    assert from_words([TextPart(text=text)], 0) is None
+def test_text_that_carries_no_call_stays_text(text: str) -> None:
+    assert from_text([TextPart(text=text)], 0) is None
 
 
-def test_results_that_answer_calls_stand_before_those_that_are_told() -> None:
+def test_results_of_calls_come_before_those_that_became_text() -> None:
     calls = [
         ToolCallPart(tool_call_id="c1", tool_name="Read", input={"file_path": "/a"}),
         ToolCallPart(tool_call_id="c2", tool_name="Bash", input={"command": "ls"}),
@@ -224,7 +224,7 @@ def test_results_that_answer_calls_stand_before_those_that_are_told() -> None:
     assert messages[1].parts[0].tool_call_id == "c2"
 
 
-def test_what_an_agent_was_told_to_be_is_not_handed_on() -> None:
+def test_system_messages_are_not_handed_over() -> None:
     conversation = called("exec_command", {"cmd": "ls"}, "codex")
     told = [Message(role="system", parts=[TextPart(text="You are Codex.")]), *conversation.messages]
     written = formats.write(Conversation(messages=told, extra=conversation.extra), "claude-code")
@@ -232,7 +232,7 @@ def test_what_an_agent_was_told_to_be_is_not_handed_on() -> None:
     assert any("instructions of its own" in loss.why for loss in written.losses)
 
 
-def test_tools_of_nobody_we_know_are_left_as_they_are() -> None:
+def test_tools_of_unknown_agents_are_left_as_they_are() -> None:
     call = ToolCallPart(tool_call_id="c1", tool_name="get_weather", input={"city": "Rome"})
     conversation = Conversation(messages=[Message(role="assistant", parts=[call])])
     assert source_of(conversation, "codex") is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner
-from hansard.formats.coding_agents.session_file import evidence, joined, with_evidence, without_evidence
+from hansard.formats.coding_agents.session_file import append_lines, evidence, with_evidence, without_evidence
 from hansard.model import Conversation
 from hansard.model.exact_json import encode
 from tests.strategies import objects
@@ -87,10 +87,10 @@ def test_a_conversation_keeps_the_bytes_of_its_file(data: bytes) -> None:
 
 
 def test_new_lines_end_as_the_lines_of_the_file_do() -> None:
-    assert joined(b"{}", [b"[]\n"]) == b"{}\n[]\n"
-    assert joined(b"{}\r\n", [b"[]\n"]) == b"{}\r\n[]\r\n"
-    assert joined(b"{}\r\n{}", [b"[]\n"]) == b"{}\r\n{}\r\n[]\r\n"
-    assert joined(b"", [b"[]\n"]) == b"[]\n"
+    assert append_lines(b"{}", [b"[]\n"]) == b"{}\n[]\n"
+    assert append_lines(b"{}\r\n", [b"[]\n"]) == b"{}\r\n[]\r\n"
+    assert append_lines(b"{}\r\n{}", [b"[]\n"]) == b"{}\r\n{}\r\n[]\r\n"
+    assert append_lines(b"", [b"[]\n"]) == b"[]\n"
 
 
 def test_a_line_beyond_the_limit_is_not_held() -> None:

@@ -58,10 +58,10 @@ def command(by: str | None, prices: str | None, db: str | None, as_json: bool) -
 
 
 def _spent(ledger: Ledger, by: str, prices: str | None, as_json: bool) -> int:
-    from hansard.sessions import costs as spending
+    from hansard.sessions import costs
 
-    table = spending.prices(Path(prices) if prices else None)
-    rows = spending.spent(ledger, by, table)
+    table = costs.prices(Path(prices) if prices else None)
+    rows = costs.token_counts(ledger, by, table)
     if as_json:
         say_json(rows)
         return 0

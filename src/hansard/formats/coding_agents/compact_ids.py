@@ -1,4 +1,4 @@
-"""The names of very many records, in little memory: a session file may be longer than memory is large."""
+"""Compact maps of record ids: bounded memory for session files that are larger than memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hansard.formats.coding_agents.identity import UUID
 _RECENT = 100_000
 
 
-class Numbers:
-    """A number for each of very many names, in little memory: older names are kept as sorted hashes."""
+class IdNumbers:
+    """A map from ids to numbers in little memory: older ids are kept as sorted hashes."""
 
     def __init__(self, recent: int = _RECENT) -> None:
         self._recent: dict[str, int] = {}
@@ -24,7 +24,7 @@ class Numbers:
         self._recent[name] = number
 
     def get(self, name: str) -> int | None:
-        """The number of a name, the last one it was given."""
+        """The number last set for an id."""
         if (number := self._recent.get(name)) is not None or not self._older:
             return number
         key = hash(name)
@@ -40,20 +40,20 @@ class Numbers:
         self._recent = {}
 
 
-class Uuids:
-    """Very many UUIDs by their numbers, sixteen bytes each; recent ones, and other names, as they are."""
+class IdList:
+    """A list of UUIDs, sixteen bytes each; recent ones, and ids that are not UUIDs, are kept as strings."""
 
     def __init__(self, recent: int = _RECENT) -> None:
-        self._halves = array("Q")
+        self._words64 = array("Q")
         self._names: dict[int, str | None] = {}
         self._limit = self._full = recent
 
     def __len__(self) -> int:
-        return len(self._halves) // 2
+        return len(self._words64) // 2
 
     def append(self, name: str | None) -> None:
-        """One more."""
-        self._halves.extend((0, 0))
+        """Append an id."""
+        self._words64.extend((0, 0))
         self[len(self) - 1] = name
 
     def __setitem__(self, at: int, name: str | None) -> None:
@@ -64,18 +64,18 @@ class Uuids:
     def __getitem__(self, at: int) -> str | None:
         if at in self._names:
             return self._names[at]
-        text = f"{self._halves[2 * at]:016x}{self._halves[2 * at + 1]:016x}"
+        text = f"{self._words64[2 * at]:016x}{self._words64[2 * at + 1]:016x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def _pack(self) -> None:
-        odd: dict[int, str | None] = {}
+        others: dict[int, str | None] = {}
         for at, name in self._names.items():
             if name is not None and UUID.fullmatch(name):
                 number = int(name.replace("-", ""), 16)
-                self._halves[2 * at], self._halves[2 * at + 1] = number >> 64, number & _LOW
+                self._words64[2 * at], self._words64[2 * at + 1] = number >> 64, number & _LOW
             else:
-                odd[at] = name
-        self._names, self._full = odd, len(odd) + self._limit
+                others[at] = name
+        self._names, self._full = others, len(others) + self._limit
 
 
 _LOW = (1 << 64) - 1

@@ -1,9 +1,18 @@
-"""Handing a conversation to another coding agent: its calls in the words of that agent's own tools.
+"""Hand a conversation over to another coding agent: map its tool calls to that agent's own tools.
 
-A call that one of its tools does exactly is mapped, name and input; any other is carried as words, and so is its
-result, which the user then says. What came as words and is the agent's own is a call again. Every change is noted.
-What an agent was told to be (system and developer messages) is not handed on: the other one has its own.
-A conversation that no coding agent had is left as it is: its tools are somebody's own.
+A call that one of the other agent's tools does exactly is mapped, name and input. Any other call is carried as text,
+and so is its result, which then becomes a user message:
+
+    <tool_call agent="claude-code" name="Read" id="toolu_1">
+    {"file_path":"/a.txt"}
+    </tool_call>
+
+The text is complete, so that a session handed over and back has its calls again: text that carries a call of the
+agent itself becomes that call. Attributes are JSON strings. `as` says what the content is if not the default: `json`
+for a result that is not a string, `parts` for one of several, in which a number is a file that follows the text.
+
+System and developer messages are left out, since the other agent has its own. Every change is noted as a `Loss`. A
+conversation that no known agent wrote is left as it is, since its tools are the caller's own.
 """
 
 from __future__ import annotations
@@ -15,7 +24,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.coding_agents.tool_names import AGENTS, Tool, in_words_of, knows, understood
+from hansard.formats.coding_agents.tool_names import AGENTS, Tool, call_for, knows, understood
 from hansard.formats.contract import Loss
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json
@@ -24,11 +33,11 @@ from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import FilePart, Part, TextPart, ToolCallPart, ToolResultPart
 
 _RESPONSES = "openai-responses"
-_TOLD = ("system", "developer")
+_INSTRUCTIONS = ("system", "developer")
 
 
 def source_of(conversation: Conversation, to: str) -> str | None:
-    """The agent a conversation comes from: whose residue it has, else whose tools it calls."""
+    """The agent that a conversation comes from: the one whose residue it has, else whose tools it calls."""
     kept = [conversation.extra, *(message.extra for message in conversation.messages[:200])]
     for extra in kept:
         if extra is not UNSET:
@@ -38,14 +47,14 @@ def source_of(conversation: Conversation, to: str) -> str | None:
     parts = [part for message in conversation.messages for part in message.parts]
     calls = [part for part in parts if type(part) is ToolCallPart]
     found = {agent: _familiar(agent, calls) for agent in dict.fromkeys((to, *AGENTS))}
-    if any((carried := from_words(parts, j)) is not None and carried.agent == to for j in range(len(parts))):
-        del found[to]  # it would not tell its own calls in words
+    if any((carried := from_text(parts, j)) is not None and carried.agent == to for j in range(len(parts))):
+        del found[to]  # it would not carry its own calls as text
     best = max(found, key=lambda agent: found[agent])
     return best if found[best] > (0, 0) else None
 
 
 def _familiar(agent: str, calls: list[ToolCallPart]) -> tuple[int, int]:
-    """How many calls an agent would understand, and of how many it knows the tool."""
+    """How many of the calls an agent understands, and of how many it knows the tool."""
     known = [call for call in calls if knows(agent, call.tool_name)]
     return sum(understood(agent, call.tool_name, call.input, UNSET) is not None for call in known), len(known)
 
@@ -60,7 +69,7 @@ def handed_over(conversation: Conversation, to: str, notes: list[Loss], path: li
 
 
 def _folder(conversation: Conversation, source: str | None) -> Any:
-    """Where the agent stood, for messages that do not say: as the first that does, or as its session says."""
+    """The working directory for messages without one: that of the first message that has one, or of the session."""
     for message in conversation.messages:
         if message.context is not UNSET and message.context.cwd is not UNSET:
             return message.context.cwd
@@ -68,45 +77,47 @@ def _folder(conversation: Conversation, source: str | None) -> Any:
 
 
 class _HandOver:
+    """One conversation being handed over: which calls are mapped, which become text."""
+
     def __init__(
         self, conversation: Conversation, source: str | None, to: str, notes: list[Loss], path: list[int]
     ) -> None:
         messages = conversation.messages
         self.given, self.to, self.notes, self.path = messages, to, notes, path
         self.cwd = _folder(conversation, source)
-        self.agents: dict[Place, str] = {}  # of calls and results that came as words
-        self.read = [self._from_words(i, message) for i, message in enumerate(messages)]
+        self.agents: dict[Place, str] = {}  # of calls and results that were carried as text
+        self.read = [self._from_text(i, message) for i, message in enumerate(messages)]
         self.links = Links(self.read)
         self.source = source
-        self.words: set[Place] = set()
+        self.as_text: set[Place] = set()
         self.mapped: dict[Place, ToolCallPart] = {}
 
     def messages(self) -> list[Message]:
         for place, call in self.links.calls.items():
             self._decide(place, call)
-        if not self.words and not self.mapped and not self.agents:
+        if not self.as_text and not self.mapped and not self.agents:
             return self._without_instructions(self.given)
         out: list[Message] = []
         run: list[tuple[Message, list[Any], list[Any]]] = []
         for i, message in enumerate(self.read):
-            kept, told = self._parts(i, message)
+            kept, as_user = self._parts(i, message)
             if message.role == "tool" and (not run or _follows(message, run[-1][0])):
-                run.append((message, kept, told))
+                run.append((message, kept, as_user))
                 continue
-            out += _answers(run)
+            out += _results_first(run)
             run = []
             if message.role == "tool":
-                run.append((message, kept, told))
+                run.append((message, kept, as_user))
             else:
                 out.append(message if kept == message.parts else replace(message, parts=kept))
-        return self._without_instructions(out + _answers(run))
+        return self._without_instructions(out + _results_first(run))
 
     def _without_instructions(self, messages: list[Message]) -> list[Message]:
-        """The messages less those that told the agent what to be."""
-        if self.source is None or not any(message.role in _TOLD for message in messages):
+        """The messages without system and developer messages."""
+        if self.source is None or not any(message.role in _INSTRUCTIONS for message in messages):
             return messages
         for i, message in enumerate(self.given):
-            if message.role in _TOLD:
+            if message.role in _INSTRUCTIONS:
                 why = f"{self.to} has instructions of its own"
                 what = f"the {message.role} message"
                 self.notes.append(Loss(path=f"$.messages[{self.path[i]}]", what=what, why=why, kind="settings"))
@@ -115,7 +126,7 @@ class _HandOver:
         before: Any = None
         for message in messages:
             parent = message.parent_message_id
-            if message.role in _TOLD:
+            if message.role in _INSTRUCTIONS:
                 instead[message.id] = before if parent is UNSET else instead.get(parent, parent)
                 continue
             if type(parent) is str and parent in instead:
@@ -124,13 +135,13 @@ class _HandOver:
             before = message.id
         return out
 
-    def _from_words(self, i: int, message: Message) -> Message:
-        """The message with the calls and results that its words carry."""
+    def _from_text(self, i: int, message: Message) -> Message:
+        """The message with the calls and results that its text carries."""
         parts: list[Any] = []
         j = 0
         results = True
         while j < len(message.parts):
-            carried = from_words(message.parts, j)
+            carried = from_text(message.parts, j)
             if carried is None or (type(carried.part) is ToolCallPart) != (message.role == "assistant"):
                 results = False
                 parts.append(message.parts[j])
@@ -148,7 +159,7 @@ class _HandOver:
         agent = self.agents.get(place, self.source)
         if agent is None or agent == self.to or agent not in AGENTS:
             if agent not in AGENTS and place in self.agents:
-                self.words.add(place)
+                self.as_text.add(place)
             return
         i, j = place
         where = f"$.messages[{self.path[i]}].parts[{j}]"
@@ -158,10 +169,10 @@ class _HandOver:
         if call.provider_executed is not True and type(call.tool_call_id) is str:
             found = _match(call, agent, self.to, cwd)
         if found is None:
-            self.words.add(place)
+            self.as_text.add(place)
             if place not in self.agents:
                 why = f"{self.to} has no tool that does exactly this"
-                what = f"the call of {call.tool_name!s} becomes words"
+                what = f"the call of {call.tool_name!s} becomes text"
                 self.notes.append(Loss(path=where, what=what, why=why, kind="repair"))
             return
         tool, given = found
@@ -175,42 +186,42 @@ class _HandOver:
             self.notes.append(Loss(path=where, what=what, why=why, kind="repair"))
 
     def _parts(self, i: int, message: Message) -> tuple[list[Any], list[Any]]:
-        """The parts of a message in the new words; and apart from them the results that are only told."""
+        """The parts of a message for the other agent, and separately the results that become user text."""
         kept: list[Any] = []
-        told: list[Any] = []
+        as_user: list[Any] = []
         for j, part in enumerate(message.parts):
             place = (i, j)
             if type(part) is ToolResultPart:
                 call = self.links.answers.get(place)
                 if call is not None and call in self.mapped:
                     kept.append(replace(part, tool_name=self.mapped[call].tool_name, extra=_unmarked(part.extra)))
-                elif call in self.words or (call is None and place in self.agents):
+                elif call in self.as_text or (call is None and place in self.agents):
                     agent = self.agents.get(place, self.source) or ""
-                    words = result_in_words(part, agent)
-                    (told if message.role == "tool" else kept).extend(words)
+                    text = result_as_text(part, agent)
+                    (as_user if message.role == "tool" else kept).extend(text)
                     if place not in self.agents:
                         where = f"$.messages[{self.path[i]}].parts[{j}]"
-                        why = f"its call is told in words too, {self.to} takes a result only for a call"
-                        self.notes.append(Loss(path=where, what="the result becomes words", why=why, kind="repair"))
+                        why = f"its call becomes text, and {self.to} takes a result only for a call"
+                        self.notes.append(Loss(path=where, what="the result becomes text", why=why, kind="repair"))
                 else:
                     kept.append(part)
             elif place in self.mapped:
                 kept.append(self.mapped[place])
-            elif place in self.words:
-                kept += call_in_words(part, self.agents.get(place, self.source) or "")  # type: ignore[arg-type]
+            elif place in self.as_text:
+                kept += call_as_text(part, self.agents.get(place, self.source) or "")  # type: ignore[arg-type]
             else:
                 kept.append(part)
-        return kept, told
+        return kept, as_user
 
 
 def _match(call: ToolCallPart, agent: str, to: str, cwd: Any) -> tuple[Tool, Any] | None:
-    """The tool of the other agent that does the same, if its call would be understood the other way round too."""
+    """The tool of the other agent that does the same, if its call can be mapped back too."""
     meant = understood(agent, call.tool_name, call.input, cwd)
-    found = in_words_of(to, meant, agent, call.tool_name, cwd) if meant is not None else None
+    found = call_for(to, meant, agent, call.tool_name, cwd) if meant is not None else None
     if found is None:
         return None
     again = understood(to, found[0].name, found[1], cwd)
-    back = in_words_of(agent, again, to, found[0].name, cwd) if again is not None else None
+    back = call_for(agent, again, to, found[0].name, cwd) if again is not None else None
     return found if back is not None else None
 
 
@@ -218,7 +229,7 @@ _CUSTOM: Any = pack(_RESPONSES, {}, {"type": "custom_tool_call"})
 
 
 def _unmarked(extra: Any) -> Any:
-    """What is kept of a call or result, without the kind of item it was: it is another one now."""
+    """The residue of a call or result without the type of its old item."""
     rest, marks = unpack(_RESPONSES, extra)
     if "type" not in marks:
         return extra
@@ -233,22 +244,22 @@ def _follows(message: Message, before: Message) -> bool:
     return parent is UNSET or (type(parent) is str and parent == before.id)
 
 
-def _answers(run: list[tuple[Message, list[Any], list[Any]]]) -> list[Message]:
-    """The results of one turn: those that answer calls first, then those that are told.
+def _results_first(run: list[tuple[Message, list[Any], list[Any]]]) -> list[Message]:
+    """The results of one turn: those that answer calls first, then those that became text.
 
-    An agent's model takes answers right behind the calls only. Ids stay, so that what follows finds its parent.
+    Providers take results only directly after their calls. Ids stay, so that the messages after them keep their parent.
     """
-    if not any(told for _, _, told in run):
+    if not any(as_user for _, _, as_user in run):
         return [message if kept == message.parts else replace(message, parts=kept) for message, kept, _ in run]
-    said = [(message, kept, "tool") for message, kept, told in run if kept or not told]
-    said += [(message, told, "user") for message, _, told in run if told]
+    pieces = [(message, kept, "tool") for message, kept, as_user in run if kept or not as_user]
+    pieces += [(message, as_user, "user") for message, _, as_user in run if as_user]
     ids: list[Any] = [message.id for message, _, _ in run]
-    more = len(said) - len(ids)
+    more = len(pieces) - len(ids)
     first = ids[0]
     ids = [f"{first}+{k}" if type(first) is str else UNSET for k in range(more)] + ids
     chained = any(message.parent_message_id is not UNSET for message, _, _ in run[1:])
     out: list[Message] = []
-    for k, (message, parts, role) in enumerate(said):
+    for k, (message, parts, role) in enumerate(pieces):
         parent = run[0][0].parent_message_id if k == 0 else ids[k - 1] if chained else UNSET
         out.append(replace(message, role=role, parts=parts, id=ids[k], parent_message_id=parent))
     return out
@@ -260,7 +271,7 @@ _STATUSES = ("denied", "interrupted", "retried")
 
 
 class Carried(NamedTuple):
-    """A call or result that was carried as words, and whose tool it was; `files` of those behind it belong to it."""
+    """A call or result carried as text, and the agent whose tool it is; the next `files` parts belong to it."""
 
     part: ToolCallPart | ToolResultPart
     agent: str
@@ -268,16 +279,16 @@ class Carried(NamedTuple):
 
 
 def _tag(kind: str, attributes: dict[str, Any], inside: str) -> str:
-    said = "".join(f" {key}={_json(value)}" for key, value in attributes.items() if type(value) is str)
-    return f"<{kind}{said}>\n{inside}\n</{kind}>"
+    spelled = "".join(f" {key}={_json(value)}" for key, value in attributes.items() if type(value) is str)
+    return f"<{kind}{spelled}>\n{inside}\n</{kind}>"
 
 
 def _json(value: Any) -> str:
     return exact_json.encode(value).decode("utf-8", "surrogatepass")
 
 
-def call_in_words(call: ToolCallPart, agent: str) -> list[Part]:
-    """The words of a call."""
+def call_as_text(call: ToolCallPart, agent: str) -> list[Part]:
+    """A call as text."""
     attributes: dict[str, Any] = {"agent": agent, "name": call.tool_name, "id": call.tool_call_id}
     if call.provider_executed is True:
         attributes["by"] = "provider"
@@ -288,8 +299,8 @@ def call_in_words(call: ToolCallPart, agent: str) -> list[Part]:
     return [TextPart(text=_tag("tool_call", attributes, inside))]
 
 
-def result_in_words(result: ToolResultPart, agent: str) -> list[Part]:
-    """The words of a result, and its files behind them."""
+def result_as_text(result: ToolResultPart, agent: str) -> list[Part]:
+    """A result as text, followed by its files."""
     attributes: dict[str, Any] = {"agent": agent, "name": result.tool_name, "id": result.tool_call_id}
     if result.is_error is True:
         attributes["error"] = "true"
@@ -314,8 +325,8 @@ def result_in_words(result: ToolResultPart, agent: str) -> list[Part]:
     return [TextPart(text=_tag("tool_result", attributes, inside)), *files]
 
 
-def from_words(parts: list[Any], j: int) -> Carried | None:
-    """The call or result that a part's words carry."""
+def from_text(parts: list[Any], j: int) -> Carried | None:
+    """The call or result that a text part carries."""
     part = parts[j]
     if type(part) is not TextPart or not part.text.startswith("<tool_"):
         return None
@@ -328,8 +339,8 @@ def from_words(parts: list[Any], j: int) -> Carried | None:
         carried = read(given, found[3], parts, j)
     except (Unreadable, ValueError):
         return None
-    words = call_in_words if type(carried.part) is ToolCallPart else result_in_words
-    return carried if words(carried.part, carried.agent)[0] == part else None  # type: ignore[arg-type]
+    writer = call_as_text if type(carried.part) is ToolCallPart else result_as_text
+    return carried if writer(carried.part, carried.agent)[0] == part else None  # type: ignore[arg-type]
 
 
 def _named(given: dict[str, Any]) -> dict[str, Any]:
@@ -355,7 +366,7 @@ def _read_result(given: dict[str, Any], inside: str, parts: list[Any], j: int) -
                 content.append(TextPart(text=entry))
                 continue
             if type(entry) is not int or not 0 <= entry < len(parts) - j - 1:
-                raise ValueError("neither words nor the number of a file")
+                raise ValueError("neither text nor the number of a file")
             if type(parts[j + 1 + entry]) is not FilePart:
                 raise ValueError("no such file")
             files = max(files, entry + 1)

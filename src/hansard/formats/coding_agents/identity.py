@@ -1,4 +1,4 @@
-"""What an agent's session must have and a conversation may lack: an id of its shape, and a time for every record."""
+"""Ids and times that an agent requires and a conversation may lack: derived from its content, never random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hansard.model.conversation import Conversation
 from hansard.model.parts import TextPart
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_ADDRESSES = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+_NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 NO_TIME = "1970-01-01T00:00:00.000Z"  # written where none is known
 NO_SESSION = "00000000-0000-8000-8000-000000000000"  # the same for the id of a session
 
@@ -28,7 +28,7 @@ def write_time(value: str | UnsetType) -> str:
 
 
 def first_time(conversation: Conversation) -> str:
-    """When a conversation began, as far as it says."""
+    """The time a conversation began: its own, else that of its first message with one."""
     if conversation.created_at is not UNSET:
         return conversation.created_at
     times = (one.created_at for one in conversation.messages if one.created_at is not UNSET)
@@ -36,25 +36,25 @@ def first_time(conversation: Conversation) -> str:
 
 
 def is_uuid(text: Any) -> bool:
-    """Is it a UUID as they are written?"""
+    """Whether a value is a UUID in its usual spelling."""
     return type(text) is str and UUID.fullmatch(text.lower()) is not None
 
 
-def _uuid5(words: str) -> str:
-    """The UUID (version 5, of an address) that is always the same for the same words."""
-    digest = hashlib.sha1(_ADDRESSES + words.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+def _uuid5(name: str) -> str:
+    """The UUID (version 5, namespace URL) of a name."""
+    digest = hashlib.sha1(_NAMESPACE_URL + name.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     variant = f"{int(digest[16], 16) & 3 | 8:x}"
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def session_uuid(conversation: Conversation) -> str:
-    """The conversation's id where that is a UUID, else always the same one for the same conversation."""
+    """The conversation's id if that is a UUID, else one derived from its id or its first messages."""
     if type(conversation.id) is str:
         if is_uuid(conversation.id):
             return conversation.id
         return _uuid5("hansard:" + conversation.id)
-    words = [part.text for one in conversation.messages[:2] for part in one.parts if type(part) is TextPart]
-    return _uuid5("hansard:" + "\n".join(words))
+    texts = [part.text for one in conversation.messages[:2] for part in one.parts if type(part) is TextPart]
+    return _uuid5("hansard:" + "\n".join(texts))
 
 
 def _digest(*values: Any) -> str:

@@ -84,7 +84,7 @@ def only_part(message: Message) -> Any:
 
 
 def raw_record(message: Message, name: str) -> dict[str, Any] | None:
-    """The record that a message of the format `name` kept raw, if that is all the message says."""
+    """The record that a message of the format `name` kept raw, if it has no other part."""
     part = only_part(message)
     value = part.value if type(part) is RawPart and part.format == name else None
     return value if type(value) is dict and type(value.get("type")) is str else None

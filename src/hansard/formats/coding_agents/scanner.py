@@ -1,30 +1,31 @@
-"""Bytes of a session file in, records out: any cut of the bytes gives the same records.
+"""Bytes of a session file in, records out: any split of the bytes gives the same records.
 
-Lines end at a line feed and nowhere else. Several objects glued on one line are each a record; a torn one is bad and
-the next whole one on its line is found. Nothing raises: what cannot be read comes out as `Bad`, in its place. A line
-longer than the limit is not held.
+Only a line feed ends a line. Several objects on one line are each a record; a torn one is bad, and the next whole one
+on its line is found. Nothing raises: what cannot be read comes out as `Bad`, in its place. A line longer than the
+limit is not held in memory.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from hansard.errors import Unreadable
 from hansard.model import exact_json
 
 LONGEST_LINE = 32 * 1024 * 1024  # held as bytes and, in memory, as text of up to four bytes a character
-_LONGEST_MENDED = 4 * 1024 * 1024  # a torn line is tried from many places: not a huge one
+_LONGEST_REPAIRED = 4 * 1024 * 1024  # parsing a torn line starts at many places, so it is bounded
 _TRIES = 64
-_EFFORT = 64 * 1024 * 1024  # characters of a torn line that are looked at, some of them many times
+_EFFORT = 64 * 1024 * 1024  # characters of a torn line to scan, counting repeats
 _BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n\ufeff"
 _GLUED = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 class Record(NamedTuple):
-    """What one record says, its bytes and its place; `glued` when it follows another one on the same line."""
+    """One record: its value, bytes and place; `glued` if another one precedes it on the same line."""
 
     value: Any
     raw: bytes
@@ -34,7 +35,7 @@ class Record(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A stretch of a file that is no record."""
+    """Bytes of a file that are not a record."""
 
     what: str
     byte: int
@@ -42,33 +43,34 @@ class Bad(NamedTuple):
 
 
 class Search:
-    """A text in which JSON values are looked for; `left` falls below zero when that took too long already."""
+    """A search for JSON values in a text; `budget` falls below zero when it has taken too long."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.left = text, _EFFORT
+        self.text, self.budget = text, _EFFORT
 
     def value_at(self, at: int) -> tuple[Any, int] | None:
-        """The value that begins there, with its end."""
-        if self.left < 0:
+        """The value that begins at a place, and where it ends."""
+        if self.budget < 0:
             return None
         try:
             value, end = _GLUED.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
-            self.left -= error.pos - at + error.pos // 16  # the error itself counts the lines before it
+            self.budget -= error.pos - at + error.pos // 16  # the error itself counts the lines before it
             return None
         except (ValueError, RecursionError):
-            self.left -= 10_000
+            self.budget -= 10_000
             return None
-        self.left -= end - at
+        self.budget -= end - at
         return value, end
 
     def end_of(self, at: int) -> int | None:
+        """Where the value that begins at a place ends."""
         found = self.value_at(at)
         return None if found is None else found[1]
 
 
 class Scanner:
-    """Cuts bytes into records; holds no more than the line that has not ended."""
+    """Splits bytes into records; holds no more than the unfinished line."""
 
     def __init__(
         self,
@@ -78,11 +80,11 @@ class Scanner:
     ) -> None:
         self._decode, self._whole, self._longest = decode, whole, longest
         self._held: list[bytes] = []
-        self._size = 0  # of the line that has not ended, held or not
+        self._size = 0  # of the unfinished line, held or not
         self._line, self._byte = 1, 0
 
     def feed(self, data: bytes) -> Iterator[Record | Bad]:
-        """The records that end in these bytes. Take them all before feeding more."""
+        """The records that end in these bytes; the caller consumes them all before feeding more."""
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             yield from self._ended(data[start:end])
@@ -93,7 +95,7 @@ class Scanner:
             self._hold(data[start:])
 
     def finish(self) -> Iterator[Record | Bad]:
-        """The record on a last line that has no end."""
+        """The record on a last line without a line feed."""
         if self._size:
             yield from self._ended(b"")
 
@@ -115,7 +117,7 @@ class Scanner:
         byte, line = self._byte, self._line
         self._byte += size
         if size > self._longest:
-            yield Bad(f"a line of {size} bytes; the longest that is read has {self._longest}", byte, line)
+            yield Bad(f"line too long: {size} bytes; the limit is {self._longest}", byte, line)
             return
         if not byte and last.startswith(_BOM):
             last, byte = last[3:], 3
@@ -125,11 +127,11 @@ class Scanner:
             yield Record(self._decode(last), last, byte, line)
         except Unreadable as error:
             if last.strip():
-                yield from self._mended(last, byte, line, error.problem)
+                yield from self._repaired(last, byte, line, error.problem)
 
-    def _mended(self, raw: bytes, byte: int, line: int, problem: str) -> Iterator[Record | Bad]:
-        """The records glued on one line, and what is torn between them."""
-        if len(raw) > _LONGEST_MENDED or b"{" not in raw[1:]:
+    def _repaired(self, raw: bytes, byte: int, line: int, problem: str) -> Iterator[Record | Bad]:
+        """The records that share one line, and the torn bytes between them."""
+        if len(raw) > _LONGEST_REPAIRED or b"{" not in raw[1:]:
             yield Bad(problem, byte, line)
             return
         text = raw.decode("utf-8", "surrogateescape")
@@ -139,9 +141,9 @@ class Scanner:
             end = search.end_of(at)
             piece = text[at : end if end is not None else len(text)].encode("utf-8", "surrogateescape")
             byte, before = byte + len(text[before:at].encode("utf-8", "surrogateescape")), at
-            search.left -= len(piece)
-            if search.left < 0:
-                yield Bad("torn at too many places to look for records behind this one", byte, line)
+            search.budget -= len(piece)
+            if search.budget < 0:
+                yield Bad("torn in too many places; later records on this line are not searched for", byte, line)
                 return
             try:
                 yield Record(self._decode(piece), piece, byte, line, glued)
@@ -152,7 +154,7 @@ class Scanner:
             glued = True
 
     def _next(self, search: Search, at: int) -> int:
-        """Where the next whole record begins behind a torn one."""
+        """Where the next whole record begins after a torn one."""
         text = search.text
         for _ in range(_TRIES):
             at = text.find("{", at)
@@ -167,6 +169,12 @@ class Scanner:
                     pass
             at += 1
         return len(text)
+
+
+def first_values(scanner: Scanner, data: bytes, count: int, *, to_end: bool = False) -> list[Any]:
+    """The values of the records among the first `count` results of a scanner; `to_end` includes an unended line."""
+    found = chain(scanner.feed(data), scanner.finish()) if to_end else scanner.feed(data)
+    return [one.value for one in islice(found, count) if isinstance(one, Record)]
 
 
 def _skip(text: str, at: int) -> int:

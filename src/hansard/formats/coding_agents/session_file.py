@@ -1,12 +1,12 @@
-"""Session files: the one mechanism by which the files of coding agents are read, kept and written.
+"""Session files: the one mechanism that reads, keeps and writes the files of coding agents.
 
-A session file is evidence. Reading never stops at a bad record: it is reported with its line and byte, as are
-broken links that were mended. The text of a file is kept once, with the conversation (the mark `file`), unless
-writing the messages anew gives the same bytes. Writing gives the kept text back, with new records behind it for
-messages that came later, as long as the text still says the messages before them; else all is written anew.
+A session file is evidence. Reading never stops at a bad record: it is reported with its line and byte, as are broken
+links that were repaired. The text of a file is kept once, with the conversation (the evidence mark `file`), unless
+writing the messages gives the same bytes. Writing returns the kept text, with new records appended for messages that
+came later, if the text still contains the messages before them; otherwise all records are written anew.
 
     file = formats.get("claude-code").session       # a SessionFile
-    reading = file.open()                            # bounded memory: feed chunks, any cut of the bytes will do
+    reading = file.open()                            # bounded memory: feed chunks, split anywhere
     for chunk in chunks:
         store(reading.feed(chunk))                   # messages, as soon as they are settled; parents first
     store(reading.finish())
@@ -35,21 +35,21 @@ from hansard.model.exact_json import decode_record
 
 EVIDENCE = "file"
 REPORTS = "reports"
-LISTED = 20_000  # bad records and repairs, each; what is beyond is only counted
+LISTED = 20_000  # bad records and repairs, each; more are only counted
 
 
 class Reading:
-    """One session file being read, from any cut of its bytes."""
+    """One session file being read; its bytes may be split anywhere."""
 
     def __init__(self, name: str, scanner: Scanner, reader: RecordReader, whole: Callable[[Any], bool]) -> None:
         self._name, self._scanner, self._reader, self._whole = name, scanner, reader, whole
         self._bad: list[Report] = []
         self.records = 0
-        self.known = False  # was there a record of this format's own?
+        self.known = False  # whether there was a record of this format
         self.unlisted = 0
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that these bytes settled."""
+        """The messages that these bytes settle."""
         messages = self._reader.feed(self._good(self._scanner.feed(data)))
         for reports in (self._bad, self._reader.repairs):
             self.unlisted += max(0, len(reports) - LISTED)
@@ -61,7 +61,7 @@ class Reading:
         return self._reader.feed(self._good(self._scanner.finish())) + self._reader.finish()
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots read so far; they are given once, and `conversation` has those not yet taken."""
+        """The snapshots read since the last call; `conversation` has those not yet taken."""
         held = self._reader.snapshots
         taken = held[:]
         held.clear()
@@ -78,29 +78,30 @@ class Reading:
 
     @property
     def reports(self) -> list[Report]:
-        """Bad records and repairs so far, in the order of the file; `unlisted` counts those beyond the limit."""
+        """Bad records and repairs so far, in file order; `unlisted` counts those beyond the limit."""
         return sorted([*self._bad, *self._reader.repairs], key=lambda report: report.byte)
 
     @property
     def unsettled(self) -> set[str]:
-        """The ids of messages that a longer file may say more of."""
+        """The ids of messages that a longer file may change."""
         return self._reader.unsettled
 
     def conversation(self, messages: list[Message]) -> Conversation:
-        """The thread around these messages, with the reports as a mark."""
-        found = self._reader.conversation(messages)
+        """The conversation around these messages, with the reports as a mark."""
+        conversation = self._reader.conversation(messages)
         if not (reports := self.reports):
-            return found
+            return conversation
         listed = [{"line": one.line, "byte": one.byte, "what": one.what, "kind": one.kind} for one in reports]
-        return _marked(found, self._name, REPORTS, listed)
+        return _marked(conversation, self._name, REPORTS, listed)
 
 
 class SessionFile(Struct, frozen=True, kw_only=True):
     """A format of session files: how its records are read, and written.
 
-    `records(conversation, already)` gives the records that say what `conversation` says and `already` does not;
-    with None for `already`, all of them. `whole` tells a record from an object inside one, where a torn line has to
-    be searched for the next record. `scanner` and `join` are for files that are not plain lines.
+    `records(conversation, already)` returns the records for what `conversation` has and `already` has not; with None
+    for `already`, all of them. `whole` distinguishes a record from an object inside one, where a torn line is searched
+    for the next record. `scanner` and `join` are for files that are not plain lines. `edits` returns the edits of the
+    user's files that a tool message records.
     """
 
     name: str
@@ -113,11 +114,11 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     edits: Callable[[Message, str, Calls], Iterator[Edit]] | None = None
 
     def open(self) -> Reading:
-        """A reading of one file."""
+        """Start reading one file."""
         return Reading(self.name, self.scanner(self.decode, self.whole), self.reader(), self.whole)
 
     def read(self, document: bytes) -> Conversation:
-        """The conversation in a file, with the text of the file where that is not what we would write."""
+        """The conversation in a file, with the text of the file unless writing gives the same."""
         reading = self.open()
         messages = reading.feed(document)
         messages += reading.finish()
@@ -127,15 +128,15 @@ class SessionFile(Struct, frozen=True, kw_only=True):
         return kept(conversation, self.name, document, map(_line, self.records(conversation, None)))
 
     def write(self, conversation: Conversation, target: Target) -> bytes:
-        """The file it was read from and what came later; without one, a new file."""
+        """The file it was read from with later messages appended; without one, a new file."""
         text = evidence(conversation, self.name)
-        already = self._told(text) if text is not None else None
+        already = self._parsed(text) if text is not None else None
         if text is None or already is None or not is_prefix(already.messages, conversation.messages):
             return b"".join(map(_line, self.records(conversation, None)))
-        return (self.join or joined)(text, map(_line, self.records(conversation, already)))
+        return (self.join or append_lines)(text, map(_line, self.records(conversation, already)))
 
-    def _told(self, text: bytes) -> Conversation | None:
-        """What a kept text says; None for one that is no session."""
+    def _parsed(self, text: bytes) -> Conversation | None:
+        """The conversation in a kept text; None if the text is not a session."""
         try:
             return self.read(text)
         except Unreadable:
@@ -157,7 +158,7 @@ def evidence(conversation: Conversation, name: str) -> bytes | None:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        return None  # half a character that no bytes give: not the text of a file
+        return None  # a lone surrogate that no bytes decode to: not the text of a file
 
 
 def with_evidence(conversation: Conversation, name: str, data: bytes) -> Conversation:
@@ -166,12 +167,12 @@ def with_evidence(conversation: Conversation, name: str, data: bytes) -> Convers
 
 
 def without_evidence(conversation: Conversation, name: str) -> Conversation:
-    """The same conversation without the bytes of its file, for those who keep them elsewhere."""
+    """The same conversation without the bytes of its file, for callers that keep them elsewhere."""
     return _marked(conversation, name, EVIDENCE, None)
 
 
 def kept(conversation: Conversation, name: str, document: bytes, lines: Iterable[bytes]) -> Conversation:
-    """The conversation with the text of its file, unless these lines are that text: they are looked at in turn."""
+    """The conversation with the text of its file, unless these lines, compared one by one, are that text."""
     at = 0
     for line in lines:
         if not document.startswith(line, at):
@@ -180,8 +181,8 @@ def kept(conversation: Conversation, name: str, document: bytes, lines: Iterable
     return conversation if at == len(document) else with_evidence(conversation, name, document)
 
 
-def joined(text: bytes, lines: Iterable[bytes]) -> bytes:
-    """A file and new lines behind it, ended as its own lines are."""
+def append_lines(text: bytes, lines: Iterable[bytes]) -> bytes:
+    """A file with new lines appended, with its own line ending."""
     new = list(lines)
     if not new:
         return text
@@ -191,12 +192,12 @@ def joined(text: bytes, lines: Iterable[bytes]) -> bytes:
 
 
 def is_prefix(first: list[Message], messages: list[Message]) -> bool:
-    """Do the messages begin with exactly these?"""
+    """Whether the messages begin with exactly these."""
     return len(first) <= len(messages) and all(map(native.same, first, messages))
 
 
 def _marked(conversation: Conversation, name: str, mark: str, value: Any) -> Conversation:
-    """The conversation with a mark set, or taken away by None."""
+    """The conversation with a mark set, or removed by None."""
     rest, marks = unpack(name, conversation.extra)
     others = {} if conversation.extra is UNSET else {key: v for key, v in conversation.extra.items() if key != name}
     own = pack(

@@ -1,6 +1,6 @@
-"""The tools of coding agents: which of them do the same, and how each names what it is given.
+"""Equivalent tools of the coding agents, and how each names its arguments.
 
-    does          given                                        claude-code  codex           gemini-cli         sage
+    does          arguments                                    claude-code  codex           gemini-cli         sage
     shell         command workdir timeout (ms) background      Bash         exec_command    run_shell_command  bash
     read          path offset (first line is 1) limit          Read         -               read_file          Read
     write         path content                                 Write        apply_patch     write_file         Write
@@ -8,9 +8,9 @@
     todo          todos: content status                        TodoWrite    update_plan     write_todos        TodoWrite
     ...                                                        (pi: bash, read, write, edit)
 
-A call is mapped only if the other tool, given this, does the same: every field has its counterpart, or is a remark
-that no tool acts on, or says what is so anyway (`_REMARKS`, `_DEFAULTS`); those two go along under their own names.
-Everything else is no match. A tool that an agent once had (`offered=False`) is understood, never written.
+A call is mapped only if the other tool does the same with these arguments: every field has a counterpart, or is a
+remark that has no effect (`_REMARKS`), or has its default value (`_DEFAULTS`); those two are passed on under their own
+names. Anything else does not match. A tool of an older release (`offered=False`) is understood, never written.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Fields = dict[str, Any]
 
 
 class Unmatched(Exception):
-    """What a call was given does not say the same in the other words."""
+    """A call has no exact counterpart among the other agent's tools."""
 
 
 class Spelling(NamedTuple):
-    """How a value is written by one agent, and read again."""
+    """How one agent spells a value: writer and reader."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
 
 class Tool(NamedTuple):
-    """One agent's tool: what it does, and its own names of what it is given."""
+    """One agent's tool: what it does, and its names of the arguments."""
 
     does: str
     name: str
@@ -170,7 +170,7 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
     ),
     "sage": (
         Tool("shell", "bash", {"command": "command", "background": "run_in_background"}),
-        # Its first line is 0, and nothing but that tells its calls from Claude Code's: no offset is safe to map.
+        # Counts lines from 0, and nothing else distinguishes its calls from Claude Code's: no offset is safe to map.
         Tool("read", "Read", {**_PATH, "limit": "limit"}),
         Tool("write", "Write", {**_PATH, "content": "content"}),
         Tool("edit", "Edit", {**_EDIT, "all": "replace_all"}),
@@ -201,20 +201,20 @@ _NAMES |= {"is_background": "background", "workdir": "workdir", "dir_path": "wor
 
 
 class Call(NamedTuple):
-    """A call in nobody's words: what it does, what it is given, and what goes `along` under its own name, in order."""
+    """A call independent of agents: what it does, its arguments in order, and which of them pass on unmapped."""
 
     does: str
     given: Fields
-    along: frozenset[str] = frozenset()
+    unmapped: frozenset[str] = frozenset()
 
 
 def knows(agent: str, name: Any) -> bool:
-    """Is it the name of one of the agent's tools?"""
+    """Whether this is the name of one of the agent's tools."""
     return any(tool.name == name for tool in TOOLS[agent])
 
 
 def understood(agent: str, name: Any, given: Any, cwd: Any) -> Call | None:
-    """A call of one of the agent's tools, if all of it is understood."""
+    """A call of one of the agent's tools; None if any of its arguments is not understood."""
     for tool in TOOLS[agent]:
         if tool.name == name:
             try:
@@ -225,33 +225,33 @@ def understood(agent: str, name: Any, given: Any, cwd: Any) -> Call | None:
 
 
 def _read(tool: Tool, given: Any, cwd: Any) -> Call:
-    """What a tool makes of what it is given; a folder it has no field for came along once because it said nothing."""
+    """The call that arguments mean for a tool; a default the tool has no field for was passed on unmapped."""
     if type(given) is not dict or not tool.fields:
         raise Unmatched
     ours = {theirs: our for our, theirs in tool.fields.items()}
     found: Fields = {}
-    along: set[str] = set()
+    unmapped: set[str] = set()
     for key, value in given.items():
         if key in ours:
             spelling = tool.spellings.get(ours[key])
             found[ours[key]] = spelling.read(value) if spelling is not None else value
-        elif key in _REMARKS or _says_nothing(_NAMES.get(key) or key, value, value if cwd is UNSET else cwd):
+        elif key in _REMARKS or _is_default(_NAMES.get(key) or key, value, value if cwd is UNSET else cwd):
             found[f"={key}"] = value
-            along.add(f"={key}")
+            unmapped.add(f"={key}")
         else:
             raise Unmatched
-    return Call(tool.does, found, frozenset(along))
+    return Call(tool.does, found, frozenset(unmapped))
 
 
-def _says_nothing(field: str, value: Any, cwd: Any) -> bool:
-    """Does a field say what is so anyway?"""
+def _is_default(field: str, value: Any, cwd: Any) -> bool:
+    """Whether a field has its default value."""
     if field == "workdir":
         return type(value) is str and value == cwd
     return field in _DEFAULTS and value is _DEFAULTS[field]
 
 
-def in_words_of(agent: str, call: Call, source: str, name: Any, cwd: Any) -> tuple[Tool, Any] | None:
-    """The agent's own tool that does this, and what to give it."""
+def call_for(agent: str, call: Call, source: str, name: Any, cwd: Any) -> tuple[Tool, Any] | None:
+    """The agent's own tool that does this, and its arguments."""
     theirs = next((tool.fields for tool in TOOLS[source] if tool.name == name), {})
     for tool in TOOLS[agent]:
         if tool.does != call.does or not tool.offered:
@@ -261,31 +261,31 @@ def in_words_of(agent: str, call: Call, source: str, name: Any, cwd: Any) -> tup
         except Unmatched:
             continue
         again = understood(agent, tool.name, given, cwd)
-        if again is not None and all(_same(key, again, call, tool) for key in again.given.keys() - again.along):
+        if again is not None and all(_same(key, again, call, tool) for key in again.given.keys() - again.unmapped):
             return tool, given
     return None
 
 
 def _same(key: str, again: Call, call: Call, tool: Tool) -> bool:
-    went_along = "=" + tool.fields.get(key, key)
-    return bool(again.given[key] == call.given.get(key, call.given.get(went_along)))
+    passed_on = "=" + tool.fields.get(key, key)
+    return bool(again.given[key] == call.given.get(key, call.given.get(passed_on)))
 
 
 def _write(tool: Tool, call: Call, theirs: dict[str, str], cwd: Any) -> Fields:
     out: Fields = {}
     for key, value in call.given.items():
-        if key in call.along:
-            name, said = key[1:], value
+        if key in call.unmapped:
+            name, spelled = key[1:], value
         elif key in tool.fields:
             spelling = tool.spellings.get(key)
-            name, said = tool.fields[key], spelling.write(value) if spelling is not None else value
-        elif key in theirs and _says_nothing(key, value, cwd):
-            name, said = theirs[key], value
+            name, spelled = tool.fields[key], spelling.write(value) if spelling is not None else value
+        elif key in theirs and _is_default(key, value, cwd):
+            name, spelled = theirs[key], value
         else:
             raise Unmatched
         if name in out:
             raise Unmatched
-        out[name] = said
+        out[name] = spelled
     return out
 
 
@@ -295,9 +295,9 @@ _BEGIN, _ADD, _END = "*** Begin Patch\n", "*** Add File: ", "*** End Patch\n"
 
 
 def _write_patch(call: Call) -> str:
-    """A patch has the path first: what was given in another order would not come back as it was."""
+    """A patch has the path first: arguments in another order would not round-trip."""
     path, content = call.given.get("path"), call.given.get("content")
-    if type(path) is not str or type(content) is not str or call.along or [*call.given] != ["path", "content"]:
+    if type(path) is not str or type(content) is not str or call.unmapped or [*call.given] != ["path", "content"]:
         raise Unmatched
     if not path or path != path.strip() or "\n" in path or "\r" in content or (content and not content.endswith("\n")):
         raise Unmatched

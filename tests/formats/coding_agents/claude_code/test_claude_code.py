@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.claude_code.session import SESSION
-from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
+from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.session_file import evidence, with_evidence, without_evidence
 from hansard.model import Conversation, Message, TextPart, native
 from hansard.model.tree import active_path, parents
@@ -329,7 +329,7 @@ def test_an_id_used_for_every_answer_does_not_make_them_one() -> None:
 
 @given(names=st.lists(st.one_of(st.uuids().map(str), st.text(max_size=4), st.none())))
 def test_very_many_names_are_kept_small_and_found_again(names: list[str | None]) -> None:
-    kept, numbers = Uuids(recent=3), Numbers(recent=3)
+    kept, numbers = IdList(recent=3), IdNumbers(recent=3)
     for i, name in enumerate(names):
         kept.append(name)
         if name is not None:

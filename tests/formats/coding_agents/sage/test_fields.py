@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from hansard.formats.coding_agents.sage.fields import Record, parse, read_usual, write_usual
-from hansard.formats.coding_agents.sage.records import ROLES, Place, made_uuid, read_message, write_message
+from hansard.formats.coding_agents.sage.fields import Record, parse, read_typed, write_typed
+from hansard.formats.coding_agents.sage.records import ROLES, Place, placeholder_uuid, read_message, write_message
 from hansard.formats.coding_agents.sage.session import decoded
 from hansard.model import Message, exact_json, native
 from tests.strategies import conversations, json_values, objects, texts
@@ -59,7 +59,7 @@ def records_of(kind: str, role: str) -> st.SearchStrategy[dict[str, Any]]:
         "metadata": objects,
     }
     said: dict[str, Any] = {"message": body, "toolResults": st.lists(results, max_size=2)}
-    uuid = st.sampled_from(["u1", made_uuid(0), made_uuid(1)])
+    uuid = st.sampled_from(["u1", placeholder_uuid(0), placeholder_uuid(1)])
     always = {"type": st.just(kind), "uuid": uuid, "parentUuid": st.sampled_from([None, "u0", "u1"])}
     if kind == "tool_result":
         return fields({**details, **said}, **always)
@@ -71,7 +71,7 @@ spellings = st.sampled_from([exact_json.encode, exact_json.encode, lambda one: j
 
 
 @given(st.one_of(records.map(in_order), records.map(in_order), records), spellings, places)
-def test_a_record_read_quickly_is_read_the_same_in_general(one: Any, spelling: Any, place: Place) -> None:
+def test_the_typed_path_reads_the_same_as_the_general_one(one: Any, spelling: Any, place: Place) -> None:
     check_reading(spelling(one), place)
 
 
@@ -95,8 +95,8 @@ NEAR = {
     "total tokens": said(usage={"inputTokens": 1, "totalTokens": 2}),
     "extra": said(context={"extra": {"sage": {}}}),
     "extra of a todo": said(todos=[{"extra": {"sage": {}}}]),
-    "made uuid": said(uuid=made_uuid(1)),
-    "made uuid, another parent": said(uuid=made_uuid(1), parentUuid="u5"),
+    "made uuid": said(uuid=placeholder_uuid(1)),
+    "made uuid, another parent": said(uuid=placeholder_uuid(1), parentUuid="u5"),
     "nothing": {"type": "tool_result", "uuid": "u1", "parentUuid": None},
     "nothing for a user": {"type": "user", "uuid": "u1", "parentUuid": None, "toolResults": [result]},
 }
@@ -104,25 +104,25 @@ NEAR = {
 
 @pytest.mark.parametrize("before", [None, "u0"])
 @pytest.mark.parametrize("one", NEAR.values(), ids=NEAR)
-def test_what_is_nearly_usual_is_read_the_same_in_general(one: dict[str, Any], before: str | None) -> None:
+def test_records_near_the_default_spelling_are_read_the_same(one: dict[str, Any], before: str | None) -> None:
     place = Place(1, before, UNSET)
     check_reading(exact_json.encode(in_order(one)), place)
     check_writing(read_message(one, place), place)
 
 
-def test_what_is_usual_is_read_and_written_quickly() -> None:
+def test_default_records_take_the_typed_path() -> None:
     place = Place(1, None, UNSET)
     for name in ("usual", "result", "empty", "failure", "made uuid", "made uuid, another parent"):
         record = parse(exact_json.encode(in_order(NEAR[name])))
         assert record is not None
-        message = read_usual(record, place)
+        message = read_typed(record, place)
         assert message is not None
-        assert write_usual(message, place) == record
+        assert write_typed(message, place) == record
 
 
 def check_reading(line: bytes, place: Place) -> None:
     record = parse(line)
-    if record is None or (quick := read_usual(record, place)) is None:
+    if record is None or (quick := read_typed(record, place)) is None:
         return
     general = read_message(decoded(line), place)
     assert quick == general
@@ -131,27 +131,27 @@ def check_reading(line: bytes, place: Place) -> None:
 
 
 @given(conversations, places)
-def test_a_message_written_quickly_is_written_the_same_in_general(conversation: Any, place: Place) -> None:
+def test_the_typed_path_writes_the_same_as_the_general_one(conversation: Any, place: Place) -> None:
     for message in conversation.messages:
         check_writing(message, place)
 
 
 @given(records.map(in_order), places, places)
-def test_a_record_of_a_session_written_quickly_is_written_the_same_in_general(
+def test_a_record_of_a_session_is_written_the_same_on_both_paths(
     one: dict[str, Any], place: Place, other: Place
 ) -> None:
     check_writing(read_message(one, place), other)
 
 
 def check_writing(message: Message, place: Place) -> None:
-    quick = write_usual(message, place)
+    quick = write_typed(message, place)
     if quick is not None:
         record = write_message(message, place)
         assert exact_json.encode(quick) == exact_json.encode(record)
         assert quick.uuid == record["uuid"]
 
 
-def test_a_key_given_twice_is_not_read_quickly() -> None:
+def test_duplicate_keys_leave_the_typed_path() -> None:
     line = b'{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"a","content":"b"}}'
     assert parse(line) is None
     assert parse(line.replace(b'"content":"a",', b"")) is not None

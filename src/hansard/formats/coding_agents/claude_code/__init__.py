@@ -1,30 +1,56 @@
-"""Sessions of Claude Code."""
+"""Claude Code session files.
+
+Files: `~/.claude/projects/<folder>/<session>.jsonl` and `agent-<id>.jsonl`.  As of 2.1.144.
+
+    canonical                         native
+    conversation id, parent thread    sessionId; forkedFrom of the first line
+    title                             custom-title, else ai-title, else the summary of a line in this file
+    message                           user, assistant, system, attachment and unknown records
+    assistant message                 all lines that share message.id: blocks in order, usage of the last one; the
+                                      mark `lines` has the other lines' uuids, times and block counts
+    tool message                      a user record of tool_result blocks; toolUseResult is residue
+    event with data                   system (the subtype names it), attachment
+    event with raw(claude-code)       any other record; one without a uuid gets an id derived from its type and byte
+    parent                            parentUuid, from line to line: see `Tree`; across a compaction logicalParentUuid;
+                                      for a sidechain the message whose Task call started it
+    context, thinking, todos          cwd, gitBranch, userType; thinkingMetadata; todos
+    snapshot                          file-history-snapshot
+    head                              the last message outside sidechains (a final `last-prompt` may name another)
+
+The output of `--output-format stream-json` is read as a session. Progress records, stream events, superseded titles and
+duplicate lines are in the text of the file only. Every repaired link is reported. Lost, and reported, when other
+conversations are written: agents, runs, ids that are not UUIDs, reasoning of other providers (its text is kept), data
+and sources inside a turn.
+
+Files: `session` (Reader, writer), `records` (one record), `content` (blocks, usage, placeholders), `folder` (the files
+of a session), `edits`. Builds on `anthropic`. Not to change: placeholder ids and versions, the marks `lines`, `joined`,
+`stop`, `type`, `content`, since stored conversations have them.
+"""
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from hansard.formats.contract import Format
 
 _SESSIONS = frozenset({"sessionId", "session_id"})
-_OF_THE_API = frozenset({"tool_use", "tool_result", "thinking"})
+_API_BLOCKS = frozenset({"tool_use", "tool_result", "thinking"})
 _LINES = frozenset({"user", "assistant", "system", "progress", "attachment"})
 _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title", "custom-title", "last-prompt"})
 
 
 def sniff(document: Any) -> int:
     """Lines with Claude Code's own envelope are certain."""
-    from hansard.formats.coding_agents.scanner import Record, Scanner
+    from hansard.formats.coding_agents.scanner import Scanner, first_values
 
+    values = document[:20] if type(document) is list else [document]
     if type(document) is bytes:
-        first = islice(Scanner(whole=is_record).feed(document), 40)
-        return max((_sure(one.value) for one in first if isinstance(one, Record)), default=0)
-    return max(map(_sure, document[:20] if type(document) is list else [document]), default=0)
+        values = first_values(Scanner(whole=is_record), document, 40)
+    return max(map(_sure, values), default=0)
 
 
 def is_record(value: Any) -> bool:
-    """Is this object a record, not a part of one? Progress holds the lines of sub-agents, without their session."""
+    """Whether an object is a record, not part of one. Progress records hold sub-agents' lines, without a session."""
     if type(value) is dict and value.get("type") in ("user", "assistant") and _SESSIONS.isdisjoint(value):
         return False
     return _sure(value) > 1
@@ -49,7 +75,7 @@ def _sure(record: Any) -> int:
 
 
 def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
-    """Lines that say less, as programs write them: certain where the message is one of the API."""
+    """Minimal lines, as other programs write them: certain where the message is an API message."""
     from hansard.formats.coding_agents.identity import is_uuid
 
     content: Any = body.get("content")
@@ -61,7 +87,7 @@ def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
     ):
         return 0
     blocks = {str(block.get("type")) for block in content if type(block) is dict}
-    if body.get("type") == "message" or blocks & _OF_THE_API:
+    if body.get("type") == "message" or blocks & _API_BLOCKS:
         return 3
     return 2 if is_uuid(record.get("sessionId", record.get("session_id"))) else 1
 
@@ -74,8 +100,8 @@ FORMAT = Format(
     keys=frozenset({"leafUuid", "sessionId", "session_id", "snapshot"}),
     own_provider="anthropic",
     why={
-        "id": "Claude Code's ids are UUIDs: one is made of it",
-        "parentMessageId": "Claude Code's ids are UUIDs: one is made of it",
+        "id": "Claude Code's ids are UUIDs: one is derived from it",
+        "parentMessageId": "Claude Code's ids are UUIDs: one is derived from it",
     },
     text=True,
     verbatim=True,

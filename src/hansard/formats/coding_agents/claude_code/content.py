@@ -1,11 +1,11 @@
-"""What Claude Code's messages are made of: content, usage, details, and the values that only fill a place.
+"""Content of Claude Code's messages: blocks, usage, context, todos, snapshots, and placeholder values.
 
-Content blocks are Anthropic's, read and written by `anthropic_blocks`; what they say beyond canonical fields is
-residue of `anthropic`.
+Content blocks are Anthropic's, read and written by `anthropic/content.py`; fields that are not canonical are residue of
+`anthropic`.
 
-Claude Code wants fields that other conversations do not have. They are made from what is there, never by chance, and
-known again by their look: UUIDs of version 8 (its own are of version 4), times that end in `+00:00` (its own end in
-`Z`), and versions `0.0.N`, where the bits of N say which of the fields that every record has were given.
+Claude Code requires fields that other conversations lack. They are derived from the content, never random, and
+recognized when read: UUIDs of version 8 (its own are of version 4), times that end in `+00:00` (its own end in `Z`),
+and versions `0.0.N`, where the bits of N say which of the fields of every record were given.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ BLOCKS = "anthropic"
 EPOCH = "1970-01-01T00:00:00.000+00:00"
 
 
-# -- values that fill a place ----------------------------------------------------------------------------------------
+# -- placeholder values ----------------------------------------------------------------------------------------------
 
 
-def legal_uuid(given: str) -> str:
-    """The id itself if Claude Code could have given it, else a UUID made of it."""
+def valid_uuid(given: str) -> str:
+    """The id itself if it is a UUID, as Claude Code requires, else a UUID derived from it."""
     return given if UUID.fullmatch(given) else derived_uuid("id", given)
 
 
-def made_time(before: str | None) -> str:
-    """The time of a record that has none: that of the record before it."""
+def placeholder_time(before: str | None) -> str:
+    """The placeholder time of a record without one: that of the record before it."""
     if before is None:
         return EPOCH
     return before[:-1] + "+00:00" if before.endswith("Z") else before if before.endswith("+00:00") else EPOCH
 
 
-# -- the place of a message, thinking, todos -------------------------------------------------------------------------
+# -- context, thinking, todos ----------------------------------------------------------------------------------------
 
 
 def read_context(record: dict[str, Any]) -> Context | UnsetType:
@@ -67,7 +67,7 @@ def read_context(record: dict[str, Any]) -> Context | UnsetType:
 
 
 def read_thinking(value: Any) -> Thinking | UnsetType:
-    """`{level, disabled, triggers}`, or newer `{maxThinkingTokens}`; triggers that are objects stay residue."""
+    """`{level, disabled, triggers}`, in newer releases `{maxThinkingTokens}`; triggers that are objects are residue."""
     if type(value) is not dict:
         return UNSET
     rest = dict(value)
@@ -138,7 +138,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def read_usage(value: Any) -> Usage | UnsetType:
-    """Canonical usage counts cached tokens as input too; tiers, and numbers of another kind, stay residue."""
+    """Canonical input tokens include cached ones; tiers and other counts are residue."""
     if type(value) is not dict or type(value.get("input_tokens")) is not int:
         return UNSET
     rest = dict(value)
@@ -165,7 +165,7 @@ def write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
 
 
 def read_part(block: Any, names: dict[str, str], model: str | UnsetType = UNSET) -> Any:
-    """A block of content; what is signed is bound to Anthropic and the model."""
+    """A content block as a part; reasoning is bound to Anthropic and the model."""
     part = read_block(block, names)
     if type(part) is ReasoningPart:
         force_setattr(part, "binding", Binding(provider=PROVIDER, model=model))
@@ -173,7 +173,7 @@ def read_part(block: Any, names: dict[str, str], model: str | UnsetType = UNSET)
 
 
 def write_parts(message: Message) -> tuple[list[Any], list[Any]]:
-    """The blocks of a message, and results that stand in an answer and have to follow it in a record of their own."""
+    """The blocks of a message, and results inside an answer, which follow it in a record of their own."""
     blocks: list[Any] = []
     results: list[Any] = []
     for i, part in enumerate(message.parts):
@@ -185,7 +185,7 @@ def write_parts(message: Message) -> tuple[list[Any], list[Any]]:
 
 
 def _write_part(part: Any, role: str, at: int) -> Any:
-    """A block that Claude Code can send to its provider again, or None."""
+    """A block that Claude Code can send to its provider, or None."""
     kind = type(part)
     if kind is TextPart:
         return write_block(part)
@@ -205,7 +205,7 @@ def _write_part(part: Any, role: str, at: int) -> Any:
 
 
 def _write_reasoning(part: ReasoningPart) -> Any:
-    """Thoughts that are not Anthropic's own would be refused: they are carried as words."""
+    """Anthropic rejects reasoning of other providers: it is carried as text."""
     if part.binding is not UNSET and part.binding.provider == PROVIDER:
         return write_block(part)
     return {"type": "text", "text": f"<thinking>\n{part.text}\n</thinking>"} if part.text else None

@@ -1,7 +1,8 @@
-"""The records of a Claude Code session, each kind read and written by neighbours; `claude_code` has the map.
+"""Records of a Claude Code session, each kind read and written side by side; the map is in the package docstring.
 
-Reading takes a record apart: canonical fields first, the rest is residue. An answer is put together from the records
-that share its message id: `Answer` holds it until it is whole.
+Canonical fields are taken out of a record, the rest is residue. An answer is assembled from the records that share its
+message id: `Answer` holds it until it is complete. What the user says while an answer is being written comes as an
+attachment and is read as a user message.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.coding_agents.claude_code.content import (
     NAME,
     PROVIDER,
-    legal_uuid,
-    made_time,
+    placeholder_time,
     read_context,
     read_part,
     read_thinking,
     read_todos,
     read_usage,
+    valid_uuid,
     write_parts,
     write_thinking,
     write_todo,
@@ -33,12 +34,12 @@ from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use"}
 _FINISH = {stop: finish for finish, stop in _STOP.items()}
-_MADE = {f"0.0.{n}": n for n in range(64)}
-_GIVEN_CONTEXT, _GIVEN_SIDECHAIN, _GIVEN_PARENT, _MADE_USER, _MADE_CWD, _MADE_USAGE = 1, 2, 4, 8, 16, 32
+_PLACEHOLDER_VERSIONS = {f"0.0.{n}": n for n in range(64)}
+_GIVEN_CONTEXT, _GIVEN_SIDECHAIN, _GIVEN_PARENT, _NO_USER, _NO_CWD, _NO_USAGE_GIVEN = 1, 2, 4, 8, 16, 32
 
 
 class Place(NamedTuple):
-    """What a record is read and written by: its number, and what stood in the records before it."""
+    """The position of a record: its number, and what the records before it establish."""
 
     at: int
     time: str | None
@@ -50,18 +51,18 @@ class Place(NamedTuple):
 
 
 def read_envelope(rest: dict[str, Any], place: Place) -> tuple[dict[str, Any], bool]:
-    """What every record of the chain says, less what only fills a place; and whether its parent was given."""
+    """The fields of every record in the tree, without placeholders; and whether its parent was given."""
     uuid, time = rest.pop("uuid"), take_maybe_str(rest, "timestamp")
     rest.pop("parentUuid", None)
     if rest.get("sessionId") == place.session:
         rest.pop("sessionId", None)
-    if type(time) is str and time.endswith("+00:00") and time == made_time(place.time):
+    if type(time) is str and time.endswith("+00:00") and time == placeholder_time(place.time):
         time = UNSET
     sidechain: Any = rest.pop("isSidechain") if type(rest.get("isSidechain")) is bool else UNSET
     agent = take_maybe_str(rest, "agentId") if sidechain is True else UNSET
     context = read_context(rest)
     version, given = rest.get("version"), None
-    if type(version) is str and (given := _MADE.get(version)) is not None:
+    if type(version) is str and (given := _PLACEHOLDER_VERSIONS.get(version)) is not None:
         del rest["version"]
         context = _given_context(context, given)
         sidechain = sidechain if given & _GIVEN_SIDECHAIN else UNSET
@@ -69,19 +70,19 @@ def read_envelope(rest: dict[str, Any], place: Place) -> tuple[dict[str, Any], b
     return fields, given is None or bool(given & _GIVEN_PARENT)
 
 
-def usage_is_made(version: Any) -> bool:
-    """Does the usage of an answer only fill its place?"""
-    return type(version) is str and bool(_MADE.get(version, 0) & _MADE_USAGE)
+def is_placeholder_usage(version: Any) -> bool:
+    """Whether the usage of an answer is a placeholder."""
+    return type(version) is str and bool(_PLACEHOLDER_VERSIONS.get(version, 0) & _NO_USAGE_GIVEN)
 
 
 def _given_context(context: Context | UnsetType, given: int) -> Context | UnsetType:
     if not given & _GIVEN_CONTEXT:
         return UNSET
-    said = context if context is not UNSET else Context()
+    given_context = context if context is not UNSET else Context()
     return Context(
-        cwd=UNSET if given & _MADE_CWD else said.cwd,
-        git_branch=said.git_branch,
-        user_type=UNSET if given & _MADE_USER else said.user_type,
+        cwd=UNSET if given & _NO_CWD else given_context.cwd,
+        git_branch=given_context.git_branch,
+        user_type=UNSET if given & _NO_USER else given_context.user_type,
     )
 
 
@@ -90,19 +91,19 @@ def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent:
     given = _GIVEN_SIDECHAIN * (sidechain is not UNSET) + _GIVEN_PARENT * (message.parent_message_id is not UNSET)
     out: dict[str, Any] = {"parentUuid": parent, "isSidechain": sidechain is True}
     if context is not UNSET:
-        given += _GIVEN_CONTEXT + _MADE_USER * (context.user_type is UNSET) + _MADE_CWD * (context.cwd is UNSET)
+        given += _GIVEN_CONTEXT + _NO_USER * (context.user_type is UNSET) + _NO_CWD * (context.cwd is UNSET)
     if message.role == "assistant" and message.usage is UNSET:
-        given += _MADE_USAGE
-    usual = context if context is not UNSET else place.context if place.context is not UNSET else Context()
-    out["userType"] = "external" if usual.user_type is UNSET else usual.user_type
-    out["cwd"] = "/" if usual.cwd is UNSET else usual.cwd
-    set_present(out, gitBranch=usual.git_branch)
+        given += _NO_USAGE_GIVEN
+    default = context if context is not UNSET else place.context if place.context is not UNSET else Context()
+    out["userType"] = "external" if default.user_type is UNSET else default.user_type
+    out["cwd"] = "/" if default.cwd is UNSET else default.cwd
+    set_present(out, gitBranch=default.git_branch)
     out["sessionId"] = rest.pop("sessionId", place.session)
     out["version"] = rest.pop("version", f"0.0.{given}")
     if sidechain is True:
         set_present(out, agentId=message.agent_id)
-    out["uuid"] = derived_uuid(place.at) if message.id is UNSET else legal_uuid(message.id)
-    out["timestamp"] = made_time(place.time) if message.created_at is UNSET else message.created_at
+    out["uuid"] = derived_uuid(place.at) if message.id is UNSET else valid_uuid(message.id)
+    out["timestamp"] = placeholder_time(place.time) if message.created_at is UNSET else message.created_at
     return out
 
 
@@ -110,7 +111,7 @@ def write_envelope(message: Message, rest: dict[str, Any], place: Place, parent:
 
 
 class Answer:
-    """An answer while its records come in: blocks in order, the usage of the last record that has one."""
+    """An answer being assembled: blocks in order, the usage of the last record that has one."""
 
     def __init__(self, uuid: str, fields: dict[str, Any], rest: dict[str, Any], turn: int, start: int) -> None:
         self.uuid, self.fields, self.rest, self.turn, self.start = uuid, fields, rest, turn, start
@@ -121,7 +122,7 @@ class Answer:
         self.end = start
 
     def add(self, body: dict[str, Any], uuid: str, time: Any, end: int) -> None:
-        """One more record of the same answer."""
+        """Add a record of the same answer."""
         content = body.pop("content")
         if type(content) is str:
             content, self.plain = [{"type": "text", "text": content}], True
@@ -134,23 +135,23 @@ class Answer:
         self.end = end
 
     def message(self, names: dict[str, str]) -> Message:
-        """The whole of it."""
+        """The complete message."""
         body = self.body
         name, response = take_maybe_str(body, "model"), take_maybe_str(body, "id")
-        response = UNSET if response == _made_id(self.uuid) else response
+        response = UNSET if response == _placeholder_id(self.uuid) else response
         name = UNSET if name == _NO_MODEL else name
         stop, usage = take_maybe_str(body, "stop_reason"), read_usage(body.get("usage"))
         if usage is not UNSET:
             del body["usage"]
             usage = UNSET if self.no_usage else usage
-        for key, usual in _USUAL_BODY:
-            if key in body and body[key] == usual:
+        for key, default in _DEFAULT_BODY:
+            if key in body and body[key] == default:
                 del body[key]
         marks: dict[str, Any] = {}
         if (cuts := self._cuts()) is not None:
             marks["lines"] = cuts
         if stop in _STOP:
-            marks["stop"] = True  # a name of ours in Claude's place
+            marks["stop"] = True  # a canonical name in a native field
         if self.plain and len(self.blocks) == 1:
             marks["content"] = "string"
         if body:
@@ -167,35 +168,37 @@ class Answer:
         )
 
     def _cuts(self) -> list[list[Any]] | None:
-        """How the answer was cut into lines, unless that is how we would write it."""
+        """How the answer was split into lines, unless that is the default split."""
         time, lines = self.fields["created_at"], self.lines
-        if [line[2] for line in lines] == _usual_cuts(self.blocks) and all(
+        if [line[2] for line in lines] == _default_cuts(self.blocks) and all(
             is_derived(line[0], self.uuid, i) and (line[1] == time or time is UNSET)
             for i, line in enumerate(lines)
             if i
         ):
             return None
-        others = [[uuid, None if _is_filled(at, time) else at, count] for uuid, at, count in lines[1:] if count]
+        others = [
+            [uuid, None if _is_placeholder_time(at, time) else at, count] for uuid, at, count in lines[1:] if count
+        ]
         return [[lines[0][2]], *others]
 
 
-def _is_filled(at: Any, first: Any) -> bool:
-    """Does the time of a line only fill its place, as that of the first line does?"""
+def _is_placeholder_time(at: Any, first: Any) -> bool:
+    """Whether the time of a line is a placeholder, like that of the first line."""
     return type(at) is not str or (first is UNSET and at.endswith("+00:00"))
 
 
-def _made_id(uuid: str) -> str:
-    """The id of an answer that has none: its lines are known by it."""
+def _placeholder_id(uuid: str) -> str:
+    """The message id written for an answer that has none: its lines share it."""
     return f"msg_{uuid}"
 
 
 _NO_MODEL = "<unknown>"
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
-_USUAL_BODY = (("type", "message"), ("role", "assistant"), ("stop_reason", None), ("stop_sequence", None))
+_DEFAULT_BODY = (("type", "message"), ("role", "assistant"), ("stop_reason", None), ("stop_sequence", None))
 
 
 def _joined(blocks: list[Any], content: list[Any]) -> list[Any]:
-    """The blocks so far and those of one more line; a line that says them again, and more, stands for them."""
+    """The blocks so far and those of another line; a line that repeats them and adds to them replaces them."""
     if not blocks or not content:
         return [*blocks, *content]
     if len(content) >= len(blocks) and all(map(_grew, blocks, content)):
@@ -205,8 +208,8 @@ def _joined(blocks: list[Any], content: list[Any]) -> list[Any]:
     return [*blocks, *content]
 
 
-def _usual_cuts(blocks: list[Any]) -> list[int]:
-    """One block a line, as Claude Code has it; all on one where a block could be taken for one that grew."""
+def _default_cuts(blocks: list[Any]) -> list[int]:
+    """One block a line, as Claude Code writes; all on one line where a block could look like a grown one."""
     if any(map(_grew, blocks, blocks[1:])):
         return [len(blocks)]
     return [1] * len(blocks) or [0]
@@ -215,25 +218,25 @@ def _usual_cuts(blocks: list[Any]) -> list[int]:
 def _grew(earlier: Any, later: Any) -> bool:
     if type(earlier) is not dict or type(later) is not dict or earlier.get("type") != later.get("type"):
         return False
-    key = _WORDS.get(str(later.get("type")))
+    key = _TEXT_KEYS.get(str(later.get("type")))
     if key is None:
         return "id" in later and earlier.get("id") == later["id"]
     one, other = earlier.get(key), later.get(key)
     return type(one) is str and type(other) is str and one != "" and other.startswith(one)
 
 
-_WORDS = {"text": "text", "thinking": "thinking"}
+_TEXT_KEYS = {"text": "text", "thinking": "thinking"}
 
 
 def write_answer(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
-    """A line for every block, as Claude Code writes them; the results that stood in it come last."""
+    """A line for every block, as Claude Code writes them; results inside the answer come last."""
     rest, marks = unpack(NAME, message.extra)
     inner = rest.pop("message", {})
     blocks, results = write_parts(message)
     first = write_envelope(message, rest, place, parent)
     first |= {"type": "assistant", **rest, **_details(message)}
     model = message.model if message.model is not UNSET else ModelRef()
-    body: dict[str, Any] = {"model": _NO_MODEL, "id": _made_id(first["uuid"])}
+    body: dict[str, Any] = {"model": _NO_MODEL, "id": _placeholder_id(first["uuid"])}
     set_present(body, model=model.name, id=model.response_id)
     body |= {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
     if type(inner) is dict:
@@ -264,14 +267,14 @@ def write_answer(message: Message, place: Place, parent: str | None) -> list[dic
 
 
 def _known_cuts(cuts: Any, blocks: list[Any]) -> list[tuple[Any, Any, int]]:
-    """Where the lines were cut, if those cuts still fit the blocks; else the usual ones."""
+    """How the answer was split into lines, if that still fits the blocks; else the default split."""
     if type(cuts) is list and all(type(cut) is list for cut in cuts):
         match cuts:
             case [[int(first)], *others] if all(_is_cut(cut) for cut in others):
                 known = [(None, None, first), *((cut[0], cut[1], cut[2]) for cut in others)]
                 if sum(cut[2] for cut in known) == len(blocks) and all(cut[2] >= 0 for cut in known):
                     return known
-    return [(None, None, count) for count in _usual_cuts(blocks)]
+    return [(None, None, count) for count in _default_cuts(blocks)]
 
 
 def _is_cut(cut: list[Any]) -> bool:
@@ -282,7 +285,7 @@ def _is_cut(cut: list[Any]) -> bool:
 
 
 def read_user(fields: dict[str, Any], rest: dict[str, Any], names: dict[str, str]) -> list[Message]:
-    """A prompt, or the results of tools; where a record says both, a message for each run of blocks."""
+    """A prompt, or tool results; a record with both gives a message for each run of blocks."""
     body = dict(rest.pop("message"))
     content = body.pop("content")
     marks: dict[str, Any] = {}
@@ -327,7 +330,7 @@ def _details(message: Message) -> dict[str, Any]:
 
 
 def write_user(message: Message, place: Place, parent: str | None) -> dict[str, Any]:
-    """A prompt or results; a system prompt, for which there is no record, is a prompt that nobody typed."""
+    """A prompt or results; a system prompt, which has no record of its own, is written as a meta prompt."""
     rest, marks = unpack(NAME, message.extra)
     inner = rest.pop("message", {})
     out = write_envelope(message, rest, place, parent)
@@ -343,12 +346,14 @@ def write_user(message: Message, place: Place, parent: str | None) -> dict[str, 
     return {**out, **rest, **_details(message)}
 
 
+# -- events ----------------------------------------------------------------------------------------------------------
+
 _SUBTYPES = frozenset({"stop_hook_summary", "turn_duration", "compact_boundary", "microcompact_boundary", "api_error"})
 _SUBTYPES |= {"local_command", "away_summary", "bridge_status", "scheduled_task_fire", "informational"}
 
 
 def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
-    """A record of any other kind: what the system noted, an attachment, or one that is not known."""
+    """A record of any other kind: a system note, an attachment, or an unknown record."""
     kind = rest.get("type")
     if kind == "system" and "subtype" not in rest:  # an older release
         del rest["type"]
@@ -358,7 +363,7 @@ def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
     if kind == "system" and type(rest.get("subtype")) is str:
         event = rest.get("event")
         if rest["subtype"] == "informational" and type(event) is dict and event.get("name") == rest.get("content"):
-            data = event.get("data", UNSET)  # one of another format's, as `write_event` has it
+            data = event.get("data", UNSET)  # of another format, written by `write_event`
             return Message(role="event", parts=[DataPart(name=event["name"], data=data)], **fields)
         del rest["type"]
         name = rest.pop("subtype")
@@ -379,7 +384,7 @@ def read_event(fields: dict[str, Any], rest: dict[str, Any]) -> Message:
 
 
 def _read_queued(fields: dict[str, Any], rest: dict[str, Any], data: dict[str, Any]) -> Message:
-    """What the user said while an answer was under way."""
+    """A prompt that was queued while an answer was being written."""
     prompt = data.pop("prompt")
     del data["type"]
     marks: dict[str, Any] = {"type": _QUEUED}
@@ -392,7 +397,7 @@ def _read_queued(fields: dict[str, Any], rest: dict[str, Any], data: dict[str, A
 
 
 def write_queued(message: Message, place: Place, parent: str | None) -> dict[str, Any] | None:
-    """The attachment that words of the user's came as; None if they came otherwise."""
+    """The attachment of a queued prompt; None for other messages."""
     rest, marks = unpack(NAME, message.extra)
     if marks.get("type") != _QUEUED or message.role != "user":
         return None
@@ -408,30 +413,36 @@ _BARE = "bare system"
 
 
 def write_event(message: Message, place: Place, parent: str | None) -> list[dict[str, Any]]:
-    """The record of an event; none for one that only another agent understands."""
+    """The record of an event; none if Claude Code cannot express it."""
     rest, marks = unpack(NAME, message.extra)
     part = only_part(message)
-    said: dict[str, Any]
+    record: dict[str, Any]
     if (raw := raw_record(message, NAME)) is not None:
-        said = raw
+        record = raw
     elif type(part) is DataPart and type(part.data) is dict and marks.get("type") == _BARE:
-        said = {"type": "system", **part.data}
+        record = {"type": "system", **part.data}
     elif type(part) is DataPart and marks.get("type") == "attachment":
-        said = {"type": "attachment", "attachment": part.data, **rest}
+        record = {"type": "attachment", "attachment": part.data, **rest}
     elif (
         type(part) is DataPart and type(part.data) is dict and (part.name in _SUBTYPES or marks.get("type") == "system")
     ):
-        said = {"type": "system", "subtype": part.name, **part.data}
+        record = {"type": "system", "subtype": part.name, **part.data}
     elif type(part) is DataPart:
         event = set_present({"name": part.name}, data=part.data)
-        said = {"type": "system", "subtype": "informational", "content": part.name, "level": "info", "event": event}
+        record = {
+            "type": "system",
+            "subtype": "informational",
+            "content": part.name,
+            "level": "info",
+            "event": event,
+        }
     else:
-        words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
-        if not words:
+        text = "\n".join(one.text for one in message.parts if type(one) is TextPart)
+        if not text:
             return []
-        said = {"type": "system", "subtype": "informational", "content": words, "level": "info"}
-    said = dict(said)
-    out = write_envelope(message, said, place, parent)
-    if said.get("subtype") == "compact_boundary" and said.get("type") == "system":
+        record = {"type": "system", "subtype": "informational", "content": text, "level": "info"}
+    record = dict(record)
+    out = write_envelope(message, record, place, parent)
+    if record.get("subtype") == "compact_boundary" and record.get("type") == "system":
         out["parentUuid"], out["logicalParentUuid"] = None, parent
-    return [{**out, **{key: value for key, value in said.items() if key not in out}}]
+    return [{**out, **{key: value for key, value in record.items() if key not in out}}]

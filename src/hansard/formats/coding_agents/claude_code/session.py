@@ -1,25 +1,4 @@
-"""Claude Code session files: `~/.claude/projects/<folder>/<session>.jsonl` and `agent-<id>.jsonl`.  As of 2.1.144.
-
-    canonical                         native
-    conversation id, parent thread    sessionId; forkedFrom of the first line
-    title                             custom-title, else ai-title, else the summary of a line in this file
-    message                           user, assistant, system, attachment and unknown records
-    assistant message                 all lines that share message.id: blocks in order, usage of the last one; the
-                                      mark `lines` has the other lines' uuids, times and cuts
-    tool message                      a user record of tool_result blocks; toolUseResult is residue
-    event with data                   system (the subtype names it), attachment
-    event with raw(claude-code)       any other record; one without a uuid has an id made of its type and byte
-    parent                            parentUuid, from line to line: see `claude_code_tree`; over a compaction
-                                      logicalParentUuid; for a sidechain the message whose Task call started it
-    context, thinking, todos          cwd, gitBranch, userType; thinkingMetadata; todos
-    snapshot                          file-history-snapshot
-    head                              the last message that is no sidechain (a last `last-prompt` may name another)
-
-What Claude Code prints for programs (`stream-json`) is read as the session it was. Progress records, pieces of a
-stream, superseded titles and lines written twice are in the text of the file only. Every broken link that
-was mended is reported. Lost, and reported, when written for others' conversations: agents, runs, ids that are no
-UUIDs, thoughts of other providers (their words are kept), data and sources inside a turn.
-"""
+"""Claude Code session files as a whole: the reader with its tree of turns, and the writer."""
 
 from __future__ import annotations
 
@@ -34,24 +13,24 @@ from hansard.formats.coding_agents.claude_code import is_record
 from hansard.formats.coding_agents.claude_code.content import (
     NAME,
     SNAPSHOT,
-    legal_uuid,
     read_snapshot,
+    valid_uuid,
     write_snapshot,
 )
 from hansard.formats.coding_agents.claude_code.edits import edits_of
 from hansard.formats.coding_agents.claude_code.records import (
     Answer,
     Place,
+    is_placeholder_usage,
     read_envelope,
     read_event,
     read_user,
-    usage_is_made,
     write_answer,
     write_event,
     write_queued,
     write_user,
 )
-from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
+from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.identity import derived_uuid, is_derived
 from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
@@ -61,19 +40,24 @@ from hansard.model.conversation import Context, Conversation, Message
 
 
 class Tree:
-    """Turns, numbered as they come: the first and the last message of each, and the turn that follows it.
+    """The tree of turns behind the lines of a file: first and last message of each turn, and the turn that follows it.
 
-    `sides` has the side chain of every turn, None for the main chain: a side chain is never followed by the main one.
+    Lines are not messages: an answer is spread over several lines, progress reports stand between them, results of
+    parallel calls are siblings, an interrupt leaves a marker beside the answer. Taken literally they would fork where
+    the user did not. Here only *turns* (a prompt, an answer) fork. Everything else is appended to its turn, in file
+    order; if the conversation has continued, to its current end. Parents always come before their children.
+
+    `sides` has the sidechain of every turn, None for the main chain; the main chain never follows a sidechain.
     """
 
     def __init__(self) -> None:
-        self.turns = Numbers()  # of every line
+        self.turns = IdNumbers()  # of every line
         self.sides: list[str | None] = []
-        self._first, self._last = Uuids(), Uuids()
+        self._first, self._last = IdList(), IdList()
         self._follower = array("q")
 
     def root(self, message: str | None, side: str | None) -> int:
-        """A new turn that follows no other."""
+        """Add a turn without a parent."""
         self.sides.append(side)
         self._first.append(message)
         self._last.append(message)
@@ -81,34 +65,34 @@ class Tree:
         return len(self._last) - 1
 
     def turn(self, before: int, message: str) -> tuple[int, str | None]:
-        """A new turn behind another, begun by this message; and the message it answers."""
+        """Add a turn after another; returns its number and its parent message."""
         parent = self._last[before]
         number = self.root(message, self.sides[before])
         self._follower[before] = number
         return number, parent
 
     def aside(self, before: int, message: str, side: str | None) -> tuple[int, str | None]:
-        """A side chain begun by this message; and the message that called for it."""
+        """Add a sidechain; returns its turn and its parent message, which called for it."""
         return self.root(message, side), self._first[before]
 
     def beside(self, turn: int, message: str) -> tuple[int, str | None]:
-        """Where a message is put that makes no turn; and the message it stands behind."""
+        """Append a message that is not a turn; returns its turn and its parent message."""
         turn = self._end(turn)
         parent = self._last[turn]
         self._last[turn] = message
         return turn, parent
 
     def is_last(self, turn: int) -> bool:
-        """Has nothing followed this turn?"""
+        """Whether no turn follows this one."""
         return self._follower[turn] < 0
 
     def _end(self, turn: int) -> int:
-        """The turn a conversation has come to from this one."""
+        """The current end of the conversation that this turn is in."""
         passed = []
         while (follower := self._follower[turn]) >= 0:
             passed.append(turn)
             turn = follower
-        for one in passed:  # the next look is short
+        for one in passed:  # path compression
             self._follower[one] = turn
         return turn
 
@@ -134,8 +118,8 @@ class Reader(RecordReader):
         self._open: dict[str, Answer] = {}
         self._names: dict[str, str] = {}
         self._tasks: dict[int, str] = {}
-        self._last: dict[str | None, int] = {}  # the turn of the last line, of the main chain and every side chain
-        self._prompts: dict[str | None, int] = {}  # the turn of the last prompt of each
+        self._last: dict[str | None, int] = {}  # the turn of the last line, by sidechain
+        self._prompts: dict[str | None, int] = {}  # the turn of the last prompt, by sidechain
         self._preserved: dict[str, list[str]] = {}
         self._titles: dict[int, list[tuple[Any, str]]] = {}
         self._session: str | UnsetType = UNSET
@@ -163,10 +147,10 @@ class Reader(RecordReader):
 
     def conversation(self, messages: list[Message]) -> Conversation:
         session = self._session
-        made = session is not UNSET and is_derived(session, "session", self._first)
+        derived = session is not UNSET and is_derived(session, "session", self._first)
         return Conversation(
             messages=messages,
-            id=UNSET if made else session,
+            id=UNSET if derived else session,
             title=self._title(),
             snapshots=self.snapshots[:] or UNSET,
             head=self._pointer or UNSET,
@@ -199,9 +183,9 @@ class Reader(RecordReader):
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if kind is not None and "sessionId" not in value and type(value.get("session_id")) is str:
-            value = _as_kept(value)
+            value = _as_session_record(value)
         if type(kind) is not str:
-            self.report(record, "not a record: an object with a type was expected", "bad")
+            self.report(record, "not a record: expected an object with a type", "bad")
             return
         if self._session is UNSET and type(value.get("sessionId")) is str:
             self._session = value["sessionId"]
@@ -213,7 +197,7 @@ class Reader(RecordReader):
             del named[: -_TITLES_KEPT if rank == 1 else None]
             named.append((value.get("leafUuid"), value[key]))
             if type(value.get("uuid")) is str and (turn := self._last.get(None)) is not None:
-                self._tree.turns[value["uuid"]] = turn  # a line may follow it
+                self._tree.turns[value["uuid"]] = turn  # a later line may name it as its parent
         elif type(value.get("uuid")) is str:
             self._add_line(value, kind, record)
         elif kind == SNAPSHOT:
@@ -222,7 +206,7 @@ class Reader(RecordReader):
             self._add_note(value, kind, record)
 
     def _add_note(self, value: dict[str, Any], kind: str, record: Record) -> None:
-        """A record outside the chain."""
+        """A record outside the tree."""
         leaf = value.get("leafUuid")
         turn = self._tree.turns.get(leaf) if type(leaf) is str else None
         if kind == "last-prompt" and turn is not None and value.get("lastPrompt") == "":
@@ -234,10 +218,10 @@ class Reader(RecordReader):
     def _add_line(self, value: dict[str, Any], kind: str, record: Record) -> None:
         uuid = value["uuid"]
         if (known := self._tree.turns.get(uuid)) is not None:
-            self.report(record, f"the record {uuid!r} is written twice; the first one counts")
+            self.report(record, f"duplicate record {uuid!r}; the first one is used")
             later = self._tree.turns.get(str(value.get("parentUuid")))
             if later is not None and later > known:
-                self._tree.turns[uuid] = later  # preserved by a compaction: what follows it follows that
+                self._tree.turns[uuid] = later  # preserved by a compaction: its children follow the later parent
             return
         if not self._first:
             self._first = uuid
@@ -248,13 +232,13 @@ class Reader(RecordReader):
         side = side if type(side) is str else None
         turn = self._parent(value, side, record)
         body: Any = value.get("message")
-        said = type(body) is dict and type(body.get("content")) in (list, str)
+        contents = type(body) is dict and type(body.get("content")) in (list, str)
         if kind in _SILENT:
             turn = self._tree.root(None, side) if turn is None else turn
             self._tree.turns[uuid] = self._last[side] = turn
-        elif kind == "assistant" and said:
+        elif kind == "assistant" and contents:
             self._add_answer(value, body, record, turn, side)
-        elif kind == "user" and said:
+        elif kind == "user" and contents:
             self._add_user(value, body["content"], record, turn, side)
         else:
             self._add_event(value, record, turn, side)
@@ -262,14 +246,14 @@ class Reader(RecordReader):
             self._move(moved, uuid)
 
     def _move(self, preserved: list[str], anchor: str) -> None:
-        """What follows the messages that a compaction preserved follows its summary."""
+        """Children of messages that a compaction preserved follow its summary."""
         turn = self._tree.turns.get(anchor)
         for uuid in preserved:
             if turn is not None and self._tree.turns.get(uuid) is not None:
                 self._tree.turns[uuid] = turn
 
     def _parent(self, value: dict[str, Any], side: str | None, record: Record) -> int | None:
-        """The turn that a line follows; a line whose parent is not there follows the line before it."""
+        """The turn that a line follows; a line whose parent is missing follows the line before it."""
         parent = value.get("parentUuid", UNSET)
         if parent is None and type(value.get("logicalParentUuid")) is str:
             parent = value["logicalParentUuid"]
@@ -282,8 +266,8 @@ class Reader(RecordReader):
             return before
         turn = self._tree.turns.get(parent)
         if turn is None:
-            follows = "nothing does" if before is None else "it follows the line before it"
-            self.report(record, f"the parent {parent!r} of {value['uuid']!r} does not come before it; {follows}")
+            follows = "it becomes a root" if before is None else "it follows the line before it"
+            self.report(record, f"parent {parent!r} of {value['uuid']!r} not found before it; {follows}")
             return before
         return turn
 
@@ -294,8 +278,8 @@ class Reader(RecordReader):
         message_id = body.get("id")
         answer = self._open.get(message_id) if type(message_id) is str else None
         if answer is not None and turn is not None and answer.turn < self._prompts.get(side, -1) <= turn:
-            answer = None  # asked anew since: an id that is used for every answer
-        for block in body["content"]:  # or the letters of a string
+            answer = None  # a prompt came since: the same id is used for every answer
+        for block in body["content"]:  # or the characters of a string
             if type(block) is dict and block.get("type") == "tool_use":
                 self._note_call(block, uuid if answer is None else answer.uuid)
         if answer is None:
@@ -303,7 +287,7 @@ class Reader(RecordReader):
             del rest["message"], rest["type"]
             fields, turn = self._placed(rest, turn, body.get("model") != _SYNTHETIC, side)
             answer = Answer(uuid, fields, rest, turn, end)
-            answer.no_usage = usage_is_made(value.get("version"))
+            answer.no_usage = is_placeholder_usage(value.get("version"))
             self._held.append((answer, 0))
             if type(message_id) is str:
                 self._open[message_id] = answer
@@ -324,19 +308,19 @@ class Reader(RecordReader):
         self, value: dict[str, Any], content: Any, record: Record, turn: int | None, side: str | None
     ) -> None:
         uuid = value["uuid"]
-        words = content if type(content) is str else _words(content)
-        if value.get("isMeta") is True and words.startswith(_CAVEATS):
+        text = content if type(content) is str else _first_text(content)
+        if value.get("isMeta") is True and text.startswith(_CAVEATS):
             self._caveat = uuid
             prompt = False
-        elif words.startswith(_LOCAL) and self._caveat and value.get("parentUuid") == self._caveat:
-            self._caveat = uuid  # a command that no model saw, and what it printed
+        elif text.startswith(_LOCAL) and self._caveat and value.get("parentUuid") == self._caveat:
+            self._caveat = uuid  # a local command and its output, which no model saw
             prompt = False
         else:
             prompt = value.get("isMeta") is not True and not _is_result(content)
-        started = self._tasks.get(hash(words)) if side is not None and turn is None else None
+        caller = self._tasks.get(hash(text)) if side is not None and turn is None else None
         rest = dict(value)
         del rest["type"]
-        fields, turn = self._placed(rest, turn, prompt, side, started)
+        fields, turn = self._placed(rest, turn, prompt, side, caller)
         if prompt:
             self._prompts[side] = turn
         messages = read_user(fields, rest, self._names)
@@ -361,12 +345,12 @@ class Reader(RecordReader):
         self._time = _time(value, self._time)
 
     def _placed(
-        self, rest: dict[str, Any], turn: int | None, is_turn: bool, side: str | None, started: str | None = None
+        self, rest: dict[str, Any], turn: int | None, is_turn: bool, side: str | None, caller: str | None = None
     ) -> tuple[dict[str, Any], int]:
         """The fields of a new message, its parent among them, and its turn."""
         uuid = rest["uuid"]
         fields, parent_given = read_envelope(rest, Place(self._count, self._time, self._session, UNSET))
-        parent = started
+        parent = caller
         if turn is None:
             turn = self._tree.root(uuid, side)
         elif self._tree.sides[turn] != side:
@@ -384,8 +368,8 @@ class Reader(RecordReader):
         return fields, turn
 
 
-def _as_kept(value: dict[str, Any]) -> dict[str, Any]:
-    """A record of what Claude Code prints for programs, as it would keep it."""
+def _as_session_record(value: dict[str, Any]) -> dict[str, Any]:
+    """A record of `stream-json` output, as a session file spells it."""
     kept = {**value, "sessionId": value["session_id"]}
     del kept["session_id"]
     call = kept.pop("parent_tool_use_id", None)
@@ -398,7 +382,7 @@ def _time(value: dict[str, Any], before: str | None) -> str | None:
 
 
 def _preserved(metadata: Any) -> dict[str, list[str]]:
-    """The lines that a compaction kept, under the line they stand behind now."""
+    """The lines that a compaction preserved, by the line they follow now."""
     kept = metadata.get("preservedMessages") or metadata.get("preservedSegment") if type(metadata) is dict else None
     if type(kept) is not dict or type(kept.get("anchorUuid")) is not str:
         return {}
@@ -407,7 +391,7 @@ def _preserved(metadata: Any) -> dict[str, list[str]]:
     return {kept["anchorUuid"]: [uuid for uuid in uuids if type(uuid) is str]}
 
 
-def _words(content: list[Any]) -> str:
+def _first_text(content: list[Any]) -> str:
     first = content[0] if content else None
     text = first.get("text") if type(first) is dict else None
     return text if type(text) is str else ""
@@ -423,7 +407,7 @@ def _is_result(content: Any) -> bool:
 
 
 class _Writing:
-    """What the records before say to the next one."""
+    """State of writing: what the next record needs of those before it."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.lines: dict[str, str] = {}
@@ -434,8 +418,8 @@ class _Writing:
         given = conversation.id
         if given is UNSET:
             first = conversation.messages[0].id if conversation.messages else ""
-            given = derived_uuid("session", derived_uuid(0) if first is UNSET else legal_uuid(first) if first else "")
-        self.session = legal_uuid(given)
+            given = derived_uuid("session", derived_uuid(0) if first is UNSET else valid_uuid(first) if first else "")
+        self.session = valid_uuid(given)
 
     def records(self, message: Message) -> list[dict[str, Any]]:
         """The records of one message."""
@@ -462,7 +446,7 @@ class _Writing:
 
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
-    """The records of what a conversation says beyond `already`."""
+    """The records for what a conversation has and `already` has not."""
     writing = _Writing(conversation)
     start = 0 if already is None else len(already.messages)
     for message in conversation.messages[:start]:
@@ -492,14 +476,14 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
     if type(conversation.head) is str and (already is None or already.head != conversation.head):
         default = next((one for one in reversed(conversation.messages) if one.sidechain is not True), None)
         if default is None or default.id != conversation.head:
-            leaf = legal_uuid(conversation.head)
+            leaf = valid_uuid(conversation.head)
             yield {"type": "last-prompt", "lastPrompt": "", "leafUuid": leaf, "sessionId": writing.session}
 
 
 def _join(held: dict[str, Any], more: dict[str, Any], writing: _Writing, message: Message) -> None:
-    """One record again for messages that came from one."""
-    said = held["message"]["content"], more["message"]["content"]
-    blocks = [block for one in said for block in ([{"type": "text", "text": one}] if type(one) is str else one)]
+    """Join messages that came from one record into one again."""
+    contents = held["message"]["content"], more["message"]["content"]
+    blocks = [block for one in contents for block in ([{"type": "text", "text": one}] if type(one) is str else one)]
     held["message"] = {**held["message"], "content": blocks}
     writing.before = held["uuid"]
     if message.id is not UNSET:

@@ -1,15 +1,16 @@
-"""Response items in Codex rollouts, as parts; an item is what the Responses API has, with fields of Codex's own.
+"""Response items of Codex rollouts as parts, both ways: items of the Responses API with fields of Codex's own.
 
     canonical                         native
-    text of the assistant             message, one output_text; its `phase` is kept as the Responses API has it
+    text of the assistant             message, one output_text; its `phase` is kept as in the Responses API
     text, image of others             message with input_text and input_image
     reasoning                         reasoning with encrypted_content; without one the event `agent_reasoning`
     tool-call, tool-result            function_call, custom_tool_call, local_shell_call ... and their outputs
     compaction, encrypted             compaction
     data agent_message (an event)     agent_message
-    raw(openai-responses)             any other item, word for word
+    raw(openai-responses)             any other item, unchanged
 
-What only OpenAI understands (encrypted thoughts) is bound to it, and not written when it came from another provider.
+Encrypted reasoning is bound to OpenAI, and not written when it came from another provider. A file that has events
+only is read from them: `EVENT_ITEMS` turns an event into the items it stands for.
 """
 
 from __future__ import annotations
@@ -41,30 +42,30 @@ from hansard.model.parts import (
 )
 
 NAME = "codex"
-SPOKEN = ("user", "developer", "system")
-_OWN = "internal_chat_message_metadata_passthrough"  # for Codex's own server, nothing the API takes
-_COMPACTIONS = ("compaction_summary", "context_compaction")  # the names it had
-_KEPT = ("ghost_snapshot", "configuration_update")  # nobody says them
-AGENT_MESSAGE = "agent_message"  # what one agent says to another
+INPUT_ROLES = ("user", "developer", "system")
+_OWN = "internal_chat_message_metadata_passthrough"  # for Codex's own server; the API rejects it
+_COMPACTIONS = ("compaction_summary", "context_compaction")  # its older names
+_KEPT = ("ghost_snapshot", "configuration_update")  # neither input nor output
+AGENT_MESSAGE = "agent_message"  # from one agent to another
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_said(content: Any) -> list[Part] | None:
+def _read_input(content: Any) -> list[Part] | None:
     if type(content) is str:
         return [TextPart(text=content)]
     return [read_block(block, "input_text", {}) for block in content] if type(content) is list else None
 
 
-def write_said(role: str, parts: list[Any]) -> Fields | None:
-    """The item of a message that is not the assistant's; None when nothing of it can be said."""
+def write_input(role: str, parts: list[Any]) -> Fields | None:
+    """The item of a message that is not the assistant's; None if Codex can express none of it."""
     content = [block for part in parts if (block := _block(part)) is not None]
     return {"type": "message", "role": role, "content": content} if content or not parts else None
 
 
 def _block(part: Any) -> Fields | None:
-    """Codex knows text and images with an address or data; a block of another kind would cost the whole record."""
+    """A text or image block; Codex skips the whole record for a block of any other kind."""
     if type(part) is TextPart or (type(part) is CompactionPart and part.text is not UNSET):
         return {"type": "input_text", "text": part.text}
     if type(part) is RawPart:
@@ -73,7 +74,7 @@ def _block(part: Any) -> Fields | None:
     return block if block is not UNSET and block["type"] == "input_image" and "image_url" in block else None
 
 
-def _read_plain_output_text(item: Fields) -> list[Part] | None:
+def _read_answer_text(item: Fields) -> list[Part] | None:
     content, phase = item.get("content"), item.get("phase")
     if type(content) is str:
         content = [{"type": "output_text", "text": content}]
@@ -102,7 +103,7 @@ def _write_answer_text(part: TextPart | RefusalPart) -> Fields:
 
 
 def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[Part]] | None:
-    """Who says an item and its parts; None for what is none. `calls` are those without an output yet."""
+    """Role and parts of an item; None if it is not an item. `calls` are those without an output yet."""
     if not is_item(item):
         return None
     kind, role = item.get("type", "message"), item.get("role")
@@ -110,19 +111,19 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     if _OWN in item:
         item = {key: value for key, value in item.items() if key != _OWN}
     if kind == "message":
-        if role in SPOKEN:
-            parts = _read_said(item.get("content"))
+        if role in INPUT_ROLES:
+            parts = _read_input(item.get("content"))
         elif role == "assistant":
-            parts = _read_plain_output_text(item)
+            parts = _read_answer_text(item)
         if parts is not None:
             return role, parts
     elif kind == "function_call":
-        return "assistant", read_function(item, calls) or _read_odd_call(item, calls)
+        return "assistant", read_function(item, calls) or _read_object_call(item, calls)
     elif kind == "function_call_output" and (parts := read_plain_output(item, calls)) is not None:
         calls.pop(item["call_id"], None)
         return "tool", parts
     elif kind == "function_call_output" and type(item.get("output")) is dict:
-        return "tool", _read_odd_output(item, item["output"], calls)
+        return "tool", _read_object_output(item, item["output"], calls)
     elif kind == AGENT_MESSAGE:
         return "event", [DataPart(name=kind, data={key: item[key] for key in item if key != "type"})]
     elif kind in _KEPT:
@@ -135,16 +136,16 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     return role, [_bound(part, model) for part in parts]
 
 
-def identified(item: Fields, number: int) -> Fields:
-    """The item itself; a call whose id Codex did not write (it keeps none of searches) with one made of its number."""
+def with_id(item: Fields, number: int) -> Fields:
+    """The item; a call without an id (Codex keeps none of searches) gets one derived from its number."""
     key = id_key(item.get("type")) if type(item.get("type")) is str else None
     if key is None or type(item.get(key)) is str:
         return item
     return {**item, key: f"{item['type']}_{number}"}
 
 
-def _read_odd_call(item: Fields, calls: Calls) -> list[Part]:
-    """A call whose arguments are no string: an object, or not there."""
+def _read_object_call(item: Fields, calls: Calls) -> list[Part]:
+    """A call whose arguments are not a string: an object, or absent."""
     call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments", UNSET)
     if type(call_id) is not str or type(name) is not str:
         return [RawPart(format=RESPONSES, value=item)]
@@ -153,8 +154,8 @@ def _read_odd_call(item: Fields, calls: Calls) -> list[Part]:
     return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(RESPONSES, rest))]
 
 
-def _read_odd_output(item: Fields, output: Fields, calls: Calls) -> list[Part]:
-    """What older releases wrote of a call: the words, and whether it succeeded."""
+def _read_object_output(item: Fields, output: Fields, calls: Calls) -> list[Part]:
+    """The output of a call as older releases wrote it: text and a success flag."""
     plain = {**item, "output": output.get("content")}
     parts = read_item(plain, calls)[1]
     if type(parts[0]) is not ToolResultPart:
@@ -169,14 +170,14 @@ def _bound(part: Part, model: Any) -> Part:
 
 
 def is_foreign(part: Any) -> bool:
-    """Is what the part holds sealed by somebody else than OpenAI, for all we know?"""
+    """Whether the part was encrypted by another provider than OpenAI, as far as is known."""
     if part.binding is not UNSET and part.binding.provider is not UNSET:
         return bool(part.binding.provider != PROVIDER)
     return part.extra is UNSET or RESPONSES not in part.extra
 
 
 def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
-    """The items of an assistant's or a tool's message; what is only shown, not played back, is an `event`."""
+    """The items of an assistant or tool message; what Codex shows but does not send to the model is an `event`."""
     out: list[Fields] = []
     others: list[Any] = []
     for part in parts:
@@ -193,7 +194,7 @@ def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
             if part.text is not UNSET and role == "assistant":
                 out.append(_write_answer_text(TextPart(text=part.text)))
         elif kind is ToolCallPart and part.provider_executed is not True and part.input_text is UNSET:
-            others.append(_spelled(part))
+            others.append(_with_arguments(part))
         elif kind is ToolResultPart and part.content is not UNSET:
             others.append(replace(part, content=[inner for inner in part.content if _block(inner) is not None]))
         else:
@@ -202,8 +203,8 @@ def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
     return out
 
 
-def _spelled(part: ToolCallPart) -> ToolCallPart:
-    """Arguments are an object for Codex, also where there are none."""
+def _with_arguments(part: ToolCallPart) -> ToolCallPart:
+    """The call with arguments: Codex requires an object even if empty."""
     if unpack(RESPONSES, part.extra)[1].get("type") is None and part.input is UNSET:
         return replace(part, input_text="{}")
     return part
@@ -217,46 +218,49 @@ def _write_others(parts: list[Any], role: str, calls: Calls, out: list[Fields]) 
         parts.clear()
 
 
-def answered(part: ToolResultPart, told: Any) -> ToolResultPart:
-    """A result with what an event told of it: whether it failed, and the changes to files."""
-    failed = told.get("success") is False
-    kept = {key: told[key] for key in ("changes", "status", "exit_code") if key in told}
+def with_end_event(part: ToolResultPart, event: Any) -> ToolResultPart:
+    """A result with the fields of its end event: whether it failed, and the changes to files."""
+    failed = event.get("success") is False
+    kept = {key: event[key] for key in ("changes", "status", "exit_code") if key in event}
     extra = {} if part.extra is UNSET else part.extra
     return replace(part, is_error=failed or part.is_error, extra={**extra, NAME: kept} if kept else part.extra)
 
 
-def _told_message(role: str, kind: str, key: str) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    def tell(event: dict[str, Any]) -> list[dict[str, Any]]:
-        words = event.get(key)
-        if type(words) is not str:
+# -- events to items -----------------------------------------------------------------------------------------------
+
+
+def _message_event(role: str, kind: str, key: str) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
+    def items(event: dict[str, Any]) -> list[dict[str, Any]]:
+        text = event.get(key)
+        if type(text) is not str:
             return []
         if kind == "reasoning":
-            return [{"type": kind, "summary": [{"type": "summary_text", "text": words}]}]
-        return [{"type": "message", "role": role, "content": words}]
+            return [{"type": kind, "summary": [{"type": "summary_text", "text": text}]}]
+        return [{"type": "message", "role": role, "content": text}]
 
-    return tell
+    return items
 
 
-def _told_item(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the paginated mode says of an item that is complete."""
+def _completed_item(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of an `item_completed` event of the paginated mode."""
     item = event.get("item")
     if type(item) is not dict or type(item.get("type")) is not str:
         return []
     kind, content = item["type"], item.get("content")
     blocks = content if type(content) is list else []
-    words = [block["text"] for block in blocks if type(block) is dict and type(block.get("text")) is str]
+    text = [block["text"] for block in blocks if type(block) is dict and type(block.get("text")) is str]
     if kind in ("UserMessage", "AgentMessage"):
-        return [{"type": "message", "role": "user" if kind[0] == "U" else "assistant", "content": "\n".join(words)}]
+        return [{"type": "message", "role": "user" if kind[0] == "U" else "assistant", "content": "\n".join(text)}]
     thoughts = item.get("summary_text")
     if kind == "Reasoning" and type(thoughts) is list and all(type(one) is str for one in thoughts):
         return [{"type": "reasoning", "summary": [{"type": "summary_text", "text": one} for one in thoughts]}]
     return []
 
 
-TELLING: dict[Any, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
-    "user_message": _told_message("user", "message", "message"),
-    "agent_message": _told_message("assistant", "message", "message"),
-    "agent_reasoning": _told_message("assistant", "reasoning", "text"),
-    "agent_reasoning_raw_content": _told_message("assistant", "reasoning", "text"),
-    "item_completed": _told_item,
+EVENT_ITEMS: dict[Any, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
+    "user_message": _message_event("user", "message", "message"),
+    "agent_message": _message_event("assistant", "message", "message"),
+    "agent_reasoning": _message_event("assistant", "reasoning", "text"),
+    "agent_reasoning_raw_content": _message_event("assistant", "reasoning", "text"),
+    "item_completed": _completed_item,
 }

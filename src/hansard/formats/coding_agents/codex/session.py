@@ -1,25 +1,4 @@
-"""Codex rollouts, of all ages: `rollout-*.jsonl`, also compressed (`.jsonl.zst`).  As of Codex 0.142 and its source.
-
-    canonical                         native
-    conversation                      session_meta, the first one: id, timestamp, forked_from_id or history_base;
-                                      the event thread_name_updated is its title
-    system (mark `at`)                base_instructions of the session
-    system, developer, user           response_item message
-    assistant                         a run of the model's response items; model from turn_context; usage from the
-                                      changes of token_count
-    tool                              a run of outputs; what patch_apply_end tells of one is residue
-    user, one compaction              compacted
-    event, data                       inter_agent_communication
-    context, thinking                 cwd and branch of session and turn; effort of the turn, on the user's messages
-    a branch that is not followed     turns that thread_rolled_back dropped
-
-What the items are is told in `codex_items`. Other records say nothing that is not said here (events that repeat
-items, settings, rate limits) and stay in the text of the file, which is kept. Codex has no ids for messages: theirs
-count the records of the file. Releases before 0.30 wrote items without an envelope; a file of events alone is read
-from its events.
-Lost, and reported: ids, files that are no images, the error flag of results, other providers' encrypted thoughts,
-branches that are no rollback, usage and models Codex has no field for.
-"""
+"""Codex rollouts as a whole: reader and writer."""
 
 from __future__ import annotations
 
@@ -32,15 +11,15 @@ from hansard.formats.coding_agents.codex import is_record
 from hansard.formats.coding_agents.codex.edits import edits_of
 from hansard.formats.coding_agents.codex.records import (
     AGENT_MESSAGE,
+    EVENT_ITEMS,
+    INPUT_ROLES,
     NAME,
-    SPOKEN,
-    TELLING,
-    answered,
-    identified,
     is_foreign,
     read_response_item,
+    with_end_event,
+    with_id,
     write_answer,
-    write_said,
+    write_input,
 )
 from hansard.formats.coding_agents.codex.turns import compacts, is_turn, steps
 from hansard.formats.coding_agents.codex.usage import Totals, write_usage
@@ -48,7 +27,7 @@ from hansard.formats.coding_agents.identity import NO_TIME, first_time, is_uuid,
 from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
-from hansard.formats.coding_agents.zstd import ZstdScanner, behind
+from hansard.formats.coding_agents.zstd import ZstdScanner, append_frame
 from hansard.formats.openai_responses.tools import Calls
 from hansard.formats.residue import pack, set_present, unpack
 from hansard.model.conversation import Context, Conversation, Message, ModelRef, Thinking, Usage
@@ -92,20 +71,20 @@ class Reader(RecordReader):
         super().__init__()
         self._count = 0  # records so far: they number the messages
         self._items = False
-        self._told: list[tuple[int, str, dict[str, Any]]] = []  # events of a file that has had no items yet
+        self._events: list[tuple[int, str, dict[str, Any]]] = []  # events of a file that had no items so far
         self._meta: dict[str, Any] | None = None
         self._title: str | UnsetType = UNSET
         self._out: list[Message] = []
         self._held: list[_Draft] = []
-        self._over = False  # the response that the last draft is of has ended
+        self._over = False  # whether the response of the last draft has ended
         self._tip: str | None = None
         self._before: str | None = None  # the tip before the last message
-        self._last: str | None = None  # the last message in the list, which a message follows unless it says otherwise
-        self._turns: list[str | None] = []  # for each turn on the path, what stood before it
+        self._last: str | None = None  # the last message in the list: the default parent
+        self._turns: list[str | None] = []  # for each turn on the path, the message before it
         self._calls = Calls()
-        self._ends: dict[str, Any] = {}  # what events told of results to come
+        self._ends: dict[str, Any] = {}  # end events of calls whose results have not come
         self._thoughts: list[str] = []  # of this turn
-        self._shown: list[tuple[str, dict[str, Any]]] = []  # thoughts shown whose item has not come
+        self._shown: list[tuple[str, dict[str, Any]]] = []  # reasoning shown whose item has not come
         self._totals = Totals()
         self._name: str | UnsetType = UNSET
         self._provider: str | UnsetType = UNSET
@@ -127,8 +106,8 @@ class Reader(RecordReader):
 
     def finish(self) -> list[Message]:
         if not self._items:
-            self._tell(set())
-        self._show()
+            self._read_events(set())
+        self._flush_shown()
         self.unsettled = {draft.id for draft in self._held}
         self._settle()
         out, self._out = self._out, []
@@ -172,11 +151,11 @@ class Reader(RecordReader):
             return
         if (handler := self._EVENTS.get(kind)) is not None:
             handler(self, event, record.value)
-        if not self._items and kind in TELLING:
-            self._told.append((self._count, kind, record.value))
+        if not self._items and kind in EVENT_ITEMS:
+            self._events.append((self._count, kind, record.value))
 
     def _session(self, meta: dict[str, Any], value: dict[str, Any]) -> None:
-        """The first is the identity of the file; later ones were copied or written by a resume."""
+        """The first one identifies the file; later ones are copies, or written by a resume."""
         if self._meta is not None:
             return
         self._meta = meta
@@ -184,15 +163,15 @@ class Reader(RecordReader):
         git, base = meta.get("git"), meta.get("base_instructions")
         branch = _text(git.get("branch")) if type(git) is dict else UNSET
         self._set_context(meta.get("cwd"), branch)
-        words = base.get("text") if type(base) is dict else meta.get("instructions")
-        if type(words) is str:
+        text = base.get("text") if type(base) is dict else meta.get("instructions")
+        if type(text) is str:
             draft = self._begin("system", value)
-            draft.parts.append(TextPart(text=words))
+            draft.parts.append(TextPart(text=text))
             draft.context, draft.extra = UNSET, pack(NAME, {}, {"at": "session_meta"})
             self._settle()
 
     def _turn(self, turn: dict[str, Any], value: dict[str, Any]) -> None:
-        self._show()
+        self._flush_shown()
         self._settle()
         self._thoughts.clear()
         self._name = _text(turn.get("model"))
@@ -207,23 +186,23 @@ class Reader(RecordReader):
         self._context = UNSET if cwd is UNSET and branch is UNSET else Context(cwd=cwd, git_branch=branch)
 
     def _compacted(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
-        words, sealed = _text(payload.get("message")), UNSET
+        text, encrypted = _text(payload.get("message")), UNSET
         last: str | UnsetType = UNSET
         history = payload.get("replacement_history")
         for item in history if type(history) is list else ():
             if type(item) is dict and type(item.get("encrypted_content")) is str and item.get("type") != "reasoning":
-                sealed = item["encrypted_content"]
+                encrypted = item["encrypted_content"]
             read = read_response_item(item, Calls(), UNSET)
             last = next((part.text for part in read[1] if isinstance(part, TextPart)), last) if read else last
-        words = last if words is UNSET and sealed is UNSET else words  # the summary stands behind what was kept
-        binding = UNSET if sealed is UNSET else Binding(provider="openai", model=self._name)
-        self._show()
+        text = last if text is UNSET and encrypted is UNSET else text  # the summary is the last of the kept messages
+        binding = UNSET if encrypted is UNSET else Binding(provider="openai", model=self._name)
+        self._flush_shown()
         self._settle()
-        self._begin("user", value).parts.append(CompactionPart(text=words, encrypted=sealed, binding=binding))
+        self._begin("user", value).parts.append(CompactionPart(text=text, encrypted=encrypted, binding=binding))
         self._settle()
 
-    def _between_agents(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
-        self._show()
+    def _inter_agent(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
+        self._flush_shown()
         self._settle()
         self._begin("event", value).parts.append(DataPart(name="inter_agent_communication", data=payload))
         self._settle()
@@ -231,18 +210,18 @@ class Reader(RecordReader):
     # -- items -----------------------------------------------------------------------------------------------------
 
     def _item(self, item: dict[str, Any], value: dict[str, Any]) -> None:
-        read = read_response_item(identified(item, self._count), self._calls, self._name)
+        read = read_response_item(with_id(item, self._count), self._calls, self._name)
         if read is None:
             return
         role, parts = read
         if not self._items:
             self._items = True
-            self._tell({part.text for part in parts if isinstance(part, TextPart)})
+            self._read_events({part.text for part in parts if isinstance(part, TextPart)})
         if role == "assistant" and parts and type(parts[0]) is ReasoningPart:
             self._shown = [shown for shown in self._shown if shown[0] not in parts[0].text]
             self._thoughts.append(parts[0].text)
-        self._show()
-        if role in SPOKEN or role == "event":
+        self._flush_shown()
+        if role in INPUT_ROLES or role == "event":
             self._settle()
             draft = self._begin(role, value)
             draft.parts += parts
@@ -254,15 +233,15 @@ class Reader(RecordReader):
             self._settle()
             return
         if role == "tool" and self._ends:
-            parts = [self._answered(part) for part in parts]
+            parts = [self._with_end(part) for part in parts]
         self._draft(role, value).parts += parts
 
-    def _answered(self, part: Any) -> Any:
-        told = self._ends.pop(str(part.tool_call_id), None) if type(part) is ToolResultPart else None
-        return answered(part, told) if told is not None else part
+    def _with_end(self, part: Any) -> Any:
+        end = self._ends.pop(str(part.tool_call_id), None) if type(part) is ToolResultPart else None
+        return with_end_event(part, end) if end is not None else part
 
     def _draft(self, role: str, value: dict[str, Any]) -> _Draft:
-        """The message at the end if it is of this role and not over, else a new one."""
+        """The last message if it has this role and is not ended, else a new one."""
         if self._held and self._held[-1].role == role and not (role == "assistant" and self._over):
             return self._held[-1]
         if role == "assistant":
@@ -287,12 +266,12 @@ class Reader(RecordReader):
         self._out += [draft.message() for draft in self._held]
         self._held.clear()
 
-    def _show(self) -> None:
-        """Thoughts that were shown and never came as an item are said all the same."""
+    def _flush_shown(self) -> None:
+        """Reasoning that was shown but never came as an item becomes a part too."""
         shown, self._shown = self._shown, []
-        for words, value in shown:
-            if not any(words in thought for thought in self._thoughts):
-                self._draft("assistant", value).parts.append(ReasoningPart(text=words))
+        for text, value in shown:
+            if not any(text in thought for thought in self._thoughts):
+                self._draft("assistant", value).parts.append(ReasoningPart(text=text))
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -309,9 +288,9 @@ class Reader(RecordReader):
             if draft is not None:
                 draft.usage = self._totals.waiting(draft.usage)
 
-    def _rolled_back(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+    def _rollback(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         number = event.get("num_turns")
-        self._show()
+        self._flush_shown()
         self._settle()
         if type(number) is int and number > 0 and self._turns:
             cut = max(0, len(self._turns) - number)
@@ -319,36 +298,36 @@ class Reader(RecordReader):
             del self._turns[cut:]
 
     def _aborted(self, event: dict[str, Any], value: dict[str, Any]) -> None:
-        self._show()
+        self._flush_shown()
         if self._held and self._held[-1].role == "assistant":
             self._held[-1].state = "interrupted"
 
-    def _named(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+    def _renamed(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         self._title = _text(event.get("thread_name"))
 
-    def _ended(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+    def _end_event(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         if type(event.get("call_id")) is str:
             self._ends[event["call_id"]] = event
 
-    def _thought(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+    def _reasoning_shown(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         if type(event.get("text")) is str:
             self._shown.append((event["text"], value))
 
-    def _started(self, event: dict[str, Any], value: dict[str, Any]) -> None:
-        self._show()
+    def _turn_started(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+        self._flush_shown()
         self._settle()
         self._thoughts.clear()
 
-    def _tell(self, said: set[str]) -> None:
-        """Events with no items beside them are what was said, but for those of the words that now come as an item."""
-        told, self._told = self._told, []
-        if not any(kind == "user_message" or kind == "item_completed" for _, kind, _ in told) and said:
+    def _read_events(self, known_texts: set[str]) -> None:
+        """Read the events of a file without items, except those that repeat the text of the first item."""
+        events, self._events = self._events, []
+        if not any(kind == "user_message" or kind == "item_completed" for _, kind, _ in events) and known_texts:
             return
         self._shown.clear()
         count = self._count
-        for self._count, kind, value in told:
-            for item in TELLING[kind](value["payload"]):
-                if item.get("content") not in said:
+        for self._count, kind, value in events:
+            for item in EVENT_ITEMS[kind](value["payload"]):
+                if item.get("content") not in known_texts:
                     self._item(item, value)
         self._count = count
 
@@ -356,20 +335,20 @@ class Reader(RecordReader):
         "session_meta": _session,
         "turn_context": _turn,
         "compacted": _compacted,
-        "inter_agent_communication": _between_agents,
+        "inter_agent_communication": _inter_agent,
         "token_usage_record": _token_usage,
     }
     _EVENTS: ClassVar[dict[str, Callable[..., None]]] = {
         "token_count": _token_count,
-        "thread_rolled_back": _rolled_back,
+        "thread_rolled_back": _rollback,
         "turn_aborted": _aborted,
-        "thread_name_updated": _named,
-        "patch_apply_end": _ended,
-        "mcp_tool_call_end": _ended,
-        "agent_reasoning": _thought,
-        "agent_reasoning_raw_content": _thought,
-        "task_started": _started,
-        "turn_started": _started,
+        "thread_name_updated": _renamed,
+        "patch_apply_end": _end_event,
+        "mcp_tool_call_end": _end_event,
+        "agent_reasoning": _reasoning_shown,
+        "agent_reasoning_raw_content": _reasoning_shown,
+        "task_started": _turn_started,
+        "turn_started": _turn_started,
     }
 
 
@@ -378,12 +357,12 @@ def _text(value: Any) -> str | UnsetType:
 
 
 def _thread(meta: dict[str, Any]) -> str | UnsetType:
-    """The thread's own id; one that a session begins with has the session's."""
+    """The id of the thread; that of the session for its first thread."""
     return _text(meta.get("id")) or _text(meta.get("session_id"))
 
 
 def _parent_thread(meta: dict[str, Any]) -> str | UnsetType:
-    """The thread it was forked from, whose history it goes on with, or whose agent started it."""
+    """The thread it was forked from, continues, or was started by."""
     for key in ("forked_from_id", "parent_thread_id"):
         if type(meta.get(key)) is str:
             return meta[key]  # type: ignore[no-any-return]
@@ -397,7 +376,7 @@ def _parent_thread(meta: dict[str, Any]) -> str | UnsetType:
 
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
-    """The records that say what the conversation says and `already` does not; of all of it without one."""
+    """The records for what a conversation has and `already` has not."""
     messages = conversation.messages
     writing = _Writing(conversation)
     known = 0 if already is None else len(already.messages)
@@ -422,7 +401,7 @@ def _event(time: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Writing:
-    """What the records so far have said of model, folder and tokens."""
+    """State of writing: model, folder and tokens as of the records so far."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -460,7 +439,7 @@ class _Writing:
         yield _event(NO_TIME, {**named, "thread_name": self._conversation.title})
 
     def pass_over(self, message: Message) -> None:
-        """Take note of a message that is written already."""
+        """Track the state of a message that is written already."""
         if (cwd := _cwd(message)) is not UNSET:
             self._cwd = cwd
         if message.model is not UNSET:
@@ -483,14 +462,14 @@ class _Writing:
                 yield {"timestamp": time, "type": "compacted", "payload": payload}
                 return
         yield from self._turn(messages, i, time)
-        if message.role in SPOKEN:
-            item = write_said(message.role, message.parts)
+        if message.role in INPUT_ROLES:
+            item = write_input(message.role, message.parts)
             if item is not None:
                 yield _response(time, item)
                 if message.role == "user" and is_turn(message.parts):
-                    words = "\n".join(part.text for part in message.parts if type(part) is TextPart)
+                    text = "\n".join(part.text for part in message.parts if type(part) is TextPart)
                     lists: dict[str, Any] = {"images": [], "local_images": [], "text_elements": []}
-                    yield _event(time, {"type": "user_message", "message": words, **lists})
+                    yield _event(time, {"type": "user_message", "message": text, **lists})
         elif message.role in ("assistant", "tool"):
             yield from self._answer(message, time)
         elif message.role == "event":
@@ -502,7 +481,7 @@ class _Writing:
                         yield _response(time, {"type": AGENT_MESSAGE, **part.data})
 
     def _turn(self, messages: list[Message], i: int, time: str) -> Iterator[dict[str, Any]]:
-        """The context of a turn, where it is not what it was."""
+        """The context of a turn, if it changed."""
         message = messages[i]
         cwd = self._cwd if _cwd(message) is UNSET else _cwd(message)
         model, effort = self._model, self._effort
@@ -522,9 +501,9 @@ class _Writing:
             if "event" in item:
                 yield _event(time, {"type": item["event"], "text": item["text"]})
                 continue
-            if item.get("type") == "message" and (words := _shown(item.get("content"))) is not None:
+            if item.get("type") == "message" and (text := _shown(item.get("content"))) is not None:
                 yield _event(
-                    time, set_present({"type": "agent_message", "message": words}, phase=item.get("phase", UNSET))
+                    time, set_present({"type": "agent_message", "message": text}, phase=item.get("phase", UNSET))
                 )
             yield _response(time, item)
         if message.usage is not UNSET and message.role == "assistant":
@@ -534,15 +513,15 @@ class _Writing:
 
 
 def _shown(content: Any) -> str | None:
-    """What a person sees of an answer; one that was kept as it came may hold anything."""
+    """The text of an answer that Codex's screen shows; a raw item may hold any content."""
     first = content[0] if type(content) is list and content else None
-    words = first.get("text") if type(first) is dict else None
-    return words if type(words) is str else None
+    text = first.get("text") if type(first) is dict else None
+    return text if type(text) is str else None
 
 
 _BETWEEN = "inter_agent_communication"
 _PARENTS = {"forked_from_id", "parent_thread_id", "history_base", "source"}
-_PROVIDERS = {"openai"}  # of another, Codex would not list the session
+_PROVIDERS = {"openai"}  # Codex does not list sessions of other providers
 
 
 def _response(time: str, item: dict[str, Any]) -> dict[str, Any]:
@@ -552,8 +531,8 @@ def _response(time: str, item: dict[str, Any]) -> dict[str, Any]:
 def _compacted(part: CompactionPart) -> dict[str, Any]:
     out: dict[str, Any] = {} if part.text is UNSET else {"message": part.text}
     if part.encrypted is not UNSET and not is_foreign(part):
-        sealed = {"type": "compaction", "encrypted_content": part.encrypted}
-        out = {"message": part.text or "", "replacement_history": [sealed]}
+        encrypted = {"type": "compaction", "encrypted_content": part.encrypted}
+        out = {"message": part.text or "", "replacement_history": [encrypted]}
     return out
 
 
@@ -575,13 +554,13 @@ def _effort(message: Message) -> Any:
 
 
 def thread_id(conversation: Conversation) -> str:
-    """Codex knows threads by UUIDs; what it has once taken as an id it has."""
+    """The id of the thread: Codex requires a UUID, except for ids that it gave itself."""
     if type(conversation.id) is str and conversation.extra is not UNSET and NAME in conversation.extra:
         return conversation.id
     return session_uuid(conversation)
 
 
 SESSION = SessionFile(
-    name=NAME, reader=Reader, records=records, whole=is_record, scanner=ZstdScanner, join=behind, edits=edits_of
+    name=NAME, reader=Reader, records=records, whole=is_record, scanner=ZstdScanner, join=append_frame, edits=edits_of
 )
 read, write = SESSION.read, SESSION.write

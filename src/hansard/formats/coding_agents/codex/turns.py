@@ -9,7 +9,7 @@ from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import TextPart
 from hansard.model.tree import active_path, parents
 
-# A message of the user's that begins so was put there by Codex: no turn begins with it.
+# Codex itself inserts user messages that begin like this: they do not start a turn.
 _CONTEXT = (
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -27,15 +27,15 @@ _CONTEXT = (
 
 
 def is_turn(parts: list[Any]) -> bool:
-    """Does a turn begin with a message of the user's that has these parts?"""
+    """Whether a user message with these parts starts a turn."""
     return not any(type(part) is TextPart and part.text.lstrip().startswith(_CONTEXT) for part in parts)
 
 
-# -- the tree as a list with rollbacks -----------------------------------------------------------------------------
+# -- rollbacks -----------------------------------------------------------------------------
 
 
 class Path:
-    """The messages that are said so far, less those rolled back."""
+    """The messages written so far, without those rolled back."""
 
     def __init__(self) -> None:
         self.indices: list[int] = []
@@ -43,7 +43,7 @@ class Path:
         self.turns: list[int] = []  # places in `indices` where a turn begins
 
     def back_to(self, parent: int | None) -> int | None:
-        """How many turns to drop so that `parent` is the last message; None when that cannot be said."""
+        """How many turns to drop so that `parent` is the last message; None if a rollback cannot express it."""
         place = 0 if parent is None else self.places.get(parent, -2) + 1
         if place == len(self.indices):
             return 0
@@ -64,14 +64,14 @@ class Path:
 
 
 def compacts(message: Message) -> bool:
-    """Is the message nothing but what stands in for those before it?"""
+    """Whether the message is a compaction and nothing else."""
     return len(message.parts) == 1 and message.parts[0].__struct_config__.tag == "compaction"
 
 
 def steps(conversation: Conversation) -> list[tuple[int, int | None]]:
     """What to write: `(turns to drop first, message)`; at the end perhaps `(turns, None)`.
 
-    Every branch if rollbacks can say it, else the active path alone.
+    Every branch if rollbacks can express it, else the active path only.
     """
     messages = conversation.messages
     active = active_path(conversation)

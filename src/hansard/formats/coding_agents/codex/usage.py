@@ -19,7 +19,7 @@ _CACHE_WRITE = "cache_write_input_tokens"
 
 
 class Totals:
-    """The running total of a session: every change of it is one response, told again and again."""
+    """The running total of a session, repeated in many records: each change is one response."""
 
     def __init__(self) -> None:
         self._total: Any = None
@@ -27,12 +27,12 @@ class Totals:
         self._records = False
 
     def record(self, record: dict[str, Any]) -> bool:
-        """A record of one response's tokens; from the first of them on, token counts only repeat them."""
+        """Add a record of one response's tokens; from the first one on, token counts only repeat them."""
         self._records = True
         return self._add(record.get("usage"))
 
     def count(self, info: Any) -> bool:
-        """Take note of what a token count says; true when it says something new."""
+        """Add a token count; returns whether it was new."""
         if type(info) is not dict or self._records:
             return False
         total, last = info.get("total_token_usage"), info.get("last_token_usage")
@@ -51,7 +51,7 @@ class Totals:
         return True
 
     def waiting(self, before: Usage | UnsetType = UNSET) -> Usage | UnsetType:
-        """What was counted and belongs to no message yet, with what its message has already."""
+        """The counts that belong to no message yet, plus those its message has already."""
         counts, self._waiting = self._waiting, {}
         if before is not UNSET:
             for name in (*_COUNTS.values(), "cache_write_tokens"):
@@ -61,7 +61,7 @@ class Totals:
 
 
 def _more(total: Any, before: Any) -> Any:
-    """What a running total has grown by, where only it is told; a smaller one began anew."""
+    """How much a running total grew, if only the total is recorded; a smaller one is a new total."""
     had = before if type(before) is dict else {}
     if type(total) is not dict or not all(type(count) is int for count in total.values()):
         return None
@@ -70,7 +70,7 @@ def _more(total: Any, before: Any) -> Any:
 
 
 def write_usage(usage: Usage, total: dict[str, int]) -> dict[str, Any]:
-    """The token count of one response; `total` is that of the session so far, and grows."""
+    """The token count of one response, which is added to `total`, that of the session."""
     last = {key: _int(getattr(usage, name)) for key, name in _COUNTS.items()}
     if usage.total_tokens is UNSET:
         last["total_tokens"] = last["input_tokens"] + last["output_tokens"]

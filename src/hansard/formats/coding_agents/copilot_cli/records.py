@@ -1,6 +1,6 @@
-"""The events of Copilot CLI, each kind read and written by neighbours; `copilot_cli` has the map.
+"""Events of Copilot CLI, each kind read and written side by side; the map is in the package docstring.
 
-A reader is given the event's data, a copy, and takes out what it understands: the rest is residue of the message.
+A reader gets a copy of the event's data and takes out what it understands; the rest is residue of the message.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ PROVIDER = "github-copilot"
 COMPACTED = "session.compaction_complete"
 THOUGHT = "assistant.reasoning"
 ASKED = "tool.user_requested"
-_KIND = "event"  # the mark of an event that is not the usual one of its role
+_KIND = "event"  # the mark of an event that is not the default one of its role
 Data = dict[str, Any]
 
 
-class Session:
-    """What the events so far have said that later ones need: the names of tools, the model, what was counted."""
+class EventState:
+    """State of reading that later events need: tool names by call, the model, the last token count."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.model: Any = UNSET
         self.counted: Any = None
 
-    def chose(self, model: Any) -> None:
-        """The model from here on; `auto` is none."""
+    def set_model(self, model: Any) -> None:
+        """Set the model of later events; `auto` names no model."""
         if type(model) is str and model and model != "auto":
             self.model = model
 
@@ -52,7 +52,7 @@ class Session:
 
 
 def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> list[FilePart]:
-    """The files in a list that are there by value; the other entries stay, and a mark says where the files stood."""
+    """The files a list holds by value; the other entries stay, and a mark keeps the files' indices."""
     entries = held.get(key)
     if type(entries) is not list:
         return []
@@ -63,7 +63,9 @@ def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> li
         data, media = rest.pop("data"), rest.pop("mimeType")
         kind = rest.pop("type")
         files.append(
-            FilePart(data=data, media_type=media, extra=pack(NAME, rest, {} if kind in _USUAL else {"type": kind}))
+            FilePart(
+                data=data, media_type=media, extra=pack(NAME, rest, {} if kind in _DEFAULT_TYPES else {"type": kind})
+            )
         )
     if files:
         taken = set(places)
@@ -76,7 +78,7 @@ def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> li
     return files
 
 
-_USUAL = ("blob", "image")
+_DEFAULT_TYPES = ("blob", "image")
 
 
 def _is_file(entry: Any, kinds: tuple[str, ...]) -> bool:
@@ -86,8 +88,8 @@ def _is_file(entry: Any, kinds: tuple[str, ...]) -> bool:
 
 
 def _put_files(held: Data, key: str, kind: str, parts: list[Any], marks: Data) -> None:
-    """The files of a message, back in their list."""
-    files = [_write_file(part, kind) for part in parts if type(part) is FilePart and _is_whole(part)]
+    """Put the files of a message back into their list."""
+    files = [_write_file(part, kind) for part in parts if type(part) is FilePart and _is_by_value(part)]
     if not files:
         return
     known = held.get(key)
@@ -100,7 +102,7 @@ def _put_files(held: Data, key: str, kind: str, parts: list[Any], marks: Data) -
     held[key] = entries
 
 
-def _is_whole(part: FilePart) -> bool:
+def _is_by_value(part: FilePart) -> bool:
     return part.data is not UNSET and part.media_type is not UNSET
 
 
@@ -109,46 +111,46 @@ def _write_file(part: FilePart, kind: str) -> Data:
     return {"type": marks.get("type", kind), "data": part.data, "mimeType": part.media_type, **rest}
 
 
-# -- words -----------------------------------------------------------------------------------------------------------
+# -- system and user -------------------------------------------------------------------------------------------------
 
 
-def _read_system(data: Data, fields: Data, session: Session) -> Message:
+def _read_system(data: Data, fields: Data, state: EventState) -> Message:
     text, role = take_str(data, "content"), "system"
     if data.get("role") in ("system", "developer"):
         role = data.pop("role")
     return Message(role=role, parts=[TextPart(text=text)], **fields, extra=pack(NAME, data))
 
 
-def _read_user(data: Data, fields: Data, session: Session) -> Message:
+def _read_user(data: Data, fields: Data, state: EventState) -> Message:
     parts: list[Any] = [TextPart(text=take_str(data, "content"))]
     marks: Data = {}
     parts += _take_files(data, "attachments", ("blob",), marks)
     return Message(role="user", parts=parts, **fields, extra=pack(NAME, data, marks))
 
 
-def _said(part: Any) -> str | None:
-    """What a part says, if it says anything in words."""
-    words = part.text if type(part) in (TextPart, RefusalPart, CompactionPart) else None
-    return words if type(words) is str else None
+def _text_of(part: Any) -> str | None:
+    """The text of a part, if it has any."""
+    text = part.text if type(part) in (TextPart, RefusalPart, CompactionPart) else None
+    return text if type(text) is str else None
 
 
-def write_words(message: Message, data: Data, marks: Data) -> Data:
-    words = "\n\n".join(words for part in message.parts if (words := _said(part)) is not None)
+def write_input(message: Message, data: Data, marks: Data) -> Data:
+    text = "\n\n".join(text for part in message.parts if (text := _text_of(part)) is not None)
     if message.role == "user":
         _put_files(data, "attachments", "blob", message.parts, marks)
-        return {"type": "user.message", "data": {"content": words, **data}}
+        return {"type": "user.message", "data": {"content": text, **data}}
     role = "developer" if message.role == "developer" else "system"
-    return {"type": "system.message", "data": {"role": role, "content": words, **data}}
+    return {"type": "system.message", "data": {"role": role, "content": text, **data}}
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
 
 
-def _read_answer(data: Data, fields: Data, session: Session) -> Message:
+def _read_answer(data: Data, fields: Data, state: EventState) -> Message:
     text, requests = take_str(data, "content"), data.pop("toolRequests", [])
     thought, opaque = take_maybe_str(data, "reasoningText"), take_maybe_str(data, "reasoningOpaque")
     model, response = take_maybe_str(data, "model"), take_maybe_str(data, "messageId")
-    model = session.model if model is UNSET else model
+    model = state.model if model is UNSET else model
     parts: list[Any] = []
     if thought is not UNSET or opaque is not UNSET:
         bound = UNSET if opaque is UNSET else Binding(provider=PROVIDER, model=model)
@@ -158,27 +160,27 @@ def _read_answer(data: Data, fields: Data, session: Session) -> Message:
     if type(requests) is not list:
         raise SchemaMismatch("toolRequests")
     for request in requests:
-        parts.append(_read_request(request, session.names))
+        parts.append(_read_request(request, state.names))
     named = model is not UNSET or response is not UNSET
     return Message(
         role="assistant",
         parts=parts,
         **fields,
         model=ModelRef(provider=PROVIDER, name=model, response_id=response) if named else UNSET,
-        usage=_read_usage(data, session),
+        usage=_read_usage(data, state),
         extra=pack(NAME, data),
     )
 
 
-def _read_usage(data: Data, session: Session) -> Usage | UnsetType:
-    """The tokens of a response; those that it came in several messages all say its sum, which counts once."""
+def _read_usage(data: Data, state: EventState) -> Usage | UnsetType:
+    """The tokens of a response; several messages of one response all repeat its total, which counts once."""
     if type(data.get("outputTokens")) is not int:
         return UNSET
     call = data.get("apiCallId")
-    told = (call, data["outputTokens"])
-    if type(call) is str and told == session.counted:
+    count = (call, data["outputTokens"])
+    if type(call) is str and count == state.counted:
         return UNSET
-    session.counted = told
+    state.counted = count
     return Usage(output_tokens=data.pop("outputTokens"))
 
 
@@ -196,7 +198,7 @@ def write_answer(message: Message, data: Data) -> Data:
     out: Data = {}
     if message.model is not UNSET:
         set_present(out, messageId=message.model.response_id, model=message.model.name)
-    texts = [words for part in message.parts if (words := _said(part)) is not None]
+    texts = [text for part in message.parts if (text := _text_of(part)) is not None]
     calls = [part for part in message.parts if type(part) is ToolCallPart]
     out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
     for part in message.parts:
@@ -218,21 +220,21 @@ def _write_request(part: ToolCallPart, key: str = "name") -> Data:
     return {**set_present(out, arguments=given), **unpack(NAME, part.extra)[0]}
 
 
-def _read_thought(data: Data, fields: Data, session: Session) -> Message:
+def _read_thought(data: Data, fields: Data, state: EventState) -> Message:
     part = ReasoningPart(text=take_str(data, "content"))
     return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: THOUGHT}))
 
 
-def _read_asked(data: Data, fields: Data, session: Session) -> Message:
-    """A tool that the user called, and no model."""
+def _read_asked(data: Data, fields: Data, state: EventState) -> Message:
+    """A tool call by the user, not a model."""
     call, name = take_str(data, "toolCallId"), take_str(data, "toolName")
-    session.names[call] = name
+    state.names[call] = name
     part = ToolCallPart(tool_call_id=call, tool_name=name, input=data.pop("arguments", UNSET))
     return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: ASKED}))
 
 
 def write_other(message: Message, data: Data, marks: Data) -> Data | None:
-    """The event of a message that is not the usual one of its role, while it still says the same."""
+    """The event of a message that is not the default one of its role, if the message still matches it."""
     part = only_part(message)
     if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
         return {"type": THOUGHT, "data": {"content": part.text, **data}}
@@ -246,26 +248,26 @@ def write_other(message: Message, data: Data, marks: Data) -> Data | None:
 # -- results ---------------------------------------------------------------------------------------------------------
 
 
-def _read_result(data: Data, fields: Data, session: Session) -> Message:
+def _read_result(data: Data, fields: Data, state: EventState) -> Message:
     call, success = take_str(data, "toolCallId"), data.pop("success", None)
     if type(success) is not bool:
         raise SchemaMismatch("success")
-    session.chose(data.get("model"))
+    state.set_model(data.get("model"))
     key, inner = ("result", "content") if success or "error" not in data else ("error", "message")
     held = data.get(key)
-    said: Data = {}
+    answer: Data = {}
     marks: Data = {}
     if type(held) is dict and type(held.get(inner)) is str:
         held = dict(held)
-        said = {"output": held.pop(inner)}
+        answer = {"output": held.pop(inner)}
         files = _take_files(held, "contents", ("image", "audio"), marks)
         if files:
-            said = {"content": [TextPart(text=said["output"]), *files]}
+            answer = {"content": [TextPart(text=answer["output"]), *files]}
         data.pop(key)
         if held:
             data[key] = held
-    name = session.names.get(call, UNSET)
-    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=not success, **said)
+    name = state.names.get(call, UNSET)
+    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=not success, **answer)
     return Message(role="tool", parts=[part], **fields, extra=pack(NAME, data, marks))
 
 
@@ -290,39 +292,39 @@ def write_result(part: ToolResultPart, data: Data, marks: Data) -> Data:
 # -- events ----------------------------------------------------------------------------------------------------------
 
 
-def _read_compacted(data: Data, fields: Data, session: Session) -> Message:
+def _read_compacted(data: Data, fields: Data, state: EventState) -> Message:
     part = CompactionPart(text=take_str(data, "summaryContent"))
     if data.get("success") is True:
         del data["success"]
     return Message(role="user", parts=[part], **fields, extra=pack(NAME, data))
 
 
-def _read_asset(data: Data, fields: Data, session: Session) -> Message:
-    """The bytes of something attached, to which a later event points."""
+def _read_asset(data: Data, fields: Data, state: EventState) -> Message:
+    """The bytes of an attachment that a later event refers to."""
     part = FilePart(data=take_str(data, "data"), media_type=take_str(data, "mimeType"))
     return Message(role="event", parts=[part], **fields, extra=pack(NAME, data))
 
 
-def _read_told(kind: str) -> Any:
-    def read(data: Data, fields: Data, session: Session) -> Message:
+def _read_note(kind: str) -> Any:
+    def read(data: Data, fields: Data, state: EventState) -> Message:
         return Message(role="event", parts=[DataPart(name=kind, data=data)], **fields)
 
     return read
 
 
 def write_event(message: Message, data: Data) -> Data | None:
-    """The event of a message in which nobody speaks; None for one that only another agent understands."""
+    """The event of an event message; None if Copilot CLI cannot express it."""
     part = only_part(message)
-    if type(part) is FilePart and _is_whole(part) and type(data.get("assetId")) is str:
+    if type(part) is FilePart and _is_by_value(part) and type(data.get("assetId")) is str:
         return {"type": _ASSET, "data": {"data": part.data, "mimeType": part.media_type, **data}}
-    if type(part) is DataPart and part.name in _TOLD and type(part.data) is dict:
+    if type(part) is DataPart and part.name in _NOTES and type(part.data) is dict:
         return {"type": part.name, "data": part.data}
     return None
 
 
 _ASSET = "session.binary_asset"
-_TOLD = frozenset({"session.error", "session.info", "session.warning", "session.task_complete", "session.handoff"})
-_TOLD |= {"system.notification", "skill.invoked", "subagent.started", "subagent.completed", "subagent.failed"}
+_NOTES = frozenset({"session.error", "session.info", "session.warning", "session.task_complete", "session.handoff"})
+_NOTES |= {"system.notification", "skill.invoked", "subagent.started", "subagent.completed", "subagent.failed"}
 
 READERS: dict[str, Any] = {
     "system.message": _read_system,
@@ -333,5 +335,5 @@ READERS: dict[str, Any] = {
     "tool.execution_complete": _read_result,
     COMPACTED: _read_compacted,
     _ASSET: _read_asset,
-    **{kind: _read_told(kind) for kind in sorted(_TOLD)},
+    **{kind: _read_note(kind) for kind in sorted(_NOTES)},
 }

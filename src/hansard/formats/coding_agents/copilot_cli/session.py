@@ -1,24 +1,4 @@
-"""GitHub Copilot CLI event logs: `~/.copilot/session-state/<session>/events.jsonl`.  As of 1.0.68.
-
-    canonical                         native
-    conversation id, created          session.start: sessionId, startTime; its other data are residue
-    context                           cwd and branch of session.start, session.resume or session.context_changed
-    message, parent                   an event {type, id, parentId, timestamp, data} in which somebody speaks; over
-                                      events of hooks, permissions and turns the parent is the last one who spoke
-    system, developer, user           system.message, user.message with files that are there by value
-    assistant                         assistant.message: reasoningText with reasoningOpaque, content, toolRequests;
-                                      assistant.reasoning where no message says it; tool.user_requested
-    tool                              tool.execution_complete
-    side chain, agent                 agentId of the event, or the call that started it: events stand in the order of
-                                      time, and each agent goes on where it was
-    user with compaction              session.compaction_complete
-    event with data                   errors, notes and sub-agents as they come
-    event with raw(copilot-cli)       any other event
-
-Hooks, permissions, starts of tools, and the beginnings and ends of turns are in the text of the file only.
-Lost, and reported: titles, runs, contexts that change, todos, files that are not the user's, the order of parts in an
-answer.
-"""
+"""Copilot CLI event logs as a whole: reader and writer."""
 
 from __future__ import annotations
 
@@ -28,18 +8,18 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.formats.coding_agents.compact_ids import Numbers, Uuids
+from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.copilot_cli import is_record
 from hansard.formats.coding_agents.copilot_cli.records import (
     NAME,
     READERS,
     THOUGHT,
-    Session,
+    EventState,
     write_answer,
     write_event,
+    write_input,
     write_other,
     write_result,
-    write_words,
 )
 from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_uuid, is_derived, read_time, write_time
 from hansard.formats.coding_agents.records import Chain, RecordReader, raw_record
@@ -64,16 +44,16 @@ _SILENT = (
 
 
 class Reader(RecordReader):
-    """A message for every event in which somebody speaks, at once."""
+    """A message for every event that is one, immediately."""
 
     def __init__(self) -> None:
         super().__init__()
         self._start: dict[str, Any] = {}
-        self._numbers = Numbers()  # of the message each event stands for
-        self._ids = Uuids()
-        self._session = Session()
-        self._agents: dict[str, int] = {}  # the last message of each agent that another one started
-        self._thought: tuple[dict[str, Any], str, int] | None = None  # which the next message may say again
+        self._numbers = IdNumbers()  # of the message that each event belongs to
+        self._ids = IdList()
+        self._state = EventState()
+        self._agents: dict[str, int] = {}  # the last message of each sub-agent
+        self._thought: tuple[dict[str, Any], str, int] | None = None  # which the next message may repeat
         self._context: Context | UnsetType = UNSET
         self._first_seen = False
 
@@ -102,7 +82,7 @@ class Reader(RecordReader):
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if type(kind) is not str:
-            self.report(record, "not an event: an object with a type was expected", "bad")
+            self.report(record, "not an event: expected an object with a type", "bad")
             return []
         data = value.get("data")
         found = self._settled(value)
@@ -110,11 +90,11 @@ class Reader(RecordReader):
         own = value.get("id")
         if type(own) is not str or self._numbers.get(own) is not None:
             if type(own) is str:
-                self.report(record, f"the id {own!r} is given twice; this event has another one here")
+                self.report(record, f"duplicate id {own!r}; this event gets a new one")
             own = derived_uuid(NAME, record.byte)
         if type(data) is dict and kind in ("session.start", "session.resume", "session.model_change"):
-            self._session.chose(data.get("newModel" if kind == "session.model_change" else "selectedModel"))
-        if type(data) is dict and kind in _PLACED:
+            self._state.set_model(data.get("newModel" if kind == "session.model_change" else "selectedModel"))
+        if type(data) is dict and kind in _CONTEXT_EVENTS:
             self._context = _read_context(data if kind == "session.context_changed" else data.get("context"))
         if kind == "session.start" and type(data) is dict and not self._first_seen:
             self._first_seen, self._start = True, data
@@ -128,16 +108,21 @@ class Reader(RecordReader):
             found.append(self._message(value, own, parent))
         return found
 
-    def _settled(self, behind: dict[str, Any]) -> list[Message]:
-        """The thought that waited, unless the event behind it is the answer of the same agent that says it too."""
+    def _settled(self, following: dict[str, Any]) -> list[Message]:
+        """The held reasoning, unless the next event is an answer of the same agent that repeats it."""
         waiting, self._thought = self._thought, None
         if waiting is None:
             return []
         value, own, parent = waiting
-        data, thought = behind.get("data"), value.get("data")
-        said = data.get("reasoningText") if type(data) is dict and behind["type"] == "assistant.message" else None
-        words = thought.get("content") if type(thought) is dict else None
-        if type(said) is str and type(words) is str and words in said and _agent(behind) == _agent(value):
+        data, thought = following.get("data"), value.get("data")
+        text = data.get("reasoningText") if type(data) is dict and following["type"] == "assistant.message" else None
+        thought_text = thought.get("content") if type(thought) is dict else None
+        if (
+            type(text) is str
+            and type(thought_text) is str
+            and thought_text in text
+            and _agent(following) == _agent(value)
+        ):
             return []
         return [self._message(value, own, parent)]
 
@@ -163,11 +148,11 @@ class Reader(RecordReader):
         reader = READERS.get(kind)
         if reader is not None and type(data) is dict:
             try:
-                message = reader(dict(data), fields, self._session)
+                message = reader(dict(data), fields, self._state)
             except SchemaMismatch:
                 pass
             else:
-                return _with_mark(message, rest) if rest else message
+                return _with_envelope(message, rest) if rest else message
         raw = {"type": kind, **set_present({}, data=value.get("data", UNSET)), **rest}
         return Message(role="event", parts=[RawPart(format=NAME, value=raw)], **fields)
 
@@ -179,17 +164,17 @@ class Reader(RecordReader):
         if type(given) is str and (number := self._numbers.get(given)) is not None:
             return number
         if given is not UNSET:
-            self.report(record, f"the parent {given!r} is not in the file; the event follows the one before it")
+            self.report(record, f"parent {given!r} not found before it; the event follows the previous one")
         return len(self._ids) - 1
 
 
 def _agent(event: dict[str, Any]) -> Any:
-    """The agent whose event it is, or the call that started it; None for the session's own."""
+    """The sub-agent of an event, or the call that started it; None for the session's own agent."""
     agent, data = event.get("agentId"), event.get("data")
     return agent if type(agent) is str else data.get("parentToolCallId") if type(data) is dict else None
 
 
-_PLACED = frozenset({"session.start", "session.resume", "session.context_changed"})
+_CONTEXT_EVENTS = frozenset({"session.start", "session.resume", "session.context_changed"})
 
 
 def _read_context(value: Any) -> Context | UnsetType:
@@ -201,17 +186,17 @@ def _read_context(value: Any) -> Context | UnsetType:
 _ENVELOPE = frozenset({"type", "id", "parentId", "timestamp", "data"})
 
 
-def _with_mark(message: Message, more: dict[str, Any]) -> Message:
-    """A message with what its event says beside its data."""
+def _with_envelope(message: Message, fields: dict[str, Any]) -> Message:
+    """A message with the other fields of its event as a mark."""
     rest, marks = unpack(NAME, message.extra)
-    return replace(message, extra=pack(NAME, rest, {**marks, "envelope": more}))
+    return replace(message, extra=pack(NAME, rest, {**marks, "envelope": fields}))
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
-    """A start and an event for every message that `already` has not."""
+    """The records for what a conversation has and `already` has not: a start, and an event for every message."""
     start = derived_uuid("start")
     if already is None and conversation != Conversation(messages=[]):
         rest, _ = unpack(NAME, conversation.extra)
@@ -219,9 +204,9 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         time = write_time(conversation.created_at)
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
         place = next((one.context for one in conversation.messages if one.context is not UNSET), Context())
-        told = set_present({}, cwd=place.cwd, branch=place.git_branch)
-        if told and data["producer"] == "hansard":
-            data["context"] = told
+        context = set_present({}, cwd=place.cwd, branch=place.git_branch)
+        if context and data["producer"] == "hansard":
+            data["context"] = context
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
     chain = Chain(derived_uuid)
     for i, message in enumerate(conversation.messages):
@@ -237,14 +222,14 @@ def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> di
 
 def _events(message: Message) -> list[dict[str, Any]]:
     _, marks = unpack(NAME, message.extra)
-    more = marks.get("envelope")
-    beside = dict(more) if type(more) is dict else {}
+    fields = marks.get("envelope")
+    beside = dict(fields) if type(fields) is dict else {}
     if message.sidechain is True:
         set_present(beside, agentId=message.agent_id)
-    return [{**event, **beside} for event in _told(message, marks)]
+    return [{**event, **beside} for event in _message_events(message, marks)]
 
 
-def _told(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
+def _message_events(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
     data, _ = unpack(NAME, message.extra)
     if message.role == "event":
         if (raw := raw_record(message, NAME)) is not None:
@@ -254,12 +239,12 @@ def _told(message: Message, marks: dict[str, Any]) -> list[dict[str, Any]]:
     if (other := write_other(message, data, marks)) is not None:
         return [other]
     results = [part for part in message.parts if type(part) is ToolResultPart]
-    spoken = len(results) < len(message.parts) or not results
+    has_text = len(results) < len(message.parts) or not results
     events: list[dict[str, Any]] = []
     if message.role == "assistant":
         events.append(write_answer(message, data))
-    elif spoken:
-        events.append(write_words(message, dict(data), marks))
+    elif has_text:
+        events.append(write_input(message, dict(data), marks))
     return events + [write_result(part, dict(data), marks) for part in results]
 
 

@@ -1,4 +1,25 @@
-"""Sessions of Gemini CLI."""
+"""Gemini CLI sessions.
+
+Files: `session-*.jsonl`, and JSON documents of older releases (`versions.py`).  As of Gemini CLI 0.24 and its source.
+
+    canonical                         native
+    conversation                      the header: sessionId, startTime, lastUpdated, summary (its title)
+    message, and its tool message     a record: the message, and the results of its calls (`records.py`)
+    an inactive branch                what `$rewindTo`, `$set.messages` or a record with the same id replaced
+
+The file only grows, but its records can delete: a record replaces an earlier one with the same id, `$rewindTo` deletes
+a message and all after it, `$set.messages` sets the whole list. Deleted messages stay in the tree as an inactive
+branch; a message that only grew within its turn is not kept twice. A message replaced after its turn starts a new
+branch, which repeats the messages after it, since a message once returned does not change. The latest messages are
+held for that; the oldest are returned when they are too many. A fork is written as a rewind to where it begins.
+
+The text of the file is kept.
+Lost, and reported: system and developer messages (the agent has its own), signatures, the folder, ids of tool
+messages, calls that stand before text, data and sources.
+
+Files: `session` (Reader, writer), `records` (one record), `versions` (older documents), `edits`. Builds on `gemini`.
+Not to change: ids of tool messages (`:results`) and of replaced messages (`~1`), the marks `status`, `tokens`.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +32,19 @@ _LOOK = 64 * 1024
 
 
 def sniff(document: Any) -> int:
-    """Nobody else has a project's hash, these two commands, or messages of the type gemini."""
+    """Only Gemini CLI has a project's hash, these two commands, or messages of the type gemini."""
     from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner
-    from hansard.formats.coding_agents.scanner import Record
+    from hansard.formats.coding_agents.scanner import first_values
     from hansard.model.exact_json import decode_record
 
     if type(document) is bytes:
-        scanner = DocumentScanner(decode_record, is_record)
-        found = [*scanner.feed(document[:_LOOK]), *scanner.finish()][:20]
-        return max((_sure(one.value) for one in found if type(one) is Record), default=0)
+        values = first_values(DocumentScanner(decode_record, is_record), document[:_LOOK], 20, to_end=True)
+        return max(map(_sure, values), default=0)
     return _sure(document)
 
 
 def is_record(value: Any) -> bool:
-    """Is it a record, not an object inside one?"""
+    """Whether a value is a record, not an object inside one."""
     return _sure(value) > 0
 
 

@@ -1,9 +1,9 @@
-"""Messages of Gemini CLI's session files: one record, read as what was said and what the tools answered.
+"""One record of a Gemini CLI session, read and written: a message and the results of its tool calls.
 
 canonical                         native
-user, assistant                   type user, gemini; content: a string where one text says it all, else parts
+user, assistant                   type user, gemini; content: a string if it is one text, else parts
 reasoning                         thoughts: subject and description as lines; summaries only, nothing is signed
-tool-call                         toolCalls, with what the screen shows of them as residue
+tool-call                         toolCalls; display fields are residue
 tool-result (a tool message)      result and status of the same call; resultDisplay (a file's diff) is residue
 event, data                       info, error, warning
 usage                             tokens; output and thoughts are counted together
@@ -53,7 +53,7 @@ def _read_content(content: Any) -> list[Any] | None:
 
 
 def _write_content(parts: list[Any]) -> Any:
-    """A string where one text says it all; parts of Gemini's else."""
+    """A string if it is one text, else Gemini parts."""
     blocks = [block for part in parts if (block := _block(part)) is not UNSET]
     if len(blocks) == 1 and blocks[0].keys() == {"text"}:
         return blocks[0]["text"]
@@ -78,24 +78,24 @@ def _read_thought(thought: Any, time: Any) -> Any:
     if type(thought) is not dict or type(thought.get("description")) is not str:
         return RawPart(format=NAME, value={"thought": thought})
     rest = dict(thought)
-    words, subject = rest.pop("description"), rest.get("subject")
+    text, subject = rest.pop("description"), rest.get("subject")
     if subject == "":
         del rest["subject"]
     elif type(subject) is str:
-        words = f"{subject}\n{words}"
+        text = f"{subject}\n{text}"
     if type(time) is str and rest.get("timestamp") == time:
         del rest["timestamp"]
-    return ReasoningPart(text=words, extra=pack(NAME, rest))
+    return ReasoningPart(text=text, extra=pack(NAME, rest))
 
 
 def _write_thought(part: ReasoningPart, time: str) -> Fields:
     rest = unpack(NAME, part.extra)[0]
-    words, subject = part.text, rest.pop("subject", "")
-    if type(subject) is str and subject and words.startswith(f"{subject}\n"):
-        words = words[len(subject) + 1 :]
+    text, subject = part.text, rest.pop("subject", "")
+    if type(subject) is str and subject and text.startswith(f"{subject}\n"):
+        text = text[len(subject) + 1 :]
     else:
         subject = ""
-    return {"subject": subject, "description": words, "timestamp": time, **rest}
+    return {"subject": subject, "description": text, "timestamp": time, **rest}
 
 
 # -- tools ---------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ _OF_RESULT = ("result", "status", "resultDisplay")
 
 
 def _read_call(call: Any, time: Any) -> list[Any]:
-    """The call, and its result if there is one."""
+    """The call, and its result if it has one."""
     if type(call) is not dict or type(call.get("name")) is not str:
         return [RawPart(format=NAME, value={"toolCall": call})]
     rest = {key: value for key, value in call.items() if key not in _OF_RESULT}
@@ -127,22 +127,22 @@ def _read_call(call: Any, time: Any) -> list[Any]:
 
 
 def _read_result(result: Any) -> Fields:
-    """Output or content of a result: nearly always one function response with `output` or `error`."""
+    """Output or content of a result: almost always one function response with `output` or `error`."""
     blocks = result if type(result) is list else [result]
     first = blocks[0] if blocks else None
     answer = first.get("functionResponse") if type(first) is dict else None
     if type(answer) is not dict:
         return {"output": UNSET if result is None else result}
-    said = answer.get("response")
-    fields: Fields = {"output": said if said is not None else UNSET}
-    if type(said) is dict and len(said) == 1 and said.keys() <= {"output", "error"}:
-        fields = {"output": next(iter(said.values())), "failed": "error" in said}
+    response = answer.get("response")
+    fields: Fields = {"output": response if response is not None else UNSET}
+    if type(response) is dict and len(response) == 1 and response.keys() <= {"output", "error"}:
+        fields = {"output": next(iter(response.values())), "failed": "error" in response}
     more = [*blocks[1:], *(answer["parts"] if type(answer.get("parts")) is list else [])]
     if more:
-        words = fields.pop("output")
+        output = fields.pop("output")
         fields["content"] = [read_part(block, False) for block in more]
-        if words is not UNSET:
-            text = words if type(words) is str else exact_json.encode(words).decode("utf-8", "surrogatepass")
+        if output is not UNSET:
+            text = output if type(output) is str else exact_json.encode(output).decode("utf-8", "surrogatepass")
             fields["content"].insert(0, TextPart(text=text))
     return fields
 
@@ -171,19 +171,21 @@ def _status(result: ToolResultPart) -> str:
 
 def _write_result(result: ToolResultPart, named: Fields) -> list[Any]:
     files: list[Any] = []
-    said: Any = result.output
+    output: Any = result.output
     if result.content is not UNSET:
-        said = "\n".join(part.text for part in result.content if type(part) is TextPart)
+        output = "\n".join(part.text for part in result.content if type(part) is TextPart)
         files = [
             block for part in result.content if type(part) is not TextPart and (block := _block(part)) is not UNSET
         ]
     key = "error" if result.is_error is True else "output"
-    plain = type(said) is dict and result.is_error is not True and not (len(said) == 1 and said.keys() <= _SINGLE)
-    answer = {**named, "response": said if plain else {key: said}}
+    plain = (
+        type(output) is dict and result.is_error is not True and not (len(output) == 1 and output.keys() <= _OUTCOMES)
+    )
+    answer = {**named, "response": output if plain else {key: output}}
     return [{"functionResponse": answer}, *files]
 
 
-_SINGLE = {"output", "error"}
+_OUTCOMES = {"output", "error"}
 
 
 # -- tokens --------------------------------------------------------------------------------------------------------
@@ -206,10 +208,10 @@ def _read_tokens(tokens: Any) -> tuple[Usage | UnsetType, Fields]:
 
 def _write_tokens(usage: Usage, left: Any) -> Fields:
     thoughts = _count(usage.reasoning_tokens)
-    read, said = _count(usage.input_tokens), _count(usage.output_tokens)
-    total = usage.total_tokens if type(usage.total_tokens) is int else read + said
+    given, output = _count(usage.input_tokens), _count(usage.output_tokens)
+    total = usage.total_tokens if type(usage.total_tokens) is int else given + output
     more = left if type(left) is dict else {"tool": 0}
-    counts = {"input": read, "output": max(0, said - thoughts), "cached": _count(usage.cache_read_tokens)}
+    counts = {"input": given, "output": max(0, output - thoughts), "cached": _count(usage.cache_read_tokens)}
     return {**counts, "thoughts": thoughts, **more, "total": total}
 
 
@@ -242,12 +244,12 @@ def read_message(record: Fields, id: str, parent: Any) -> list[Message]:
     return _read_answer(record, stamp, parts or [], rest, at)
 
 
-def _read_answer(record: Fields, stamp: Any, said: list[Any], rest: Fields, at: Fields) -> list[Message]:
+def _read_answer(record: Fields, stamp: Any, content: list[Any], rest: Fields, at: Fields) -> list[Message]:
     calls = record["toolCalls"] if type(record.get("toolCalls")) is list else []
     thoughts = record["thoughts"] if type(record.get("thoughts")) is list else []
     parts: list[Any] = [_read_thought(thought, stamp) for thought in thoughts]
     if record.get("content") != "" or not (calls or thoughts):
-        parts += said
+        parts += content
     results: list[Any] = []
     for call in calls:
         asked, *answers = _read_call(call, stamp)
@@ -269,7 +271,7 @@ def _read_answer(record: Fields, stamp: Any, said: list[Any], rest: Fields, at: 
 
 
 def write_message(message: Message, id: str, results: dict[int, ToolResultPart]) -> Fields | None:
-    """The record of a message; `results` are those of its calls, by their place in it. None: nothing can say it."""
+    """The record of a message; `results` are those of its calls, by index. None if no record can express it."""
     rest, marks = unpack(NAME, message.extra)
     time = write_time(message.created_at)
     at: Fields = {"id": id, "timestamp": time}
@@ -284,8 +286,8 @@ def write_message(message: Message, id: str, results: dict[int, ToolResultPart])
         return {**at, "type": "user", "content": _write_content(message.parts), **rest}
     if message.role != "assistant":
         return None
-    said = [part for part in message.parts if type(part) not in (ReasoningPart, ToolCallPart)]
-    out: Fields = {**at, "type": "gemini", "content": _write_content(said)}
+    content = [part for part in message.parts if type(part) not in (ReasoningPart, ToolCallPart)]
+    out: Fields = {**at, "type": "gemini", "content": _write_content(content)}
     thoughts = [_write_thought(part, time) for part in message.parts if type(part) is ReasoningPart]
     calls = [
         _write_call(part, results.get(j), time) for j, part in enumerate(message.parts) if type(part) is ToolCallPart

@@ -1,15 +1,4 @@
-"""Gemini CLI sessions: `session-*.jsonl`, and JSON documents of older releases.  As of Gemini CLI 0.24 and its source.
-
-    canonical                         native
-    conversation                      the header: sessionId, startTime, lastUpdated, summary (its title)
-    message, and its tool message     a record: what was said, and the results of its calls
-    a branch that is not followed     what `$rewindTo`, `$set.messages` or a record of the same id took away
-
-What a record holds is told in `gemini_cli_messages`, which records count in `gemini_cli_reader`. The text of the file
-is kept.
-Lost, and reported: system and developer messages (the agent has its own), signatures, the folder, ids of tool
-messages, calls that stand before text, data and sources.
-"""
+"""Gemini CLI sessions as a whole: reader and writer."""
 
 from __future__ import annotations
 
@@ -26,7 +15,7 @@ from hansard.formats.coding_agents.gemini_cli.records import (
     read_message,
     write_message,
 )
-from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner, behind
+from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner, append_records
 from hansard.formats.coding_agents.identity import first_time, read_time, session_uuid
 from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
@@ -43,7 +32,7 @@ _META = ("sessionId", "startTime", "lastUpdated", "summary", "messages")
 
 
 class _Node:
-    """A message's record, the one it follows, and where the next one goes on."""
+    """A message's record, its parent node, and the id that its children follow."""
 
     __slots__ = ("given", "id", "parent", "record", "size", "tip")
 
@@ -64,8 +53,8 @@ class Reader(RecordReader):
         self._path: list[_Node] = []
         self._places: dict[str, int] = {}  # in the path, by id
         self._turn = 0  # where in the path the last turn begins
-        self._late: dict[str, tuple[dict[str, Any], Record, int]] = {}  # replaced after their turn, not yet said again
-        self._nodes: set[str] = set()  # ids that were there
+        self._late: dict[str, tuple[dict[str, Any], Record, int]] = {}  # replaced after their turn, not yet repeated
+        self._nodes: set[str] = set()  # all ids so far
         self._versions: dict[str, int] = {}
         self._last: str | None = None  # the id of the message given last
 
@@ -89,7 +78,7 @@ class Reader(RecordReader):
 
     def finish(self) -> list[Message]:
         before = len(self._held)
-        self._say_again()
+        self._repeat_late()
         turn = next((i for i in range(before - 1, -1, -1) if self._held[i].record["type"] == "user"), 0)
         latest = {node.id for node in self._held[turn:]}
         out = self._give(len(self._held))
@@ -116,7 +105,7 @@ class Reader(RecordReader):
     def _message(self, value: dict[str, Any], record: Record, size: int) -> None:
         place = self._places.get(value["id"])
         if place is None:
-            self._say_again()
+            self._repeat_late()
             self._append(value, size)
         elif place < self._turn or self._path[place].given:
             self._late[value["id"]] = (value, record, size)
@@ -136,33 +125,33 @@ class Reader(RecordReader):
         self._path.append(node)
 
     def _replace(self, node: _Node, value: dict[str, Any], size: int) -> None:
-        if not _says(value, node.record):
+        if not _covers(value, node.record):
             old = _Node(node.record, self._version(value["id"]), node.parent, node.size)
             self._hold(old, self._held.index(node))
         self._size += size - node.size
         node.record, node.size = value, size
 
-    def _say_again(self) -> None:
-        """A new branch with the messages that were replaced after their turn, and those behind them."""
+    def _repeat_late(self) -> None:
+        """Start a new branch with the messages that were replaced after their turn, and repeat those after them."""
         late, self._late = self._late, {}
         changed: dict[str, dict[str, Any]] = {}
         for id, (value, record, size) in late.items():
             node = self._path[self._places[id]]
-            if node.given:  # and no longer held: it cannot be said again
+            if node.given:  # and no longer held: it cannot be repeated
                 self._hold(_Node(value, self._version(id), node.parent, size), len(self._held))
-                what = f"the message {id!r} was replaced long after it was said; both are kept"
+                what = f"message {id!r} was replaced long after it was written; both are kept"
                 self.report(record, what)
             elif not exact_json.same(node.record, value):
                 changed[id] = value
         if changed:
             first = min(self._places[id] for id in changed)
-            again = [(changed.get(node.record["id"], node.record), node.size) for node in self._path[first:]]
+            repeated = [(changed.get(node.record["id"], node.record), node.size) for node in self._path[first:]]
             self._cut(first)
-            for value, size in again:
+            for value, size in repeated:
                 self._append(value, size)
 
     def _version(self, id: str) -> str:
-        """An id for one more message that had this id."""
+        """A new id for another message with this id."""
         while True:
             number = self._versions[id] = self._versions.get(id, 0) + 1
             if (new := f"{id}~{number}") not in self._nodes:
@@ -174,8 +163,8 @@ class Reader(RecordReader):
         self._size += node.size
 
     def _rewind(self, id: Any) -> None:
-        """Delete a message and all behind it; one that is not there deletes everything, as it does for the agent."""
-        self._say_again()
+        """Delete a message and all after it; an unknown id deletes everything, as in Gemini CLI."""
+        self._repeat_late()
         self._cut(self._places.get(id, 0) if type(id) is str else 0)
 
     def _cut(self, length: int) -> None:
@@ -192,7 +181,7 @@ class Reader(RecordReader):
         messages = fields.get("messages")
         if type(messages) is not list:
             return
-        self._say_again()
+        self._repeat_late()
         listed = [one for one in messages if is_message(one)]
         size = len(record.raw) // max(1, len(listed))
         same = 0
@@ -224,31 +213,31 @@ class Reader(RecordReader):
         return out
 
 
-def _says(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Does a record say everything that an earlier one did: its words, thoughts and calls?"""
+def _covers(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether a record has everything of an earlier one: its text, reasoning and calls."""
     if new.get("type") != old.get("type"):
         return False
     before, after = old.get("content"), new.get("content")
     if before not in ("", [], None) and not exact_json.same(before, after):
         if not (type(before) is str and type(after) is str and after.startswith(before)):
             return False
-    if not _holds(_known(new.get("thoughts"), "description"), _known(old.get("thoughts"), "description")):
+    if not _includes(_results_by(new.get("thoughts"), "description"), _results_by(old.get("thoughts"), "description")):
         return False
-    return _holds(_known(new.get("toolCalls"), "id"), _known(old.get("toolCalls"), "id"))
+    return _includes(_results_by(new.get("toolCalls"), "id"), _results_by(old.get("toolCalls"), "id"))
 
 
-def _known(entries: Any, key: str) -> dict[str, Any]:
-    """The entries of a list by the field they are known by, with their result if they have one."""
+def _results_by(entries: Any, key: str) -> dict[str, Any]:
+    """The results of a list's entries by their key field; None for those without."""
     listed = entries if type(entries) is list else []
     return {repr(one.get(key)): one.get("result") for one in listed if type(one) is dict}
 
 
-def _holds(new: dict[str, Any], old: dict[str, Any]) -> bool:
+def _includes(new: dict[str, Any], old: dict[str, Any]) -> bool:
     return all(key in new and result in (None, new[key]) for key, result in old.items())
 
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
-    """The records that say what the conversation says and `already` does not; of all of it without one."""
+    """The records for what a conversation has and `already` has not."""
     messages = conversation.messages
     known = 0 if already is None else len(already.messages)
     if already is None or (messages and not known and already.id is UNSET):
@@ -272,7 +261,7 @@ def _header(conversation: Conversation) -> dict[str, Any]:
 
 
 def _project(conversation: Conversation) -> str:
-    """Gemini CLI knows a project by the hash of its folder."""
+    """The hash of the folder, by which Gemini CLI identifies a project."""
     from hashlib import sha256
 
     contexts = [one.context for one in conversation.messages if one.context is not UNSET]
@@ -290,7 +279,7 @@ def _changes(conversation: Conversation, already: Conversation) -> dict[str, Any
 
 
 class _Writing:
-    """Which message is of which record, and which records are on the path."""
+    """State of writing: which record a message belongs to, and which records are on the path."""
 
     def __init__(self, conversation: Conversation, known: int) -> None:
         self.conversation, self.messages, self.known = conversation, conversation.messages, known
@@ -337,7 +326,7 @@ class _Writing:
                 yield record
 
     def _every_branch(self) -> list[tuple[str | None, int | None]]:
-        """`(message to rewind to, message to write)` for every branch; nothing when rewinds cannot say it."""
+        """`(message to rewind to, message to write)` for every branch; empty if rewinds cannot express them."""
         if self.active == list(range(len(self.messages))):
             return []
         path: list[int] = []
@@ -358,7 +347,7 @@ class _Writing:
         return [*steps, (self.ids[path[cut]], None)] if cut < len(path) else steps
 
     def _cut(self, path: list[int], parent: int | None) -> int | None:
-        """The length of the path that ends with `parent`; None when no record begins behind it."""
+        """The length of the path that ends with `parent`; None if no record begins after it."""
         if path and path[-1] == parent:
             return len(path)
         cut = 0 if parent is None else path.index(parent) + 1 if parent in path else None
@@ -376,7 +365,7 @@ SESSION = SessionFile(
     records=records,
     whole=is_record,
     scanner=DocumentScanner,
-    join=behind,
+    join=append_records,
     edits=edits_of,
 )
 read, write = SESSION.read, SESSION.write

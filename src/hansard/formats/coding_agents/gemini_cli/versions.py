@@ -1,7 +1,7 @@
-"""Sessions of older releases are one JSON document over many lines, not a record a line.
+"""Sessions of older Gemini CLI releases: one JSON document instead of a record a line.
 
-Such a document is read whole; one that is damaged is read message by message, as far as they are whole. New messages
-are put into its list, before its end: the text before them stays as it is.
+Such a document is read as a whole; from a damaged one the whole messages are salvaged. New messages are inserted at
+the end of its list, so that the text before them stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.gemini_cli import is_message
 from hansard.formats.coding_agents.scanner import LONGEST_LINE, Bad, Record, Scanner
-from hansard.formats.coding_agents.session_file import joined
+from hansard.formats.coding_agents.session_file import append_lines
 from hansard.model import exact_json
 from hansard.model.exact_json import decode_record
 
@@ -25,7 +25,7 @@ _JSON = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 class DocumentScanner(Scanner):
-    """A scanner that holds a file whose first line is no record, to read it as one document."""
+    """A scanner that holds a file whose first line is not a record, to read it as one document."""
 
     def __init__(self, decode: Callable[[bytes], Any], whole: Callable[[Any], bool]) -> None:
         super().__init__(decode, whole)
@@ -53,8 +53,10 @@ class DocumentScanner(Scanner):
             except Unreadable as error:
                 problem = error.problem
             lines = Scanner(self._decode, self._whole)
-            ways = [[*lines.feed(raw), *lines.finish()], [*salvaged(raw, self._decode, problem)]]
-            yield from max(ways, key=lambda found: sum(type(one) is Record and self._whole(one.value) for one in found))
+            attempts = [[*lines.feed(raw), *lines.finish()], [*salvaged(raw, self._decode, problem)]]
+            yield from max(
+                attempts, key=lambda found: sum(type(one) is Record and self._whole(one.value) for one in found)
+            )
             return
         yield from super().finish()
 
@@ -68,7 +70,7 @@ def _is_json(text: bytes, decode: Callable[[bytes], Any]) -> bool:
 
 
 class _Place:
-    """Byte and line of growing places in a text."""
+    """Byte and line of increasing offsets in a text."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self.byte, self.line = text, 0, 0, 1
@@ -81,7 +83,7 @@ class _Place:
 
 
 def salvaged(raw: bytes, decode: Callable[[bytes], Any], problem: str) -> Iterator[Record | Bad]:
-    """The header and messages of a damaged document that are whole, and what is not."""
+    """The whole header and messages of a damaged document, and the bad stretches between them."""
     text = raw.decode("utf-8", "surrogateescape")
     found = _MESSAGES.search(text)
     if found is None:
@@ -129,16 +131,16 @@ def _next(text: str, at: int, decode: Callable[[bytes], Any]) -> int:
     return len(text)
 
 
-def behind(text: bytes, lines: Iterable[bytes]) -> bytes:
-    """A session with new records: in its list if it is a document, else behind it."""
+def append_records(text: bytes, lines: Iterable[bytes]) -> bytes:
+    """A session with new records: in the list of a document, else appended as lines."""
     new = list(lines)
     first = text.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0]
     if not new or not first.startswith(b"{") or _is_json(first, decode_record):
-        return joined(text, new)
+        return append_lines(text, new)
     try:
         document = decode_record(text.removeprefix(b"\xef\xbb\xbf"))
     except Unreadable:
-        return joined(text, new)
+        return append_lines(text, new)
     values = [decode_record(line) for line in new]
     messages = document.get("messages") if type(document) is dict else None
     end = _END.search(text)

@@ -1,8 +1,29 @@
-"""Sessions of pi."""
+"""pi session files.
+
+Files: `~/.pi/agent/sessions/--<path>--/<time>_<id>.jsonl`.  Versions 1 to 3 are read, 3 is written.
+
+    canonical                         native
+    conversation id, created          id, timestamp of the header; its other fields are residue
+    title                             the name of the last session_info
+    message, parent                   an entry of type message: id, parentId, timestamp; version 1 has no ids and
+                                      is linear: they are derived from the session's id and the entry's number
+    user, assistant, tool             role user, assistant, toolResult (one result an entry)
+    text, reasoning, tool-call, file  text, thinking, toolCall, image; signatures bound to provider, api and model
+    user with compaction              compaction
+    user                              branch_summary, custom_message, bashExecution (or an event, if withheld)
+    event with data                   custom
+    event with raw(pi)                any other entry or role: model_change, label ...
+    system, developer                 custom_message named hansard.system
+    head                              the last entry
+
+Lost, and reported: agents, runs, contexts, todos, sidechains, sources, several results in one message.
+
+Files: `session` (Reader, writer), `records` (one entry). Not to change: derived ids, the marks `entry`, `ran`, `role`,
+`stop`, `content`, and the entry name `hansard.system`, since files and stored conversations have them.
+"""
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from hansard.formats.contract import Format
@@ -12,17 +33,17 @@ _KINDS |= {"custom_message", "label", "session_info", "context_transform", "ephe
 
 
 def sniff(document: Any) -> int:
-    """pi's header comes first."""
-    from hansard.formats.coding_agents.scanner import Record, Scanner
+    """The header, which comes first, is certain; entries are likely."""
+    from hansard.formats.coding_agents.scanner import Scanner, first_values
 
-    found: Any = document[:1] if type(document) is list else [document]
+    values = document[:1] if type(document) is list else [document]
     if type(document) is bytes:
-        found = (one.value for one in islice(Scanner(whole=is_record).feed(document), 20) if isinstance(one, Record))
-    return max(map(_sure, found), default=0)
+        values = first_values(Scanner(whole=is_record), document, 20)
+    return max(map(_sure, values), default=0)
 
 
 def is_record(value: Any) -> bool:
-    """Is this object an entry, not a part of one?"""
+    """Whether an object is an entry, not part of one."""
     kind = value.get("type") if type(value) is dict else None
     return type(kind) is str and (kind == "session" or (kind in _KINDS and "timestamp" in value))
 

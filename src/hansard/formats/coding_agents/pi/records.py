@@ -1,4 +1,4 @@
-"""The messages inside pi's entries, each kind read and written by neighbours; `pi` has the map."""
+"""Messages inside pi's entries, each kind read and written side by side; the map is in the package docstring."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hansard.model.parts import (
 )
 
 NAME = "pi"
-SYSTEM = "hansard.system"  # the name of our own entries for system prompts, which pi keeps elsewhere
+SYSTEM = "hansard.system"  # our custom entries for system prompts, which pi does not keep in sessions
 _STOP = {"tool_call": "toolUse"}
 _FINISH = {"toolUse": "tool_call"}
 
@@ -86,7 +86,7 @@ def read_block(block: Any, binding: Any = UNSET) -> Any:
 
 
 def write_block(part: Any, role: str) -> Any:
-    """A block, or None for what pi has none for."""
+    """A block, or None if pi has none for the part."""
     kind = type(part)
     rest, _ = unpack(NAME, part.extra)
     if kind is TextPart:
@@ -145,8 +145,8 @@ def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
 # -- messages --------------------------------------------------------------------------------------------------------
 
 
-def read_said(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
-    """What somebody said: an entry of the type message, its body apart."""
+def read_body(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    """The message of an entry of type message; `body` is taken out of it."""
     reader = _ROLES.get(body.get("role")) if type(body.get("role")) is str else None
     try:
         if reader is not None:
@@ -204,49 +204,49 @@ def _read_result(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, A
         raise SchemaMismatch("content")
     failed = body.pop("isError") if type(body.get("isError")) is bool else UNSET
     parts = [read_block(block) for block in content]
-    said: dict[str, Any] = {"content": parts}
+    result: dict[str, Any] = {"content": parts}
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET and parts[0].signature is UNSET:
-        said = {"output": parts[0].text}
-    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=failed, **said)
+        result = {"output": parts[0].text}
+    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=failed, **result)
     return Message(role="tool", parts=[part], **fields, extra=_residue(rest, body, {}))
 
 
-def _read_ran(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
-    """A command that the user ran: in the words in which pi tells the model, or an event if it does not."""
+def _read_command(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
+    """A command that the user ran: the text pi gives the model, or an event if it withholds it."""
     del body["role"]
     command, output = take_str(body, "command"), take_str(body, "output")
     role = "event" if body.get("excludeFromContext") is True else "user"
     marks = {"ran": [len(command), len(output)]}
-    part = TextPart(text=_ran(command, output, body))
+    part = TextPart(text=_command_text(command, output, body))
     return Message(role=role, parts=[part], **fields, extra=_residue(rest, body, marks))
 
 
-def _ran(command: str, output: str, body: dict[str, Any]) -> str:
-    words = f"{_RAN}{command}{_GAVE}{output}\n```" if output else f"{_RAN}{command}`\n(no output)"
+def _command_text(command: str, output: str, body: dict[str, Any]) -> str:
+    text = f"{_RAN}{command}{_GAVE}{output}\n```" if output else f"{_RAN}{command}`\n(no output)"
     if body.get("cancelled") is True:
-        return f"{words}\n\n(command cancelled)"
+        return f"{text}\n\n(command cancelled)"
     code = body.get("exitCode")
-    return f"{words}\n\nCommand exited with code {code}" if type(code) is int and code else words
+    return f"{text}\n\nCommand exited with code {code}" if type(code) is int and code else text
 
 
 _RAN, _GAVE = "Ran `", "`\n```\n"
 
 
-def _write_ran(message: Message, cuts: Any, body: dict[str, Any]) -> dict[str, Any] | None:
-    """The command as it was run, while the words still say it."""
+def _write_command(message: Message, lengths: Any, body: dict[str, Any]) -> dict[str, Any] | None:
+    """The command as it was run, if the text still matches it."""
     part = only_part(message)
-    if type(part) is not TextPart or type(cuts) is not list or [type(cut) for cut in cuts] != [int, int]:
+    if type(part) is not TextPart or type(lengths) is not list or [type(length) for length in lengths] != [int, int]:
         return None
-    end = len(_RAN) + cuts[0]
+    end = len(_RAN) + lengths[0]
     command = part.text[len(_RAN) : end]
-    output = part.text[end + len(_GAVE) : end + len(_GAVE) + cuts[1]] if cuts[1] else ""
-    if _ran(command, output, body) != part.text:
+    output = part.text[end + len(_GAVE) : end + len(_GAVE) + lengths[1]] if lengths[1] else ""
+    if _command_text(command, output, body) != part.text:
         return None
     return {"role": "bashExecution", "command": command, "output": output}
 
 
 def _read_custom(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]) -> Message:
-    """What an extension says to the model."""
+    """A message from an extension to the model."""
     role = body["role"]
     message = _read_user(body, fields, rest)
     kept, marks = unpack(NAME, message.extra)
@@ -257,7 +257,7 @@ _ROLES: dict[Any, Any] = {
     "user": _read_user,
     "assistant": _read_assistant,
     "toolResult": _read_result,
-    "bashExecution": _read_ran,
+    "bashExecution": _read_command,
     "custom": _read_custom,
     "hookMessage": _read_custom,
 }
@@ -267,13 +267,13 @@ def _residue(rest: dict[str, Any], body: dict[str, Any], marks: dict[str, Any]) 
     return pack(NAME, {**rest, "message": body} if body else rest, marks)
 
 
-def write_said(message: Message, time: int) -> list[dict[str, Any]]:
+def write_entries(message: Message, time: int) -> list[dict[str, Any]]:
     """The entries of a message, without ids and times; more than one for several results."""
     rest, marks = unpack(NAME, message.extra)
     held = rest.pop("message", {})
     inner = held if type(held) is dict else {}
-    if (ran := _write_ran(message, marks.get("ran"), inner)) is not None:
-        return [_entry({**ran, **inner, **({} if "timestamp" in inner else {"timestamp": time})}, rest)]
+    if (command := _write_command(message, marks.get("ran"), inner)) is not None:
+        return [_entry({**command, **inner, **({} if "timestamp" in inner else {"timestamp": time})}, rest)]
     if message.role == "event":
         return _write_event(message, rest)
     if (entry := _write_kept(message, rest, marks)) is not None:
@@ -283,7 +283,7 @@ def write_said(message: Message, time: int) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     if others or not results:
         blocks = [block for part in others if (block := write_block(part, message.role)) is not None]
-        entries.append(_entry(_write_spoken(message, blocks, marks, inner, time), rest))
+        entries.append(_entry(_write_body(message, blocks, marks, inner, time), rest))
     for part in results:
         entries.append(_entry({**_write_result(part), "timestamp": time, **inner}, rest))
     return entries
@@ -295,7 +295,7 @@ def _entry(body: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message", "message": body, **rest}
 
 
-def _write_spoken(
+def _write_body(
     message: Message, blocks: list[Any], marks: dict[str, Any], inner: dict[str, Any], time: int
 ) -> dict[str, Any]:
     if message.role == "assistant":
@@ -322,8 +322,8 @@ def _write_result(part: ToolResultPart) -> dict[str, Any]:
     elif part.output is UNSET:
         blocks = []
     else:
-        words = part.output if type(part.output) is str else exact_json.encode(part.output).decode()
-        blocks = [{"type": "text", "text": words}]
+        text = part.output if type(part.output) is str else exact_json.encode(part.output).decode()
+        blocks = [{"type": "text", "text": text}]
     call = "" if part.tool_call_id is UNSET else part.tool_call_id
     out = set_present({"role": "toolResult", "toolCallId": call}, toolName=part.tool_name)
     return set_present({**out, "content": blocks}, isError=part.is_error)
@@ -333,7 +333,7 @@ def _write_result(part: ToolResultPart) -> dict[str, Any]:
 
 
 def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Message:
-    """An entry that is no message; what the model is told of it is said by the user, as pi has it."""
+    """An entry that is not a message; as in pi, what the model gets of it is a user message."""
     if kind == "compaction" and type(rest.get("summary")) is str:
         text = rest.pop("summary")
         return Message(role="user", parts=[CompactionPart(text=text)], **fields, extra=_kept(kind, rest))
@@ -362,7 +362,7 @@ def _kept(kind: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) 
 
 
 def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | None:
-    """The entry that a message of the user's was, while it still says the same kind of thing."""
+    """The entry that a user message was read from, if the message still matches it."""
     kind, part = marks.get("entry"), only_part(message)
     if kind == "compaction" and type(part) is CompactionPart and type(part.text) is str:
         return {"type": kind, "summary": part.text, **rest}
@@ -377,7 +377,7 @@ def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -
 
 
 def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]:
-    """The entry of an event; none for one that only another agent understands."""
+    """The entry of an event; none if pi cannot express it."""
     part = only_part(message)
     if (raw := raw_record(message, NAME)) is not None:
         return [dict(raw)]
@@ -385,5 +385,5 @@ def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]
         return [{"type": "compaction", "summary": part.text, **rest}]
     if type(part) is DataPart:
         return [{**set_present({"type": "custom", "customType": part.name}, data=part.data), **rest}]
-    words = "\n".join(one.text for one in message.parts if type(one) is TextPart)
-    return [{"type": "custom", "customType": "event", "data": words}] if words else []
+    text = "\n".join(one.text for one in message.parts if type(one) is TextPart)
+    return [{"type": "custom", "customType": "event", "data": text}] if text else []

@@ -1,21 +1,4 @@
-"""pi session files: `~/.pi/agent/sessions/--<path>--/<time>_<id>.jsonl`.  Versions 1 to 3 are read, 3 is written.
-
-    canonical                         native
-    conversation id, created          id, timestamp of the header; its other fields are residue
-    title                             the name of the last session_info
-    message, parent                   an entry of type message: id, parentId, timestamp; version 1 has no ids and is
-                                      a line: there they are made of the session's id and the number of the entry
-    user, assistant, tool             role user, assistant, toolResult (one result an entry)
-    text, reasoning, tool-call, file  text, thinking, toolCall, image; signatures bound to provider, api and model
-    user with compaction              compaction
-    user, what the model is told      branch_summary, custom_message, bashExecution (an event if it is kept from it)
-    event with data                   custom
-    event with raw(pi)                any other entry or role: model_change, label ...
-    system, developer                 custom_message under a name of ours
-    head                              the last entry
-
-Lost, and reported: agents, runs, contexts, todos, side chains, sources, several results in one message.
-"""
+"""pi sessions as a whole: reader and writer."""
 
 from __future__ import annotations
 
@@ -24,10 +7,10 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.coding_agents.compact_ids import Numbers
+from hansard.formats.coding_agents.compact_ids import IdNumbers
 from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_hex, read_time, write_time
 from hansard.formats.coding_agents.pi import is_record
-from hansard.formats.coding_agents.pi.records import NAME, read_event, read_said, write_said
+from hansard.formats.coding_agents.pi.records import NAME, read_body, read_event, write_entries
 from hansard.formats.coding_agents.records import Chain, RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
@@ -39,18 +22,18 @@ from hansard.model.times import milliseconds
 
 
 class Reader(RecordReader):
-    """A message for every entry, at once; entries that only name the session are passed over."""
+    """A message for every entry, immediately; entries that only name the session are skipped."""
 
     def __init__(self) -> None:
         super().__init__()
         self._header: dict[str, Any] | None = None
         self._title: str | UnsetType = UNSET
-        self._known = Numbers()
-        self._named: dict[str, str | None] = {}  # what entries that only name the session follow
+        self._known = IdNumbers()
+        self._named: dict[str, str | None] = {}  # the parents of entries that only name the session
         self._leaf: str | None = None
         self._last: str | None = None
         self._entries = self._count = 0
-        self._nameless = False  # the message before has no id
+        self._without_id = False  # whether the previous message has no id
 
     def feed(self, records: Iterable[Record]) -> list[Message]:
         return [message for record in records if (message := self._read(record)) is not None]
@@ -81,7 +64,7 @@ class Reader(RecordReader):
         value = record.value
         kind = value.get("type") if type(value) is dict else None
         if type(kind) is not str:
-            self.report(record, "not an entry: an object with a type was expected", "bad")
+            self.report(record, "not an entry: expected an object with a type", "bad")
             return None
         if kind == "session" and self._header is None:
             self._header = value
@@ -103,14 +86,14 @@ class Reader(RecordReader):
             return read_event(kind, rest, fields)
         del rest["message"]
         body = dict(body)
-        if type(body.get("timestamp")) is int and body["timestamp"] == _moment(fields["created_at"]):
+        if type(body.get("timestamp")) is int and body["timestamp"] == _milliseconds(fields["created_at"]):
             del body["timestamp"]
         if body.get("api") == "unknown":
             del body["api"]
-        return read_said(body, fields, rest)
+        return read_body(body, fields, rest)
 
     def _links(self, rest: dict[str, Any], record: Record) -> tuple[dict[str, Any], str]:
-        """Id, parent and time of an entry, and the id its children name."""
+        """Id, parent and time of an entry, and the id that its children refer to."""
         created = read_time(rest.get("timestamp"))
         if created is not UNSET or rest.get("timestamp") == NO_TIME:
             del rest["timestamp"]
@@ -118,15 +101,15 @@ class Reader(RecordReader):
         own = take_maybe_str(rest, "id")
         known = own is not UNSET and self._known.get(own) is not None
         if known:
-            self.report(record, f"the id {own!r} is given twice; this entry has another one here")
+            self.report(record, f"duplicate id {own!r}; this entry gets a new one")
         number, self._entries = self._entries, self._entries + 1
         name = derived_hex(session, number) if own is UNSET or known else own
         parent = self._parent(rest, record)
-        usual = own is not UNSET and not known and own == derived_hex("entry", self._count)
+        is_default = own is not UNSET and not known and own == derived_hex("entry", self._count)
         fields: dict[str, Any] = {"id": name, "parent_message_id": parent, "created_at": created}
-        if parent == self._last and (usual or self._nameless):  # nobody could name a message without an id
-            fields = {"created_at": created, "parent_message_id": UNSET, **({} if usual else {"id": name})}
-        self._nameless = "id" not in fields
+        if parent == self._last and (is_default or self._without_id):  # a message without an id has no parent reference
+            fields = {"created_at": created, "parent_message_id": UNSET, **({} if is_default else {"id": name})}
+        self._without_id = "id" not in fields
         self._known[name] = number
         if rest.get("type") != "session_info":
             self._last, self._count = name, self._count + 1
@@ -140,11 +123,11 @@ class Reader(RecordReader):
             return None
         if type(given) is str and self._known.get(given) is not None:
             return self._named.get(given, given)
-        self.report(record, f"the parent {given!r} is not in the file; the entry follows the one before it")
+        self.report(record, f"parent {given!r} not found before it; the entry follows the previous one")
         return self._leaf
 
 
-def _moment(time: Any) -> int:
+def _milliseconds(time: Any) -> int:
     return milliseconds(time) or 0
 
 
@@ -152,7 +135,7 @@ def _moment(time: Any) -> int:
 
 
 def records(conversation: Conversation, already: Conversation | None) -> Iterator[dict[str, Any]]:
-    """A header and an entry for every message that `already` has not."""
+    """The records for what a conversation has and `already` has not: a header, and an entry for every message."""
     if already is None and conversation != Conversation(messages=[]):
         rest, _ = unpack(NAME, conversation.extra)
         session = NO_SESSION if conversation.id is UNSET else conversation.id
@@ -164,7 +147,7 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
     start = 0 if already is None else len(already.messages)
     chain = Chain(derived_hex, "entry")
     for i, message in enumerate(conversation.messages):
-        entries = write_said(message, _moment(message.created_at))
+        entries = write_entries(message, _milliseconds(message.created_at))
         for entry, (own, parent) in zip(entries, chain.links(message, len(entries)), strict=True):
             if i >= start:
                 links = {"id": own, "parentId": parent, "timestamp": write_time(message.created_at)}

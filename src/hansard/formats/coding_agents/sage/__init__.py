@@ -1,4 +1,28 @@
-"""Sessions of Sage."""
+"""Sage session files.
+
+Files: `messages.jsonl` and `snapshots.jsonl`, one record, or a JSON array of records.  Sage 0.1.
+
+    canonical                         native
+    conversation id                   sessionId; a record of another session keeps its own
+    message                           a record: uuid, parentUuid, timestamp, context, usage, thinkingMetadata,
+                                      todos, isSidechain, metadata
+    role                              type: user, assistant, system, tool_result; a `ConversationMessage` (no uuid)
+                                      is read and written in its older shape
+    text, reasoning, file             message.content: a string if it is one text, else a list of blocks
+    tool-call                         message.toolCalls
+    tool-result                       toolResults beside or inside `message`; the text of a failure is its `error`
+    snapshot                          file_history_snapshot
+    event with raw(sage)              a record of any other type, unchanged
+
+A session file is evidence: what was imported is exported byte for byte. Where the file spells a message or snapshot
+differently from our writer, its text is kept with it (the mark `line`) and written reread as long as the message still
+matches it. Text that is not a record (blank, torn, not JSON) stays with the conversation (the mark `others`).
+Lost, and reported: title, agents, runs, models, sources, data parts, calls that stand before text.
+
+Files: `session` (the file), `records` (one record), `content` (blocks, calls, results), `fields` (the typed path for
+usual records). Not to change: the marks `line`, `glued`, `at`, `others`, `gaps`, `shape`, `unended`, `older`,
+`results`, `in`, since stored conversations have them.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +59,8 @@ def _sure(record: Any) -> int:
         return 3
     if type(record.get("message")) is not dict or "cwd" in record or "userType" in record:
         return 0
-    claude_s = is_uuid(record.get("sessionId")) and "toolCalls" not in record["message"]  # its lines may look so too
-    return 1 if claude_s else 2
+    like_claude = is_uuid(record.get("sessionId")) and "toolCalls" not in record["message"]
+    return 1 if like_claude else 2
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""What a Sage record says: its text and blocks, tool calls and tool results, in the new shape and the older one."""
+"""Content of Sage records: text and blocks, tool calls and results, in the current shape and the older one."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def _write_file(part: FilePart) -> dict[str, Any] | None:
 _SOURCES = {"base64": "data", "url": "url", "file": "file_id"}
 
 
-def _write_words(part: Any) -> dict[str, Any] | None:
-    """Words of a kind that Sage has not: they are said as text."""
-    words = part.content if type(part) is RetryPart else part.text
-    return {"type": "text", "text": words} if type(words) is str else None
+def _write_as_text(part: Any) -> dict[str, Any] | None:
+    """A part of a kind that Sage lacks, as text."""
+    text = part.content if type(part) is RetryPart else part.text
+    return {"type": "text", "text": text} if type(text) is str else None
 
 
 def _read_block(block: Any) -> Any:
@@ -125,14 +125,14 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any] | None]] = {
     TextPart: _write_text,
     ReasoningPart: _write_reasoning,
     FilePart: _write_file,
-    RefusalPart: _write_words,
-    RetryPart: _write_words,
-    CompactionPart: _write_words,
+    RefusalPart: _write_as_text,
+    RetryPart: _write_as_text,
+    CompactionPart: _write_as_text,
 }
 
 
-def _is_inside(block: Any) -> bool:
-    """Is it a block that the content of a tool result may be made of?"""
+def _is_result_block(block: Any) -> bool:
+    """Whether a block may be part of the content of a tool result."""
     kind = block.get("type") if type(block) is dict else None
     return type(kind) is str and kind in ("text", "image", "document")
 
@@ -141,7 +141,7 @@ def _is_inside(block: Any) -> bool:
 
 
 class Shape(NamedTuple):
-    """How one of the two shapes names things, and whether a result says `error: null`."""
+    """The keys of one of the two shapes, and whether a result has `error: null`."""
 
     calls: str
     results: str
@@ -150,9 +150,9 @@ class Shape(NamedTuple):
     null_error: bool
 
 
-NEW = Shape("toolCalls", "toolResults", "toolCallId", "toolName", True)
-INNER = NEW._replace(null_error=False)
-OLD = Shape("tool_calls", "tool_results", "tool_call_id", "tool_name", True)
+CURRENT = Shape("toolCalls", "toolResults", "toolCallId", "toolName", True)
+INNER = CURRENT._replace(null_error=False)
+OLDER = Shape("tool_calls", "tool_results", "tool_call_id", "tool_name", True)
 
 
 def _maybe_str(rest: dict[str, Any], key: str) -> str | UnsetType:
@@ -175,7 +175,7 @@ def _write_call(part: ToolCallPart) -> dict[str, Any]:
 
 
 def read_result(value: dict[str, Any], shape: Shape) -> Part:
-    """A failure says its words in `error` and leaves `content` empty."""
+    """A failed result has its text in `error` and an empty `content`."""
     rest = dict(value)
     call_id, name = _maybe_str(rest, shape.call_id), _maybe_str(rest, shape.tool_name)
     output, success = rest.pop("content", UNSET), rest.pop("success", True)
@@ -186,7 +186,7 @@ def read_result(value: dict[str, Any], shape: Shape) -> Part:
     elif "error" in rest and rest["error"] is None:
         del rest["error"]
     content: Any = UNSET
-    if type(output) is list and output and all(map(_is_inside, output)):
+    if type(output) is list and output and all(map(_is_result_block, output)):
         content, output = [_read_block(item) for item in output], UNSET
     return ToolResultPart(
         tool_call_id=call_id,
@@ -215,7 +215,7 @@ def _write_result(part: ToolResultPart, shape: Shape) -> dict[str, Any]:
 def read_tools(
     held: dict[str, Any], key: str, reader: Callable[[dict[str, Any], Shape], Part], shape: Shape
 ) -> list[Any]:
-    """A list of calls or results; one that is not as it should be is kept raw, with the list it stood in."""
+    """A list of calls or results; an invalid one is kept raw, with the name of its list."""
     if type(held.get(key)) is not list:
         return []
     where = {"in": "call" if key == shape.calls else "result"}
@@ -231,13 +231,13 @@ def read_tools(
 
 
 def _own(parts: list[Any]) -> list[Any]:
-    """The parts less what other formats kept raw."""
+    """The parts without those that other formats kept raw."""
     return [part for part in parts if type(part) is not RawPart or part.format == NAME]
 
 
 def sorted_parts(parts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """What is said, the calls, the results."""
-    said: list[Any] = []
+    """The parts as text and files, calls, and results."""
+    contents: list[Any] = []
     calls: list[Any] = []
     results: list[Any] = []
     for part in _own(parts):
@@ -248,34 +248,34 @@ def sorted_parts(parts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         elif kind is ToolResultPart or where == "result":
             results.append(part)
         else:
-            said.append(part)
-    return said, calls, results
+            contents.append(part)
+    return contents, calls, results
 
 
-# -- what a message says -------------------------------------------------------------------------------------------
+# -- message bodies ------------------------------------------------------------------------------------------------
 
 
 def read_body(body: dict[str, Any], shape: Shape) -> list[Any]:
-    """Content, calls and results of an object that has them; they are taken out of it."""
-    said: list[Any] = []
+    """Content, calls and results, taken out of the object that holds them."""
+    contents: list[Any] = []
     content = body.get("content")
     tools = read_tools(body, shape.calls, _read_call, shape) + read_tools(body, shape.results, read_result, shape)
     if type(content) is str:
         del body["content"]
-        said = [TextPart(text=content)] if content or not tools else []
+        contents = [TextPart(text=content)] if content or not tools else []
     elif type(content) is list:
-        said = [_read_block(block) for block in body.pop("content")]
-    return said + tools
+        contents = [_read_block(block) for block in body.pop("content")]
+    return contents + tools
 
 
-def write_content(said: list[Any], tools: bool) -> Any:
-    """A string where one text says it all, else a list of blocks."""
-    if not said and tools:
+def write_content(contents: list[Any], tools: bool) -> Any:
+    """A string if it is one text, else a list of blocks."""
+    if not contents and tools:
         return ""
-    if len(said) == 1 and type(said[0]) is TextPart and (said[0].text or not tools):
-        if not unpack(NAME, said[0].extra)[0]:
-            return said[0].text
-    return _write_blocks(said)
+    if len(contents) == 1 and type(contents[0]) is TextPart and (contents[0].text or not tools):
+        if not unpack(NAME, contents[0].extra)[0]:
+            return contents[0].text
+    return _write_blocks(contents)
 
 
 def write_tools(out: dict[str, Any], calls: list[Any], results: list[Any], shape: Shape) -> dict[str, Any]:

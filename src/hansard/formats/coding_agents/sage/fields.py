@@ -1,8 +1,7 @@
-"""The records of a Sage session in the usual spelling, read and written with typed structs: the quick way.
+"""Typed structs for Sage records in their default spelling: the typed (fast) path.
 
-It covers what nearly all records say: one text, calls, results, and Sage's details, which have the same names in
-canonical JSON. For everything else the functions give None and `sage_records` does the work; where both can, both
-give the same.
+It covers nearly all records: one text, calls, results, and Sage's details, which have the same names in canonical JSON.
+For everything else the functions return None and `records.py` does the work; where both apply, both give the same.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from msgspec import UNSET, Struct, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.sage.content import NAME
-from hansard.formats.coding_agents.sage.records import ROLES, TYPES, Place, is_nameless, made_uuid
+from hansard.formats.coding_agents.sage.records import ROLES, TYPES, Place, follows_unnamed, placeholder_uuid
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Message, Thinking, Todo, Usage
 from hansard.model.parts import Node, Part, TextPart, ToolCallPart, ToolResultPart
 
 
 class _Wire(Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """An object whose keys are all known, in the order Sage writes them."""
+    """An object of known keys only, in the order Sage writes them."""
 
 
 class _Call(_Wire):
@@ -64,7 +63,7 @@ class Record(_Wire):
 
 
 class Respelled(Record):
-    """A record that says the same in another spelling: other spaces, escapes, or order of keys."""
+    """The same record in another spelling: other spaces, escapes, or order of keys."""
 
 
 _RECORDS = msgspec.json.Decoder(Record, float_hook=exact_json.exact_float)
@@ -72,7 +71,7 @@ _RESPELLED = msgspec.json.Decoder(Respelled, float_hook=exact_json.exact_float)
 
 
 def parse(line: bytes) -> Record | None:
-    """The record that a line holds. A text that is what the record gives again names no key twice."""
+    """The record in a line. A text that equals what the record encodes to has no duplicate keys."""
     try:
         record = _RECORDS.decode(line)
         if exact_json.encode_utf8(record) == line:
@@ -83,7 +82,7 @@ def parse(line: bytes) -> Record | None:
 
 
 def parse_respelled(line: bytes) -> Record | None:
-    """The same for a line that is known to have another spelling."""
+    """The record in a line that is known to have another spelling."""
     try:
         return exact_json.decode_as(_RESPELLED, line)
     except Unreadable:
@@ -93,8 +92,8 @@ def parse_respelled(line: bytes) -> Record | None:
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def read_usual(record: Record, place: Place) -> Message | None:
-    """The message of a record, if writing it there gives the record again."""
+def read_typed(record: Record, place: Place) -> Message | None:
+    """The message of a record, if writing it at this place gives the record again."""
     role, body, results = ROLES[record.type], record.message, record.tool_results
     calls = UNSET if body is UNSET else body.tool_calls
     if record.session_id != place.session or calls == [] or results == []:
@@ -123,11 +122,11 @@ def read_usual(record: Record, place: Place) -> Message | None:
         return None
     message_id: str | UnsetType = record.uuid
     parent: str | UnsetType | None = record.parent_uuid
-    if message_id == made_uuid(place.at):
+    if message_id == placeholder_uuid(place.at):
         message_id = UNSET
         if parent == place.before:
             parent = UNSET
-    elif is_nameless(parent, place):
+    elif follows_unnamed(parent, place):
         parent = UNSET
     return Message(
         role=role,
@@ -145,8 +144,8 @@ def read_usual(record: Record, place: Place) -> Message | None:
     )
 
 
-def write_usual(message: Message, place: Place) -> Record | None:
-    """The record of a message that has no other residue than a version, and nothing that needs blocks."""
+def write_typed(message: Message, place: Place) -> Record | None:
+    """The record of a message that has no residue but a version, and needs no blocks."""
     role = message.role
     version: Any = UNSET
     if message.extra is not UNSET and (own := message.extra.get(NAME)) is not None:
@@ -173,11 +172,11 @@ def write_usual(message: Message, place: Place) -> Record | None:
     body: _Body | UnsetType = UNSET
     if text is not None or calls or role != "tool" or not results:
         if not text and (text is None) != bool(calls or results):
-            return None  # nothing at all, or an empty text beside tools: both are lists of blocks
+            return None  # no content, or an empty text beside tools: both are lists of blocks
         body = _Body(role, text or "", calls or UNSET)
     return Record(
         type=TYPES[role],  # type: ignore[arg-type]
-        uuid=made_uuid(place.at) if message.id is UNSET else message.id,
+        uuid=placeholder_uuid(place.at) if message.id is UNSET else message.id,
         parent_uuid=place.before if message.parent_message_id is UNSET else message.parent_message_id,
         timestamp=message.created_at,
         session_id=place.session,
@@ -194,7 +193,7 @@ def write_usual(message: Message, place: Place) -> Record | None:
 
 
 def _read_result(result: _Result) -> Part | None:
-    """A failure says its words in `error` and leaves `content` empty."""
+    """A failed result has its text in `error` and an empty `content`."""
     output: Any = result.content
     if not result.success and output == "" and result.error is not None:
         output = result.error
@@ -222,7 +221,7 @@ def _are_plain(
     thinking: Thinking | UnsetType,
     todos: list[Todo] | UnsetType,
 ) -> bool:
-    """Do Sage's details say no more than Sage's words for them do?"""
+    """Whether the details have no fields that Sage lacks."""
     if context is not UNSET and not _is_plain(context):
         return False
     if usage is not UNSET and not (

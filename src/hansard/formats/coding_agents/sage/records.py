@@ -1,8 +1,8 @@
-"""One record of a Sage session: a message in the new or the older shape, or a snapshot of the user's files.
+"""One record of a Sage session: a message in the current or the older shape, or a snapshot of the user's files.
 
-A record is read at its place in the file, because three of its fields are usually said by the place: the session
-it belongs to, its parent, and (in files written here from conversations without ids) its uuid. Reading and writing
-at the same place are each other's inverse up to spelling; `sage` keeps the text where the spelling is another.
+A record is read at its place in the file, because three of its fields usually follow from the place: its session, its
+parent, and (in files written here from conversations without ids) its uuid. Reading and writing at the same place are
+inverse up to spelling; `session.py` keeps the text where the spelling differs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.coding_agents.sage.content import (
+    CURRENT,
     INNER,
     NAME,
-    NEW,
-    OLD,
+    OLDER,
     read_body,
     read_result,
     read_tools,
@@ -35,36 +35,36 @@ _OLDER = frozenset({"system", "user", "assistant", "tool"})
 
 
 class Place(NamedTuple):
-    """Where a message stands: its index, the uuid of the message before it, the session of the file."""
+    """The place of a message: its index, the uuid of the message before it, the session of the file."""
 
     at: int
     before: str | None
     session: str | UnsetType
 
 
-def made_uuid(at: int) -> str:
-    """The uuid of a message that has no id: Sage asks for one, and the place always gives the same.
+def placeholder_uuid(at: int) -> str:
+    """The uuid of a message without an id, derived from its place, since Sage requires one.
 
-    >>> made_uuid(10)
+    >>> placeholder_uuid(10)
     '00000000-0000-4000-8000-00000000000a'
     """
     return f"00000000-0000-4000-8000-{at:012x}"
 
 
-def is_nameless(parent: Any, place: Place) -> bool:
-    """Is the parent the message before, and that one without an id by which it could be named?"""
-    return place.at > 0 and parent is not None and parent == place.before == made_uuid(place.at - 1)
+def follows_unnamed(parent: Any, place: Place) -> bool:
+    """Whether the parent is the message before, and that message has no id of its own."""
+    return place.at > 0 and parent is not None and parent == place.before == placeholder_uuid(place.at - 1)
 
 
 def is_record(value: Any) -> bool:
-    """Is it an object that a session file may hold: one with a type, a uuid, or the older role and content?"""
+    """Whether a value may be a record: an object with a type, a uuid, or the older role and content."""
     if type(value) is not dict:
         return False
     return type(value.get("type")) is str or type(value.get("uuid")) is str or is_older(value)
 
 
 def is_older(record: dict[str, Any]) -> bool:
-    """Is it a `ConversationMessage`, the shape before uuids?"""
+    """Whether a record is a `ConversationMessage`, the shape before uuids."""
     role = record.get("role")
     if "type" in record or "uuid" in record or type(role) is not str or role not in _OLDER:
         return False
@@ -109,7 +109,7 @@ _FILES: _Keys = {"trackedFiles": ("files", _is(dict)), "fileBackups": ("backups"
 
 
 def _take(keys: _Keys, rest: dict[str, Any]) -> dict[str, Any]:
-    """The canonical fields of an object; what does not fit stays in it."""
+    """Take the canonical fields out of an object; values of another type stay in it."""
     return {attribute: rest.pop(key) for key, (attribute, fits) in keys.items() if key in rest and fits(rest[key])}
 
 
@@ -124,7 +124,7 @@ def _write_flat(node: Node, keys: _Keys) -> dict[str, Any]:
 
 
 def _read_details(rest: dict[str, Any]) -> dict[str, Any]:
-    """Context, usage, thinking, todos and metadata, each taken when it is what its name promises."""
+    """Context, usage, thinking, todos and metadata, each taken if it has the expected type."""
     fields: dict[str, Any] = {}
     for key, attribute, kind, keys in _DETAILS:
         if type(rest.get(key)) is dict:
@@ -148,14 +148,14 @@ _DETAILS: tuple[tuple[str, str, type[Node], _Keys], ...] = (
 
 
 def read_message(record: dict[str, Any], place: Place) -> Message:
-    """A record as a message; one of an unknown type, or without what its type promises, as a raw event."""
+    """A record as a message; one of an unknown type, or without the fields of its type, as a raw event."""
     if is_older(record):
         return _read_older(dict(record))
     kind = record.get("type")
     role = ROLES.get(kind) if type(kind) is str else None
     if role is not None and ("toolResults" in record or "message" in record):
         try:
-            return _read_enhanced(dict(record), role, place)
+            return _read_current(dict(record), role, place)
         except SchemaMismatch:
             pass
     rest = dict(record)
@@ -172,11 +172,11 @@ def write_message(message: Message, place: Place) -> dict[str, Any]:
             return raw
     if marks.get("older") is True and message.id is UNSET and message.parent_message_id is UNSET:
         return _write_older(message, rest)
-    return _write_enhanced(message, rest, marks, place)
+    return _write_current(message, rest, marks, place)
 
 
 def _read_links(rest: dict[str, Any]) -> dict[str, Any]:
-    """Id, parent, time and side chain, taken where they are of their kind."""
+    """Id, parent, time and sidechain flag, each taken if it has the expected type."""
     fields: dict[str, Any] = {"id": take_maybe_str(rest, "uuid"), "created_at": take_maybe_str(rest, "timestamp")}
     if "parentUuid" in rest and (rest["parentUuid"] is None or type(rest["parentUuid"]) is str):
         fields["parent_message_id"] = rest.pop("parentUuid")
@@ -185,14 +185,14 @@ def _read_links(rest: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _read_enhanced(rest: dict[str, Any], role: str, place: Place) -> Message:
+def _read_current(rest: dict[str, Any], role: str, place: Place) -> Message:
     del rest["type"]
     fields = _read_links(rest)
-    if fields["id"] == made_uuid(place.at):
+    if fields["id"] == placeholder_uuid(place.at):
         fields["id"] = UNSET
         if fields.get("parent_message_id", UNSET) == place.before:
             del fields["parent_message_id"]
-    elif is_nameless(fields.get("parent_message_id"), place):
+    elif follows_unnamed(fields.get("parent_message_id"), place):
         del fields["parent_message_id"]
     if type(rest.get("sessionId")) is str and rest["sessionId"] == place.session:
         del rest["sessionId"]
@@ -204,8 +204,8 @@ def _read_enhanced(rest: dict[str, Any], role: str, place: Place) -> Message:
         if type(body) is not dict:
             raise SchemaMismatch("message")
         body = dict(body)
-        said_by = body.get("role")
-        if type(said_by) is str and (said_by == role or (role == "system" and said_by not in _OLDER)):
+        own_role = body.get("role")
+        if type(own_role) is str and (own_role == role or (role == "system" and own_role not in _OLDER)):
             role = body.pop("role")
         second = {"toolResults": body.pop("toolResults")} if outer and "toolResults" in body else {}
         if type(body.get("toolResults")) is list:
@@ -213,16 +213,16 @@ def _read_enhanced(rest: dict[str, Any], role: str, place: Place) -> Message:
         parts = read_body(body, INNER)
         if body or second:
             rest["message"] = {**body, **second}
-    parts += read_tools(rest, "toolResults", read_result, NEW)
+    parts += read_tools(rest, "toolResults", read_result, CURRENT)
     return Message(role=role, parts=parts, **fields, extra=pack(NAME, rest, marks))
 
 
-def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any], place: Place) -> dict[str, Any]:
-    said, calls, results = sorted_parts(message.parts)
+def _write_current(message: Message, rest: dict[str, Any], marks: dict[str, Any], place: Place) -> dict[str, Any]:
+    contents, calls, results = sorted_parts(message.parts)
     inner = rest.pop("message", None)
     held = dict(inner) if type(inner) is dict else {}
     out: dict[str, Any] = {"type": TYPES.get(message.role, "system")}
-    out["uuid"] = message.id if message.id is not UNSET else rest.pop("uuid", made_uuid(place.at))
+    out["uuid"] = message.id if message.id is not UNSET else rest.pop("uuid", placeholder_uuid(place.at))
     parent = message.parent_message_id
     out["parentUuid"] = parent if parent is not UNSET else rest.pop("parentUuid", place.before)
     set_present(out, timestamp=message.created_at, sessionId=rest.pop("sessionId", place.session))
@@ -230,15 +230,15 @@ def _write_enhanced(message: Message, rest: dict[str, Any], marks: dict[str, Any
     if message.context is not UNSET:
         out["context"] = _write_flat(message.context, _CONTEXT)
     inside = marks.get("results") == "message"
-    if said or calls or held or inside or message.role != "tool" or not results:
+    if contents or calls or held or inside or message.role != "tool" or not results:
         body = {"role": held.pop("role", message.role)}
-        body["content"] = held.pop("content", UNSET) if not said else UNSET
+        body["content"] = held.pop("content", UNSET) if not contents else UNSET
         if body["content"] is UNSET:
-            body["content"] = write_content(said, bool(calls or results))
+            body["content"] = write_content(contents, bool(calls or results))
         write_tools(body, calls, results if inside else [], INNER)
         out["message"] = merge_residue(body, held)
     if not inside:
-        write_tools(out, [], results, NEW)
+        write_tools(out, [], results, CURRENT)
     for key, attribute, _, keys in _DETAILS[1:]:
         if (detail := getattr(message, attribute)) is not UNSET:
             out[key] = _write_flat(detail, keys)
@@ -251,20 +251,20 @@ def _read_older(rest: dict[str, Any]) -> Message:
     fields: dict[str, Any] = {"role": rest.pop("role"), "created_at": take_maybe_str(rest, "timestamp")}
     if type(rest.get("metadata")) is dict:
         fields["metadata"] = rest.pop("metadata")
-    return Message(parts=read_body(rest, OLD), **fields, extra=pack(NAME, rest, {"older": True}))
+    return Message(parts=read_body(rest, OLDER), **fields, extra=pack(NAME, rest, {"older": True}))
 
 
 def _write_older(message: Message, rest: dict[str, Any]) -> dict[str, Any]:
-    said, calls, results = sorted_parts(message.parts)
-    out: dict[str, Any] = {"role": message.role, "content": rest.pop("content", UNSET) if not said else UNSET}
+    contents, calls, results = sorted_parts(message.parts)
+    out: dict[str, Any] = {"role": message.role, "content": rest.pop("content", UNSET) if not contents else UNSET}
     if out["content"] is UNSET:
-        out["content"] = write_content(said, bool(calls or results))
-    write_tools(out, calls, results, OLD)
+        out["content"] = write_content(contents, bool(calls or results))
+    write_tools(out, calls, results, OLDER)
     return merge_residue(set_present(out, timestamp=message.created_at, metadata=message.metadata), rest)
 
 
 def _write_raw(message: Message, part: RawPart) -> dict[str, Any]:
-    """A record of a type that is not known: its own words behind the fields every record has."""
+    """A record of an unknown type: the fields of every record, then its own."""
     if part.format != NAME or type(part.value) is not dict:
         return {}
     out = set_present({}, type=part.value.get("type", UNSET), uuid=message.id, parentUuid=message.parent_message_id)
@@ -275,7 +275,7 @@ def _write_raw(message: Message, part: RawPart) -> dict[str, Any]:
 
 
 def read_snapshot(record: dict[str, Any]) -> Snapshot:
-    """A snapshot of the user's files; what does not fit stays with it."""
+    """A snapshot of the user's files; values of another type are residue."""
     rest = dict(record)
     del rest["type"]
     fields: dict[str, Any] = {}

@@ -1,22 +1,4 @@
-"""Sage session files: `messages.jsonl` and `snapshots.jsonl`, one record, or a JSON array of records.  Sage 0.1.
-
-    canonical                         native
-    conversation id                   sessionId; a record of another session keeps its own
-    message                           a record: uuid, parentUuid, timestamp, context, usage, thinkingMetadata,
-                                      todos, isSidechain, metadata
-    role                              type: user, assistant, system, tool_result; a `ConversationMessage` (no uuid)
-                                      is read and written in its older shape
-    text, reasoning, file             message.content: a string where one text says it all, else a list of blocks
-    tool-call                         message.toolCalls
-    tool-result                       toolResults beside or inside `message`; a failure's words are its `error`
-    snapshot                          file_history_snapshot
-    event with raw(sage)              a record of any other type, word for word
-
-A session file is evidence: what was imported is exported byte for byte. Where the usual spelling of a message or
-snapshot is not what stood in the file, its text is kept with it (the mark `line`) and written again as long as the
-message still says what the text says. What is no record (blank, torn, not JSON) stays with the conversation.
-Lost, and reported: title, agents, runs, models, sources, data parts, calls that stand before text.
-"""
+"""Sage session files as a whole: reader, writer, and the text between records."""
 
 from __future__ import annotations
 
@@ -31,7 +13,7 @@ from msgspec.structs import force_setattr, replace
 
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.sage.content import NAME
-from hansard.formats.coding_agents.sage.fields import Record, parse, parse_respelled, read_usual, write_usual
+from hansard.formats.coding_agents.sage.fields import Record, parse, parse_respelled, read_typed, write_typed
 from hansard.formats.coding_agents.sage.records import (
     ROLES,
     SNAPSHOT,
@@ -54,7 +36,7 @@ _SCAN = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 class Piece(NamedTuple):
-    """A stretch of the file, what it holds if it is JSON, and whether it follows the piece before on the same line."""
+    """A stretch of the file, its value if it is JSON, and whether it shares a line with the piece before."""
 
     text: bytes
     value: Any = UNSET
@@ -69,7 +51,7 @@ def decoded(text: bytes) -> Any:
 
 
 def parsed(text: bytes) -> Any:
-    """The typed record, if it is one that the quick way may read, else the value."""
+    """The typed record, if the typed path may read it, else the value."""
     record = parse(text)
     return record if record is not None else decoded(text)
 
@@ -96,7 +78,7 @@ def pieces_of(raw: bytes, parser: Callable[[bytes], Any] = decoded) -> Iterator[
 
 
 def _values(raw: bytes) -> Iterator[Piece]:
-    """JSON values one behind the other; what is torn reaches to where the next whole record begins."""
+    """Consecutive JSON values; a torn stretch extends to where the next whole record begins."""
     text = raw.decode("utf-8", "surrogateescape")
     search = Search(text)
     cuts = [0]
@@ -110,9 +92,9 @@ def _values(raw: bytes) -> Iterator[Piece]:
 
 
 def _next_record(search: Search, start: int) -> int:
-    """Where the next whole record begins; the end of the text when there is none, or looking took too long."""
+    """Where the next whole record begins; the end of the text if there is none, or the search took too long."""
     for found in _BEGINS.finditer(search.text, start):
-        if search.left < 0:
+        if search.budget < 0:
             break
         value = (search.value_at(found.start()) or ({}, 0))[0]
         if value.get("type") in (*ROLES, SNAPSHOT) and ("uuid" in value or "messageId" in value):
@@ -149,12 +131,12 @@ M = TypeVar("M", Message, Snapshot)
 
 
 def _text(piece: bytes) -> str:
-    """Any bytes as a string, and no two as the same."""
+    """Any bytes as a string, reversibly."""
     return piece.decode("utf-8", "surrogateescape")
 
 
 def _bytes(text: str) -> bytes:
-    """The bytes of `_text`; a half character that is none of its making becomes a question mark."""
+    """The bytes of `_text`; a lone surrogate that `_text` cannot have made becomes a question mark."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -162,7 +144,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _marked(node: M, marks: dict[str, Any]) -> M:
-    """The same with these marks as well; for values just read only."""
+    """Add marks in place; only for values just read."""
     if marks:
         rest, old = unpack(NAME, node.extra)
         force_setattr(node, "extra", pack(NAME, rest, {**old, **marks}))
@@ -170,33 +152,33 @@ def _marked(node: M, marks: dict[str, Any]) -> M:
 
 
 def _unmarked(node: M) -> M:
-    """The same without the marks that only say how the file looked."""
+    """A copy without the marks that describe only the spelling of the file."""
     rest, marks = unpack(NAME, node.extra)
-    if not marks.keys() & _LOOKS:
+    if not marks.keys() & _SPELLING_MARKS:
         return node
-    others = {key: value for key, value in marks.items() if key not in _LOOKS}
+    others = {key: value for key, value in marks.items() if key not in _SPELLING_MARKS}
     kept = {key: value for key, value in node.extra.items() if key != NAME}  # type: ignore[union-attr]
     own = pack(NAME, rest, others)
     return replace(node, extra={**kept, **({} if own is UNSET else own)} or UNSET)
 
 
-_LOOKS = frozenset({"line", "glued", "at"})
+_SPELLING_MARKS = frozenset({"line", "glued", "at"})
 
 
 def _kept_line(node: M, place: Place) -> bytes | None:
-    """The text a message or snapshot was read from, if that is still what it says."""
+    """The text a message or snapshot was read from, if it still matches."""
     line = unpack(NAME, node.extra)[1].get("line")
     if type(line) is not str:
         return None
     text = _bytes(line)
     if type(node) is Message and (record := parse_respelled(text)) is not None:
-        if (quick := read_usual(record, place)) is not None:
-            return text if native.same(quick, _unmarked(node)) else None
+        if (typed := read_typed(record, place)) is not None:
+            return text if native.same(typed, _unmarked(node)) else None
     value = decoded(text)
     if not is_record(value):
         return None
-    again = read_message(value, place) if type(node) is Message else _snapshot_of(value)
-    return text if again is not None and native.same(again, _unmarked(node)) else None
+    reread = read_message(value, place) if type(node) is Message else _snapshot_of(value)
+    return text if reread is not None and native.same(reread, _unmarked(node)) else None
 
 
 def _snapshot_of(value: dict[str, Any]) -> Snapshot | None:
@@ -207,7 +189,7 @@ def _snapshot_of(value: dict[str, Any]) -> Snapshot | None:
 
 
 class _Reading:
-    """The messages, snapshots and other pieces of one file, as they come."""
+    """State of reading one file: messages, snapshots and other pieces."""
 
     def __init__(self, session: str | UnsetType) -> None:
         self.session = session
@@ -221,11 +203,11 @@ class _Reading:
         value = piece.value
         if isinstance(value, Record):
             place = Place(len(self.messages), self.before, self.session)
-            if (quick := read_usual(value, place)) is not None:
+            if (typed := read_typed(value, place)) is not None:
                 if piece.glued or type(value) is not Record:
-                    self.keep(quick, piece, type(value) is Record)
+                    self.keep(typed, piece, type(value) is Record)
                 self.before = value.uuid
-                self.messages.append(quick)
+                self.messages.append(typed)
                 self.count += 1
                 return
             value = decoded(piece.text)
@@ -244,33 +226,33 @@ class _Reading:
             self.messages.append(message)
         self.count += 1
 
-    def keep(self, node: Message | Snapshot, piece: Piece, usual: bool) -> None:
+    def keep(self, node: Message | Snapshot, piece: Piece, default: bool) -> None:
         marks: dict[str, Any] = {"glued": True} if piece.glued else {}
-        if not usual:
+        if not default:
             marks["line"] = _text(piece.text)
         _marked(node, marks)  # type: ignore[type-var]
 
     def placed_snapshots(self) -> list[Snapshot]:
-        """The snapshots, each marked with its place where that is not the usual one."""
-        usual = _Usual(self.messages)
-        return [_marked(one, {} if usual.next(one, at) == at else {"at": at}) for at, one in self.snapshots]
+        """The snapshots, each marked with its place if that is not the default one."""
+        default = _DefaultPlaces(self.messages)
+        return [_marked(one, {} if default.next(one, at) == at else {"at": at}) for at, one in self.snapshots]
 
 
-class _Usual:
-    """Where a snapshot usually stands: behind the message it belongs to and the snapshots before it."""
+class _DefaultPlaces:
+    """The default place of a snapshot: after its message and the snapshots before it."""
 
     def __init__(self, messages: list[Message]) -> None:
-        self.behind: dict[Any, int] = {}
+        self.after: dict[Any, int] = {}
         for i, message in enumerate(messages):
-            self.behind.setdefault(message.id, i + 1)
+            self.after.setdefault(message.id, i + 1)
         self.last, self.end = 0, len(messages)
 
     def next(self, snapshot: Snapshot, at: Any = None) -> int:
-        """The usual place of the next one; `at` is where it really stands."""
-        usual = self.end if snapshot.message_id is UNSET else self.behind.get(snapshot.message_id, self.end)
-        usual = max(self.last, usual)
-        self.last = max(self.last, min(at, self.end)) if type(at) is int else usual
-        return usual
+        """The default place of the next snapshot; `at` is its real place."""
+        default = self.end if snapshot.message_id is UNSET else self.after.get(snapshot.message_id, self.end)
+        default = max(self.last, default)
+        self.last = max(self.last, min(at, self.end)) if type(at) is int else default
+        return default
 
 
 def _uuid(record: dict[str, Any], before: str | None) -> str | None:
@@ -279,7 +261,7 @@ def _uuid(record: dict[str, Any], before: str | None) -> str | None:
 
 
 def _session_of(pieces: Iterator[Piece]) -> str | UnsetType:
-    """The session the first record names that names one."""
+    """The session id of the first record that has one."""
     for piece in pieces:
         if b"sessionId" in piece.text and is_record(piece.value) and type(piece.value.get("sessionId")) is str:
             return piece.value["sessionId"]  # type: ignore[no-any-return]
@@ -318,7 +300,7 @@ def read(document: bytes) -> Conversation:
 
 
 def write(conversation: Conversation, target: Target) -> bytes:
-    """The file it was read from; for conversations of other formats a line for every message and snapshot."""
+    """The file it was read from; for other conversations, a line for every message and snapshot."""
     marks = unpack(NAME, conversation.extra)[1]
     lines = _with_others(_lines(conversation), marks.get("others"))
     if marks.get("shape") == "array":
@@ -341,9 +323,9 @@ def _lines(conversation: Conversation) -> list[tuple[bytes, bool]]:
         while waiting and waiting[-1][0] <= i:
             lines.append(_line(waiting.pop()[1], Place(i, before, session)))
         place = Place(i, before, session)
-        if (quick := write_usual(message, place)) is not None:
-            lines.append((exact_json.encode(quick), False))
-            before = quick.uuid
+        if (typed := write_typed(message, place)) is not None:
+            lines.append((exact_json.encode(typed), False))
+            before = typed.uuid
             continue
         lines.append(_line(message, place))
         before = message.id if type(message.id) is str else _uuid(write_message(message, place), before)
@@ -354,11 +336,11 @@ def _lines(conversation: Conversation) -> list[tuple[bytes, bool]]:
 
 def _placed(snapshots: list[Snapshot], messages: list[Message]) -> list[tuple[int, Snapshot]]:
     """The snapshots with the number of messages before each; the last one first."""
-    usual = _Usual(messages)
+    default = _DefaultPlaces(messages)
     placed: list[tuple[int, Snapshot]] = []
     for snapshot in snapshots:
-        usual.next(snapshot, unpack(NAME, snapshot.extra)[1].get("at"))
-        placed.append((usual.last, snapshot))
+        default.next(snapshot, unpack(NAME, snapshot.extra)[1].get("at"))
+        placed.append((default.last, snapshot))
     return placed[::-1]
 
 
@@ -373,7 +355,7 @@ def _line(node: Message | Snapshot, place: Place) -> tuple[bytes, bool]:
 
 
 def _with_others(lines: list[tuple[bytes, bool]], others: Any) -> list[tuple[bytes, bool]]:
-    """The records with the pieces that are none put back in their places."""
+    """The records, with the other pieces inserted at their places."""
     if type(others) is not list:
         return lines
     records = iter(lines)
@@ -387,7 +369,7 @@ def _with_others(lines: list[tuple[bytes, bool]], others: Any) -> list[tuple[byt
 
 
 def _gaps(count: int, kept: Any) -> list[str]:
-    """The text around `count` elements of an array; where the count changed, in the manner of what was kept."""
+    """The text around `count` elements of an array; if the count changed, in the style of the kept text."""
     if type(kept) is list and kept and all(type(gap) is str for gap in kept):
         if len(kept) == count + 1:
             return kept

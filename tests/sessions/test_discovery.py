@@ -10,7 +10,7 @@ import pytest
 
 from hansard.errors import CannotWrite
 from hansard.model import Context, Conversation, Message, TextPart
-from hansard.sessions import discovery as places
+from hansard.sessions import discovery
 from hansard.sessions.discovery import AGENTS, Session, in_folder
 from hansard.sessions.handover import TARGETS, handover
 
@@ -58,7 +58,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
-def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: places.Agent, home: Path) -> None:
+def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: discovery.Agent, home: Path) -> None:
     sessions, others = FILES[agent.name]
     for name in (*sessions, *others):
         path = agent.folder() / name
@@ -67,7 +67,7 @@ def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: places.Agent
     assert sorted(agent.find(agent.folder())) == sorted(
         Session(agent.folder() / name, agent.format) for name in sessions
     )
-    assert {one.name: len(found) for one, found in places.found()} == {agent.name: len(sessions)}
+    assert {one.name: len(found) for one, found in discovery.found()} == {agent.name: len(sessions)}
     assert in_folder(agent.folder()) == list(agent.find(agent.folder()))
 
 
@@ -151,5 +151,5 @@ def test_a_session_stands_in_the_folder_the_conversation_was_in_last(home: Path)
 
 
 def test_nothing_is_handed_over_to_an_agent_that_is_not_known(home: Path) -> None:
-    with pytest.raises(CannotWrite, match="'cobol'; there are claude-code, codex"):
+    with pytest.raises(CannotWrite, match="'cobol' \\(choose from claude-code, codex"):
         handover(talk(), "cobol", now=NOW)
