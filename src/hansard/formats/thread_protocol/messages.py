@@ -1,4 +1,4 @@
-"""The thread, its agents, turns and records: `read` and `write`."""
+"""ThreadProtocol threads, their agents, turns and records: `read` and `write`."""
 
 from __future__ import annotations
 

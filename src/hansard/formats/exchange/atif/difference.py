@@ -1,4 +1,4 @@
-"""The difference between two JSON values, as JSON: small if they differ little.
+"""ATIF extensions: the difference between two JSON values, as JSON; small if they differ little.
 
 ATIF has a place for extensions, `extra`. The writer stores there what its own fields cannot say of a canonical value.
 The keys `in`, `set`, `unset` and `is` are stored in files: do not rename them.

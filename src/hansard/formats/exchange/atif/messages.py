@@ -1,4 +1,4 @@
-"""The trajectory, its steps and totals: `read` and `write`."""
+"""ATIF trajectories, their steps and totals: `read` and `write`."""
 
 from __future__ import annotations
 

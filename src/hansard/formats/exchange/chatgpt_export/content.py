@@ -1,4 +1,4 @@
-"""The `content` of one message of a ChatGPT export; the table of the format is in `messages`.
+"""The `content` of one message of a ChatGPT export; the map of the folder has the table of the format.
 
 A message of ChatGPT has one type of content. Content that the writer would change is kept raw, so every content is
 written back as it was read.

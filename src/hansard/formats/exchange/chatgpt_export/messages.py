@@ -1,4 +1,4 @@
-"""The export, its trees and nodes: `read` and `write`."""
+"""ChatGPT export: documents, trees and nodes: `read`, `write`, `split` and `join`."""
 
 from __future__ import annotations
 

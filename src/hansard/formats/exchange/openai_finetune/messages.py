@@ -1,4 +1,4 @@
-"""Lines of fine-tuning files: `read`, `write`, `split` and `join`."""
+"""Lines of OpenAI fine-tuning files: `read`, `write`, `split` and `join`."""
 
 from __future__ import annotations
 

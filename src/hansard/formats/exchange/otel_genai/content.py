@@ -1,4 +1,4 @@
-"""Messages and parts inside attributes of OpenTelemetry spans; the table of the format is in `messages`."""
+"""Messages and parts inside attributes of OpenTelemetry spans; the map of the folder has the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings of a value in an attribute: as it is, as a JSON string, or as OTLP's AnyValue.
+"""Encodings of a value in an OpenTelemetry attribute: as it is, as a JSON string, or as OTLP's AnyValue.
 
 A style is a list of encoding steps; the reader stores the first one that gives the same attribute again. Names of steps
 are stored in residue: do not rename them.

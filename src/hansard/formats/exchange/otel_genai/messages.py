@@ -1,4 +1,4 @@
-"""Spans, events and the placeholders in them: `read` and `write`."""
+"""OpenTelemetry spans, events and the placeholders in them: `read` and `write`."""
 
 from __future__ import annotations
 
