@@ -11,7 +11,7 @@ from types import TracebackType
 
 
 class gc_pause:
-    """`with quiet_collector(): ...`; nested and from several threads, it always ends as it was."""
+    """`with gc_pause(): ...`; nested and from several threads, it always ends as it was."""
 
     __slots__ = ("_was_on",)
 

@@ -67,7 +67,7 @@ def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any]
 
 
 def take_str(block: dict[str, Any], key: str) -> str:
-    """Take a field that must be a string, or say that the block is Unfit."""
+    """Take a field that must be a string, or say that the block is SchemaMismatch."""
     value = block.pop(key, None)
     if type(value) is not str:
         raise SchemaMismatch(key)

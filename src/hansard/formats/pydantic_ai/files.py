@@ -39,7 +39,7 @@ _ANY_MEDIA = "application/octet-stream"
 
 
 def read_file(item: dict[str, Any], dialect: Dialect) -> FilePart:
-    """A file by address, by value or by a provider's id; Unfit when it is none of them."""
+    """A file by address, by value or by a provider's id; SchemaMismatch when it is none of them."""
     block = dict(item)
     kind = take_str(block, "kind")
     marks: dict[str, Any] = {}

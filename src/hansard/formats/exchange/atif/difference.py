@@ -40,7 +40,7 @@ def diff(before: Any, after: Any) -> dict[str, Any] | None:
 
 
 def apply(before: Any, record: Any) -> Any:
-    """Apply a record of `diff`; raise Unfit if it does not match this value."""
+    """Apply a record of `diff`; raise SchemaMismatch if it does not match this value."""
     if type(record) is not dict:
         raise SchemaMismatch("record")
     if "is" in record:

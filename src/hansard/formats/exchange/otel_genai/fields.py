@@ -131,7 +131,7 @@ _STYLES: tuple[list[str], ...] = (
 
 
 def encoded(value: Any, style: Any) -> Any:
-    """Encode a value; raise Unfit for an invalid style or one that does not fit the value."""
+    """Encode a value; raise SchemaMismatch for an invalid style or one that does not fit the value."""
     if type(style) is dict and type(style.get("text")) is str:  # a text of its own, kept while it decodes to the value
         try:
             if exact_json.same(exact_json.decode(style["text"]), value):

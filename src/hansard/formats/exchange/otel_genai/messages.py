@@ -84,7 +84,7 @@ def _attributes(given: Any, path: list[Any]) -> Iterator[tuple[str, tuple[list[A
 
 
 def _value(conversation: Conversation, what: Any) -> Any:
-    """The value for a placeholder; raises Unfit if the conversation does not have it."""
+    """The value for a placeholder; raises SchemaMismatch if the conversation does not have it."""
     try:
         if what[0] == "id":
             value: Any = conversation.id
