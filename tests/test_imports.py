@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from hansard import formats
 
 SOURCE = Path(__file__).parent.parent / "src" / "hansard"
 FORMATS = SOURCE / "formats"
@@ -87,9 +91,7 @@ def format_of(parts: tuple[str, ...]) -> str | None:
         return None
     if parts[0] not in GROUPS or len(parts) == 1:
         return parts[0]
-    file = folder / f"{parts[1]}.py"
-    alone = file.exists() and "FORMAT = " in file.read_text()
-    return f"{parts[0]}/{parts[1]}" if alone or (folder / parts[1]).is_dir() else parts[0]
+    return f"{parts[0]}/{parts[1]}" if (folder / parts[1]).is_dir() else parts[0]
 
 
 @pytest.mark.parametrize("path", modules(SOURCE), ids=name_of)
@@ -118,6 +120,35 @@ def test_formats_know_not_one_another(path: Path) -> None:
             assert other in {None, "coding_agents"}, f"{name_of(path)} imports the format {other}"
         elif other is not None and other != mine and other != mine.partition("/")[0]:
             assert (mine, other) in BUILDS_ON, f"{mine} imports the format {other}"
+
+
+@pytest.mark.parametrize("name", formats.names())
+def test_a_row_imports_nothing_but_the_contract(name: str) -> None:
+    """All rows are loaded to look a name up; what `sniff` needs besides it imports inside."""
+    path = SOURCE.joinpath(*formats.get(name).module.split(".")[1:], "__init__.py")
+    body = ast.parse(path.read_text()).body
+    names = {node.module for node in body if isinstance(node, ast.ImportFrom) and node.module}
+    names |= {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+    assert {name for name in names if name.split(".")[0] not in sys.stdlib_module_names} == {"hansard.formats.contract"}
+
+
+def test_detection_loads_no_reader() -> None:
+    documents = [
+        {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+        {"messages": [{"role": "tool", "tool_call_id": "c", "content": "hi"}]},
+        {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+        {"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]},
+        [{"kind": "request", "parts": []}],
+        [{"id": "m", "role": "user", "parts": [{"type": "step-start"}]}],
+    ]
+    code = (
+        "import sys\nfrom hansard import formats\n"
+        f"print([formats.detect(one) for one in {documents!r}])\n"
+        "print([name for name in sys.modules if name.endswith(('.messages', '.session', '.rules', '.content'))])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert found[0] == "['anthropic', 'openai-chat', 'gemini', 'openai-responses', 'pydantic-ai', 'ai-sdk-ui']"
+    assert found[1] == "[]"
 
 
 def test_no_format_does_input_or_output_or_reads_a_clock() -> None:

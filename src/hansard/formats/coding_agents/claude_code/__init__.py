@@ -41,10 +41,10 @@ _NOTES = frozenset({"queue-operation", "pr-link", "permission-mode", "ai-title",
 
 def sniff(document: Any) -> int:
     """Lines with Claude Code's own envelope are certain."""
-    from hansard.formats.coding_agents.scanner import Scanner, first_values
-
     values = document[:20] if type(document) is list else [document]
     if type(document) is bytes:
+        from hansard.formats.coding_agents.scanner import Scanner, first_values
+
         values = first_values(Scanner(whole=is_record), document, 40)
     return max(map(_sure, values), default=0)
 

@@ -48,10 +48,10 @@ _LOOK = 256 * 1024  # long instructions come first
 
 def sniff(document: Any) -> int:
     """Only Codex has envelopes of these kinds, or a first line of id, time and instructions."""
-    from hansard.formats.coding_agents.scanner import Scanner, first_values
-    from hansard.formats.coding_agents.zstd import MAGIC, Decompressor
-
     if type(document) is bytes:
+        from hansard.formats.coding_agents.scanner import Scanner, first_values
+        from hansard.formats.coding_agents.zstd import MAGIC, Decompressor
+
         if document.startswith(MAGIC):
             text = b""
             for piece in Decompressor().feed(document[:_LOOK]):

@@ -36,10 +36,10 @@ _EVENT_GROUPS = frozenset({"session", "system", "user", "assistant", "tool", "ho
 
 def sniff(document: Any) -> int:
     """Events with dotted types and a parent are certain."""
-    from hansard.formats.coding_agents.scanner import Scanner, first_values
-
     values = document[:20] if type(document) is list else [document]
     if type(document) is bytes:
+        from hansard.formats.coding_agents.scanner import Scanner, first_values
+
         values = first_values(Scanner(whole=is_record), document, 20)
     return max(map(_sure, values), default=0)
 

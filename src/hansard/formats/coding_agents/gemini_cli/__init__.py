@@ -33,11 +33,11 @@ _LOOK = 64 * 1024
 
 def sniff(document: Any) -> int:
     """Only Gemini CLI has a project's hash, these two commands, or messages of the type gemini."""
-    from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner
-    from hansard.formats.coding_agents.scanner import first_values
-    from hansard.model.exact_json import decode_record
-
     if type(document) is bytes:
+        from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner
+        from hansard.formats.coding_agents.scanner import first_values
+        from hansard.model.exact_json import decode_record
+
         values = first_values(DocumentScanner(decode_record, is_record), document[:_LOOK], 20, to_end=True)
         return max(map(_sure, values), default=0)
     return _sure(document)

@@ -34,10 +34,10 @@ _KINDS |= {"custom_message", "label", "session_info", "context_transform", "ephe
 
 def sniff(document: Any) -> int:
     """The header, which comes first, is certain; entries are likely."""
-    from hansard.formats.coding_agents.scanner import Scanner, first_values
-
     values = document[:1] if type(document) is list else [document]
     if type(document) is bytes:
+        from hansard.formats.coding_agents.scanner import Scanner, first_values
+
         values = first_values(Scanner(whole=is_record), document, 20)
     return max(map(_sure, values), default=0)
 

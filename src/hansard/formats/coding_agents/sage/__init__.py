@@ -36,10 +36,10 @@ _KINDS = ("user", "assistant", "system", "tool_result")
 
 def sniff(document: Any) -> int:
     """Records with Sage's own objects are certain; lines of the older shape are possible."""
-    from hansard.formats.coding_agents.sage.records import is_older, is_record
-    from hansard.formats.coding_agents.sage.session import pieces_of
-
     if type(document) is bytes:
+        from hansard.formats.coding_agents.sage.records import is_older, is_record
+        from hansard.formats.coding_agents.sage.session import pieces_of
+
         found = [piece.value for piece in islice(pieces_of(document), 20) if type(piece.value) is dict]
         older = any(map(is_older, found)) and all(map(is_record, found))
         return max(map(_sure, found), default=0) or int(older)
