@@ -157,7 +157,7 @@ def test_it_serves_beside_a_taken_port_until_it_is_told_to_end(homes: dict[str, 
         ("--prot", "1", "unrecognized arguments: --prot 1"),
         ("--port", "x", "invalid int value: 'x'"),
         ("--port", "65536", "65536 is not in the range"),
-        ("--port", "", " is taken on 127.0.0.1"),
+        ("--port", "", " is in use on 127.0.0.1"),
     ],
 )
 def test_what_it_cannot_do_is_said_in_a_line(homes: dict[str, str], option: str, value: str, said: str) -> None:

@@ -39,7 +39,7 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
         code, said = serve("--port", str(port), db=tmp_path / "l.db")
     assert code == 2
     assert said.count("\n") == 1
-    assert f"port {port} is taken" in said
+    assert f"port {port} is in use" in said
     assert "--port" in said
 
 

@@ -146,7 +146,7 @@ def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:
         plain = hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x").splitlines()
         assert len(plain) == 2
         assert Path(plain[0]).is_relative_to(home)
-        assert plain[1] == f"go on with: {done['resume'].replace(done['path'], plain[0])}"
+        assert plain[1] == f"continue with: {done['resume'].replace(done['path'], plain[0])}"
     found = json.loads(hansard_(home, "import", "--json"))
     assert not [one for one in found if "error" in one]
     hansard_(home, "handover", row["threadId"], "--to", "cobol", code=2)

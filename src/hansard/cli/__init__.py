@@ -1,6 +1,19 @@
-"""The command line: one module a command, imported when it is asked for.
+"""The command line: a folder for each section of the help, a file for each command, imported when it is called.
 
-Exit codes: 0 done; 1 the answer is no; 2 wrong use or bad input, in one line on stderr. Never a traceback.
+    documents/   convert, validate, stream, formats, schema: no ledger is opened
+    threads/     threads, show, tree, search, import_, export, fork, checkout, handover, forget
+    workspace/   snapshot, track, watch, history, diff, undo, redo, restore; `shared` is what they have in common
+    ledger/      backup, copy, migrate, prune, stats, verify, doctor
+    serve, completion   the two commands outside a section's folder
+
+Read first: this module (the table of commands, exit codes), then `options` (`--db`, `--json`, filters, how an id is
+resolved), `terminal` (what is printed), `files` (what is read and written), `output` (documents and their losses),
+`transcript` (messages for people). May import every package but `demo`; slow imports belong inside the command.
+
+A command is a click command called `command`, in a file of its name, with a row in `SECTIONS` and a page in
+`tests/cli/`. Free to change: help texts and the output for people (update `tests/cli/*.md`). Scripts depend on the
+names of commands and options, on the keys of `--json` and on the exit codes: 0 success; 1 the answer is no, or a part
+failed; 2 wrong usage or bad input, one line on stderr. A traceback is always a bug.
 """
 
 from __future__ import annotations
@@ -13,86 +26,63 @@ import click
 
 from hansard.errors import HansardError
 
-_COMMANDS = {
-    "backup": "Copy the ledger while others write to it.",
-    "checkout": "Put the head of a thread at a message.",
-    "completion": "Print what makes a shell complete commands, formats and threads.",
-    "convert": "Write a conversation in another format, and say what it could not carry.",
-    "copy": "Copy the ledger to another place or backend, and check the copy.",
-    "diff": "Print what a message did to files.",
-    "doctor": "Look at the installation and the ledger, and say what is wrong.",
-    "export": "Write threads of the ledger in a format.",
-    "forget": "Delete a thread for good; a tombstone stays.",
-    "fork": "Go on from an earlier message of a thread.",
-    "formats": "List the formats.",
-    "handover": "Go on with a thread in another coding agent.",
-    "history": "List what changed in a workspace, by whom and when.",
-    "import": "Put conversations and sessions into the ledger.",
-    "migrate": "Bring the ledger up to the newest schema.",
-    "prune": "Delete what stands on no branch in force.",
-    "redo": "Take the last undo back.",
-    "restore": "Put one file back as it was at a message.",
-    "schema": "Print the JSON Schema of native conversations.",
-    "search": "Find messages by their words.",
-    "serve": "Serve the ledger over HTTP: chat and a REST API.",
-    "show": "Print a thread.",
-    "snapshot": "Record the files of a workspace as they are.",
-    "stats": "Say how much the ledger holds.",
-    "stream": "Read a live stream and write it for another client, as it arrives.",
-    "threads": "List the threads of the ledger.",
-    "track": "Record what a tool did to the files it names.",
-    "tree": "Draw a thread with its branches.",
-    "undo": "Take back a thread's last turns, and what they did to files.",
-    "validate": "Check a conversation against the rules, and a provider's rules.",
-    "verify": "Prove that the ledger says what was written.",
-    "watch": "Record what changes in a workspace, until stopped.",
+SECTIONS = {
+    "Documents": {
+        "convert": ("documents.convert", "Convert a conversation to another format and list losses."),
+        "formats": ("documents.formats", "List the formats."),
+        "schema": ("documents.schema", "Print the JSON Schema of native conversations."),
+        "stream": ("documents.stream", "Translate a provider's stream for another client, as it arrives."),
+        "validate": ("documents.validate", "Check a conversation, optionally against a provider's rules."),
+    },
+    "Threads": {
+        "checkout": ("threads.checkout", "Move the head of a thread to another message."),
+        "export": ("threads.export", "Write threads in any format."),
+        "fork": ("threads.fork", "Continue a thread from an earlier message."),
+        "forget": ("threads.forget", "Delete a thread permanently, except for a tombstone."),
+        "handover": ("threads.handover", "Continue a thread in another coding agent."),
+        "import": ("threads.import_", "Import conversations and sessions of coding agents."),
+        "search": ("threads.search", "Search messages."),
+        "show": ("threads.show", "Print a thread."),
+        "threads": ("threads.threads", "List the threads."),
+        "tree": ("threads.tree", "Draw a thread with its branches."),
+    },
+    "Workspaces": {
+        "diff": ("workspace.diff", "Print what a message changed in files."),
+        "history": ("workspace.history", "List the recorded changes of a workspace."),
+        "redo": ("workspace.redo", "Reverse the last undo."),
+        "restore": ("workspace.restore", "Restore a file as it was at a message."),
+        "snapshot": ("workspace.snapshot", "Record the current files of a workspace."),
+        "track": ("workspace.track", "Record what a tool changed in the files it names."),
+        "undo": ("workspace.undo", "Undo a thread's last turns, with their changes to files."),
+        "watch": ("workspace.watch", "Record changes in a workspace until stopped."),
+    },
+    "Ledger": {
+        "backup": ("ledger.backup", "Back up the ledger while it is in use."),
+        "copy": ("ledger.copy", "Copy the ledger to another place or backend and compare both."),
+        "doctor": ("ledger.doctor", "Diagnose the installation and the ledger."),
+        "migrate": ("ledger.migrate", "Migrate the ledger to the newest schema."),
+        "prune": ("ledger.prune", "Delete messages of superseded, aborted and failed runs."),
+        "stats": ("ledger.stats", "Show the size of the ledger, its tokens and their cost."),
+        "verify": ("ledger.verify", "Verify that the ledger is intact."),
+    },
+    "Server and shell": {
+        "completion": ("completion", "Print a script for shell completion."),
+        "serve": ("serve", "Serve the ledger over HTTP: chat and a REST API."),
+    },
 }
-_MODULES = {
-    "backup": "ledger.backup",
-    "checkout": "threads.checkout",
-    "completion": "completion",
-    "convert": "documents.convert",
-    "copy": "ledger.copy",
-    "diff": "workspace.diff",
-    "doctor": "ledger.doctor",
-    "export": "threads.export",
-    "forget": "threads.forget",
-    "fork": "threads.fork",
-    "formats": "documents.formats",
-    "handover": "threads.handover",
-    "history": "workspace.history",
-    "import": "threads.import_",
-    "migrate": "ledger.migrate",
-    "prune": "ledger.prune",
-    "redo": "workspace.redo",
-    "restore": "workspace.restore",
-    "schema": "documents.schema",
-    "search": "threads.search",
-    "serve": "serve",
-    "show": "threads.show",
-    "snapshot": "workspace.snapshot",
-    "stats": "ledger.stats",
-    "stream": "documents.stream",
-    "threads": "threads.threads",
-    "track": "workspace.track",
-    "tree": "threads.tree",
-    "undo": "workspace.undo",
-    "validate": "documents.validate",
-    "verify": "ledger.verify",
-    "watch": "workspace.watch",
-}
+COMMANDS = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}
 
 
 class _Commands(click.Group):
-    """The commands, each imported only when it is called."""
+    """The commands, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        found: click.Command = import_module(f"hansard.cli.{_MODULES[cmd_name]}").command
+        found: click.Command = import_module(f"hansard.cli.{COMMANDS[cmd_name]}").command
         if "_HANSARD_COMPLETE" in os.environ:
             from hansard.cli.completion import complete_values
 
@@ -100,21 +90,23 @@ class _Commands(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(_COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, (_, text) in section.items()])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, help="Print the version.")
-@click.option("--db", metavar="URL", help="The ledger to work on; each command takes it too.")
+@click.option("--db", metavar="URL", help="The ledger; every command has this option too.")
 def group(version: bool, db: str | None) -> None:
-    """One lossless ledger for agent conversations."""
+    """A lossless ledger for agent conversations."""
     if db is not None:
         os.environ["HANSARD_DB"] = db
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; the exit code."""
+    """Run a command and return its exit code."""
     try:
         result = group.main(args=arguments, prog_name="hansard", standalone_mode=False)
         if sys.stdout is not None:
@@ -130,7 +122,7 @@ def run(arguments: list[str]) -> int:
         return _fail(error.format_message())
     except HansardError as error:
         return _fail(str(error))
-    except (BrokenPipeError, SystemExit):  # click ends the program when nobody reads on, which is no fault
+    except (BrokenPipeError, SystemExit):  # the reader closed the pipe; click raises SystemExit for it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         return 0
     except OSError as error:
@@ -142,12 +134,12 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if "HANSARD_DEBUG" in os.environ:
             raise
-        return _fail(f"a fault of hansard's own: {error!r}; HANSARD_DEBUG=1 shows the trace, please report it")
+        return _fail(f"internal error: {error!r}; set HANSARD_DEBUG=1 for a traceback and please report it")
 
 
 def _fail(text: str) -> int:
-    from hansard.cli.options import shown
+    from hansard.cli.terminal import display
 
     if sys.stderr is not None:
-        print(f"hansard: {shown(' '.join(text.split()))}", file=sys.stderr)
+        print(f"hansard: {display(' '.join(text.split()))}", file=sys.stderr)
     return 2

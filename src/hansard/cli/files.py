@@ -1,6 +1,6 @@
-"""Files in and out: `-` is the standard stream, errors name the file, a file is written whole or not at all.
+"""Reading and writing files: `-` is the standard stream, errors name the file, a file is written whole or not at all.
 
-No pathlib: a small conversion would spend a twentieth of its time on importing it.
+No pathlib: importing it would take a twentieth of the time of a small conversion.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hansard.errors import HansardError
 
 @contextmanager
 def naming(source: str) -> Iterator[None]:
-    """Put the name of the file before what is said of it."""
+    """Prefix the errors raised inside with the name of the file."""
     try:
         yield
     except HansardError as error:
@@ -29,7 +29,7 @@ def load(source: str) -> bytes:
     """The bytes of a file, or of standard input."""
     if source == "-":
         if sys.stdin is None:
-            raise HansardError("standard input is closed; name a file, or give it something to read")
+            raise HansardError("standard input is closed; name a file, or pipe data into the command")
         return sys.stdin.buffer.read()
     if os.path.isdir(source):
         raise HansardError(f"{source}: is a folder; name a file in it")
@@ -42,7 +42,7 @@ def save(data: bytes, target: str | None) -> None:
     if target is None or target == "-":
         if sys.stdout is None:
             raise HansardError("standard output is closed; name a file with -o")
-        sys.stdout.buffer.write(_for_people(data) if sys.stdout.isatty() else data)
+        sys.stdout.buffer.write(_for_terminal(data) if sys.stdout.isatty() else data)
         sys.stdout.buffer.flush()
         return
     if os.path.isdir(target):
@@ -51,20 +51,20 @@ def save(data: bytes, target: str | None) -> None:
         _save_file(data, target)
     except BrokenPipeError:
         raise
-    except OSError as error:  # by the name that was given, not by that of a file on the way
+    except OSError as error:  # named by the target, not by a temporary file
         raise HansardError(f"{target}: {error.strerror}; nothing was written") from None
 
 
-def _for_people(data: bytes) -> bytes:
-    """A document on a terminal: what would steer it is escaped as JSON escapes it, so that JSON says the same."""
+def _for_terminal(data: bytes) -> bytes:
+    """A document with unsafe characters in JSON's own escapes, so that JSON keeps its meaning."""
     import json
 
-    from hansard.cli.options import TRICKS
+    from hansard.cli.terminal import UNSAFE
 
     def escaped(found: re.Match[str]) -> str:
         return found[0] if found[0] in "\n\t" else json.dumps(found[0])[1:-1]
 
-    return TRICKS.sub(escaped, data.decode("utf-8", "surrogateescape")).encode("utf-8", "backslashreplace")
+    return UNSAFE.sub(escaped, data.decode("utf-8", "surrogateescape")).encode("utf-8", "backslashreplace")
 
 
 def _save_file(data: bytes, target: str) -> None:
@@ -73,8 +73,3 @@ def _save_file(data: bytes, target: str) -> None:
             device.write(data)
         return
     write_whole(os.path.realpath(target), data)  # a link stays a link
-
-
-def on_terminal() -> bool:
-    """Is somebody looking? Then tables and colour are welcome."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -1,20 +1,17 @@
-"""The ledger a command works on, and words from it on a terminal.
+"""Options that many commands share, and what they stand for: the ledger, a thread, a message, filters.
 
-`--db` names it, else `HANSARD_DB`, else it is the file in the user's data folder. What was said by models, tools and
-strangers is shown so that it cannot steer a terminal or look like something else: see `shown`.
+The ledger is `--db`, else `HANSARD_DB`, else the file in the user's data folder.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hansard.cli.terminal import display
 from hansard.errors import HansardError, NotFound, StorageError
 
 if TYPE_CHECKING:
@@ -23,32 +20,42 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Controls, half surrogates, line separators, and all that a terminal draws as nothing or that turns the order of
-# letters (Unicode's Default_Ignorable_Code_Point). One U+FE0F alone makes a sign an emoji and may stay.
-TRICKS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])\ufe0f"
+_FILTERS = (
+    click.option("--resource", "resource_id", metavar="ID", help="Only threads of this resource."),
+    click.option("--format", metavar="FORMAT", help="Only threads imported from this format."),
+    click.option("--agent", metavar="NAME", help="Only threads with messages of this agent."),
+    click.option("--model", metavar="NAME", help="Only threads with answers of this model."),
+    click.option("--project", metavar="FOLDER", help="Only threads whose session ran in this folder."),
+    click.option("--since", metavar="TIME", help="Only threads changed since then: 2026-11-18, 7d, yesterday."),
+    click.option("--until", metavar="TIME", help="Only threads changed until then."),
 )
 
 
 def db_option(command: F) -> F:
-    """The option `--db`, given to the command as `db`."""
+    """The option `--db`, passed to the command as `db`."""
     return click.option(
         "--db",
         envvar="HANSARD_DB",
         metavar="URL",
-        help="The ledger: a path, sqlite:///path or postgresql://...; else HANSARD_DB, else the user's data folder.",
+        help="The ledger: a path, sqlite:///path or postgresql://... "
+        "(default: HANSARD_DB, else a file in the user's data folder).",
     )(command)
 
 
 def json_option(command: F) -> F:
-    """The option `--json`, given to the command as `as_json`."""
+    """The option `--json`, passed to the command as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that select threads, passed to the command as `**only`."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
 def default_path() -> str:
-    """Where the ledger of this user is when nobody says otherwise."""
+    """The ledger of this user where neither `--db` nor `HANSARD_DB` names another."""
     home = os.path.expanduser("~")
     if os.name == "nt":
         folder = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
@@ -58,17 +65,17 @@ def default_path() -> str:
 
 
 def open_ledger(db: str | None, *, create: bool = False, tenant: str = "") -> Ledger:
-    """Open the ledger; one that is not there is made only for commands that put something in."""
+    """Open the ledger; only commands that add data create a missing one (`create`)."""
     from hansard.ledger import open
 
     url = db or default_path()
     if not create and (path := file_of(url)) is not None and not os.path.exists(path):
-        raise StorageError(f"no ledger at {path}; `hansard import` makes one, --db names another")
+        raise StorageError(f"no ledger at {path}; `hansard import` creates one, --db names another")
     return open(url, tenant=tenant)
 
 
 def file_of(url: str) -> str | None:
-    """The file a ledger is in, None for one in memory or on a server."""
+    """The file of a ledger, None for one in memory or on a server."""
     from hansard.ledger import on_server, path_of
 
     if on_server(url):
@@ -78,7 +85,7 @@ def file_of(url: str) -> str | None:
 
 
 def resolve(ledger: Ledger, text: str) -> Thread:
-    """The thread somebody means: by its id, a beginning of it that only one has, or its title."""
+    """The thread that a text names: its id, a unique prefix of it, or its title."""
     try:
         return ledger.thread(text)
     except NotFound as error:
@@ -87,69 +94,16 @@ def resolve(ledger: Ledger, text: str) -> Thread:
             raise HansardError(str(error)) from None
     if len(found) == 1:
         return found[0]
-    ids = ", ".join(shown(thread.id) for thread in found[:4])
-    raise HansardError(f"{text!r} may be {len(found)} or more threads: {ids}; give more of the id")
+    ids = ", ".join(display(thread.id) for thread in found[:4])
+    raise HansardError(f"{text!r} matches {len(found)} or more threads: {ids}; give more of the id")
 
 
 def resolve_message(ledger: Ledger, thread_id: str, text: str) -> str:
-    """The id of the message somebody means: itself, or a beginning that only one has."""
+    """The message id that a text names: the id itself or a unique prefix of it."""
     found = [node.id for node in ledger.tree(thread_id) if node.id.startswith(text)]
     if text in found or len(found) == 1:
         return text if text in found else found[0]
     if not found:
-        raise HansardError(f"no message {text!r} in thread {thread_id!r}; `hansard tree` shows them")
-    ids = ", ".join(shown(key) for key in found[:4])
-    raise HansardError(f"{text!r} may be {len(found)} messages: {ids}; give more of the id")
-
-
-def shown(text: object, *, lines: bool = False) -> str:
-    """Words as a terminal may have them: what steers it, hides or turns the order of letters is spelled out.
-
-    >>> shown("a\\x1b[31mb"), shown("safe\\u202etxt.exe"), shown("two\\nlines"), shown("two\\nlines", lines=True)
-    ('a\\\\x1b[31mb', 'safe\\\\u202etxt.exe', 'two\\\\nlines', 'two\\nlines')
-    """
-
-    def spelled(found: re.Match[str]) -> str:
-        sign = found[0]
-        return sign if lines and sign in "\n\t" else sign.encode("unicode_escape", "surrogatepass").decode()
-
-    return TRICKS.sub(spelled, str(text))
-
-
-@contextmanager
-def watched(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on a terminal, for work that tells how far it is; nothing else."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(what)
-        yield lambda done, total: bars.update(bar, completed=done, total=total)
-
-
-def say(text: str) -> None:
-    """Print a line whose data went through `shown`; a terminal that lacks a letter gets its number."""
-    code = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(code, "backslashreplace").decode(code))
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "message"), counted(2, "journal entry")
-    ('1 message', '2 journal entries')
-    """
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
-
-
-def say_json(value: Any) -> None:
-    """Print a value as one line of JSON."""
-    from hansard.cli.files import save
-    from hansard.model import exact_json
-
-    sys.stdout.flush()
-    save(exact_json.encode(value) + b"\n", None)
+        raise HansardError(f"no message {text!r} in thread {thread_id!r}; `hansard tree` lists them")
+    ids = ", ".join(display(key) for key in found[:4])
+    raise HansardError(f"{text!r} matches {len(found)} messages: {ids}; give more of the id")

@@ -1,4 +1,4 @@
-"""Documents that a command writes: the options for it, the report of what was lost, and the bytes."""
+"""Writing documents: the options of `convert` and `export`, the losses, the bytes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hansard.model import exact_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS = (
-    click.option("--to", "to", required=True, metavar="FORMAT", help="The format to write."),
-    click.option("-o", "--output", metavar="OUT", help="Where to write; standard output when left out."),
-    click.option("--losses", "report", metavar="FILE", help="Write the losses as JSON to a file, or with - to stderr."),
-    click.option("--strict", is_flag=True, help="Exit 1 and write nothing when something would be lost."),
-    click.option("--target", metavar="PROFILE", help="A profile of the format, such as v5, v6, v7 for ai-sdk-ui."),
-    click.option("--model", metavar="NAME", help="The model the request is for: only its own signatures are kept."),
-    click.option("--transport", metavar="NAME", help="The provider's transport, such as vertex."),
+    click.option("--to", "to", required=True, metavar="FORMAT", help="Output format."),
+    click.option("-o", "--output", metavar="OUT", help="Output file or folder (default: standard output)."),
+    click.option("--losses", "report", metavar="FILE", help="Write the losses as JSON to FILE (- for standard error)."),
+    click.option("--strict", is_flag=True, help="Write nothing and exit 1 if something would be lost."),
+    click.option("--target", metavar="PROFILE", help="Version or profile of the output format, e.g. v6 for ai-sdk-ui."),
+    click.option("--model", metavar="NAME", help="Model of the request; signatures of other models are dropped."),
+    click.option("--transport", metavar="NAME", help="Transport of the provider, e.g. vertex."),
     click.option("--pretty", is_flag=True, help="Indent the JSON."),
-    click.option("--json", "as_json", is_flag=True, help="Print one object with data and losses."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object with data and losses."),
 )
 
 
-class Order(Struct, frozen=True, kw_only=True):
-    """What somebody wants written, as the options say."""
+class WriteOptions(Struct, frozen=True, kw_only=True):
+    """The values of these options."""
 
     to: str
     output: str | None
@@ -44,53 +44,55 @@ class Order(Struct, frozen=True, kw_only=True):
     as_json: bool
 
     @property
-    def aim(self) -> Target:
+    def write_target(self) -> Target:
         return Target(profile=self.target, model=self.model, transport=self.transport)
 
     @property
     def folder(self) -> str | None:
-        """The folder that takes a file for each conversation, if OUT is one."""
+        """OUT if it is a folder: it receives a file for each conversation."""
         return self.output if self.output is not None and os.path.isdir(self.output) else None
 
 
 def writing_options(command: F) -> F:
-    """The options of an `Order`, given to the command under the names of its fields."""
+    """Add the options, passed to the command under the field names of `WriteOptions`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def deliver(order: Order, written: Written | WrittenAll | list[Written]) -> int:
-    """Write one document, or each of a list into the folder; say what was lost. The exit code."""
+def write_documents(options: WriteOptions, written: Written | WrittenAll | list[Written]) -> int:
+    """Write a document, or each of a list to a file in the folder, and report losses; returns the exit code."""
     losses = losses_of(written) if isinstance(written, list) else written.losses
-    if order.report is not None:
+    if options.report is not None:
         text = exact_json.encode(losses) + b"\n"
-        if order.report == "-":
+        if options.report == "-":
             sys.stderr.buffer.write(text)
             sys.stderr.buffer.flush()
         else:
-            save(text, order.report)
-    elif losses and (order.strict or not order.as_json):
-        _summary(losses, order.to, order.strict)
-    if order.strict and losses:
+            save(text, options.report)
+    elif losses and (options.strict or not options.as_json):
+        _summary(losses, options.to, options.strict)
+    if options.strict and losses:
         return 1
     if isinstance(written, list):
         width = len(str(len(written)))
         for i, one in enumerate(written, start=1):
-            save(_document(one, order.pretty), os.path.join(order.folder or ".", f"{i:0{width}}.{one.format.suffix}"))
+            save(
+                _document(one, options.pretty), os.path.join(options.folder or ".", f"{i:0{width}}.{one.format.suffix}")
+            )
         return 0
-    document = _document(written, order.pretty)
-    if order.as_json:
+    document = _document(written, options.pretty)
+    if options.as_json:
         value = _value(written)
         plain = document.decode("utf-8", "surrogateescape") if value is UNSET else value
-        document = exact_json.encode({"format": order.to, "data": plain, "losses": losses}) + b"\n"
-        document = exact_json.pretty(exact_json.decode(document)) + b"\n" if order.pretty else document
-    save(document, order.output)
+        document = exact_json.encode({"format": options.to, "data": plain, "losses": losses}) + b"\n"
+        document = exact_json.pretty(exact_json.decode(document)) + b"\n" if options.pretty else document
+    save(document, options.output)
     return 0
 
 
 def _value(written: Written | WrittenAll) -> Any:
-    """The document as JSON, UNSET for what is not one JSON value: session files, lines, pages."""
+    """The document as JSON; UNSET for session files, lines and pages, which are not one JSON value."""
     if not written.format.text:
         return written.data
     if written.format.verbatim:
@@ -109,17 +111,17 @@ def _document(written: Written | WrittenAll, pretty: bool) -> bytes:
 
 
 def _summary(losses: list[Loss], to: str, strict: bool) -> None:
-    """What was lost, in a few lines: what happened most first."""
+    """Print the losses in a few lines, the most frequent first."""
     counts = Counter(loss.kind for loss in losses)
     parts = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
     verdict = "nothing written (--strict)" if strict else f"written without {'it' if len(losses) == 1 else 'them'}"
     noun = "loss" if len(losses) == 1 else "losses"
     print(f"{len(losses)} {noun} towards {to} ({parts}); {verdict}; --losses - lists all", file=sys.stderr)
     if sys.stderr.isatty():
-        from hansard.cli.options import shown
+        from hansard.cli.terminal import display
 
         reasons = Counter((loss.kind, loss.why) for loss in losses)
         for (kind, why), count in reasons.most_common(8):
             example = next(loss for loss in losses if (loss.kind, loss.why) == (kind, why))
-            place = f"{shown(example.path)}: {shown(example.what)}"
-            print(f"  {count:>5} x {shown(why)}\n          e.g. {place}", file=sys.stderr)
+            place = f"{display(example.path)}: {display(example.what)}"
+            print(f"  {count:>5} x {display(why)}\n          e.g. {place}", file=sys.stderr)

@@ -1,48 +1,77 @@
-"""`hansard serve`: the chat server and the REST API on one address, until it is interrupted."""
+"""`hansard serve`: the chat server and the REST API on one address, until it is interrupted.
+
+Tokens come from `--token`, from a file of tenants' tokens, or from a file of this user that the first start creates.
+A file with tokens is read only if its permissions keep other users out.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import msgspec
+from msgspec import Struct
 
-from hansard.cli.options import db_option, open_ledger
+from hansard.atomic_file import make_folders, write_whole
+from hansard.cli.options import db_option, default_path, open_ledger
 from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.agent import Agent
-    from hansard.cli.access import Access
     from hansard.ledger.ledger import Ledger
     from hansard.server import App
+    from hansard.server.tokens import Grant
 
 PORT = 8484
-_NEXT = 20  # how many ports are tried behind a taken one that nobody asked for
-_GRACE = 3  # seconds that open streams are given when the server is told to end
+_NEXT = 20  # ports tried from PORT on, without --port
+_SHORTEST = 16  # characters of a token, where other machines can reach the server
+_GRACE = 3  # seconds for open streams at shutdown
 
 
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"The port; else {PORT}, or the next one that is free.")
-@click.option("--agent", "agents", metavar="MODULE:NAME", multiple=True, help="An Agent, or a function that makes one.")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"The port (default: {PORT}, or the next free port).")
+@click.option(
+    "--agent",
+    "agents",
+    metavar="MODULE:NAME",
+    multiple=True,
+    help="An Agent, or a function that returns one; repeatable.",
+)
 @click.option(
     "--token",
     envvar="HANSARD_TOKEN",
-    help="What opens it; else HANSARD_TOKEN (others can see options), else one is made.",
+    help="The access token; prefer HANSARD_TOKEN, since other users can see options (default: a generated token).",
 )
 @click.option(
-    "--tokens", "tokens_file", metavar="FILE", help="Tokens of tenants: a JSON list of {token, tenant, role}."
+    "--tokens",
+    "tokens_file",
+    metavar="FILE",
+    help="A file with tokens of tenants: a JSON list of {token, tenant, role}.",
 )
-@click.option("--tls-cert", metavar="FILE", help="A certificate: serve HTTPS.")
-@click.option("--tls-key", metavar="FILE", help="Its key.")
+@click.option("--tls-cert", metavar="FILE", help="A TLS certificate: serve HTTPS.")
+@click.option("--tls-key", metavar="FILE", help="The private key of the certificate.")
 @click.option(
-    "--workspace", "folders", metavar="FOLDER", multiple=True, help="Where undo may change files; else see below."
+    "--workspace",
+    "folders",
+    metavar="FOLDER",
+    multiple=True,
+    help="A folder in which undo may change files; repeatable.",
 )
-@click.option("--allow-host", "hosts", metavar="NAME", multiple=True, help="A name this server is known by.")
-@click.option("--allow-origin", "origins", metavar="ORIGIN", multiple=True, help="A site whose pages may use it.")
+@click.option(
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A further host name of this server; repeatable."
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    metavar="ORIGIN",
+    multiple=True,
+    help="A web origin whose pages may call the API; repeatable.",
+)
 @db_option
 def command(
     host: str,
@@ -57,32 +86,29 @@ def command(
     origins: tuple[str, ...],
     db: str | None,
 ) -> int:
-    """Serve the ledger over HTTP: chat for AI SDK clients, and everything else as a REST API (see /schema).
+    """Serve the ledger over HTTP: chat for AI SDK clients, everything else as a REST API (documented at /schema).
 
-    NAME is an Agent, whose ledger is then served, or a function that is given the ledger and gives back an Agent or a
-    list of them. Without --agent a scripted one answers.
+    NAME is an Agent, whose ledger is then served, or a function that takes the ledger and returns an Agent or a list
+    of Agents. Without --agent, a scripted agent answers.
 
-    Undo and redo change files in the folders named with --workspace. Without it, and where only this machine can reach
-    the server, those are all that the ledger tracks; else none.
+    Undo and redo change files only in the folders given with --workspace. Without --workspace, a server on a loopback
+    address may change files in every folder that the ledger tracks, any other server in none.
 
-    Every request needs a token. A browser gets in by the link that is printed, which works once; programs send the
-    token as `Authorization: Bearer`. An address that others can reach is served only with a token of yours.
+    Every request needs a token. The printed login link works once, in a browser; programs send the token as
+    `Authorization: Bearer`. On an address that other machines can reach, --token or --tokens is required.
     """
     try:
         import uvicorn
 
-        from hansard.cli.access import access_to
         from hansard.gc_pause import freeze_startup_objects
         from hansard.server import create_app
         from hansard.server.access_control import is_loopback
         from hansard.server.app_state import Served
         from hansard.server.slow_clients import protocol
     except ImportError as error:
-        raise HansardError(
-            f"the server needs more packages ({error}); way out: pip install 'hansard[server]'"
-        ) from None
+        raise HansardError(f"the server needs more packages ({error}); run: pip install 'hansard[server]'") from None
     _check_certificate(tls_cert, tls_key)
-    access = access_to(host, token, tokens_file)
+    access = _access(host, token, tokens_file)
     listening = _listen(host, port)
     with listening, ExitStack() as opened:
         tenants = {}
@@ -108,45 +134,136 @@ def command(
             lifespan="on",
             timeout_graceful_shutdown=_GRACE,
             server_header=False,
-            proxy_headers=False,  # anybody can send those, and wrong tokens are counted by address
+            proxy_headers=False,  # clients can forge them, and failed logins are counted by address
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
         )
         freeze_startup_objects()
-        _announce(_shown(listening, "http" if tls_cert is None else "https"), app, access)
+        _announce(_url(listening, "http" if tls_cert is None else "https"), app, access)
         if tls_cert is None and not is_loopback(host):
             click.echo(
-                "hansard: without TLS whoever is on the way reads tokens and words; "
-                "give --tls-cert and --tls-key, or put a proxy with TLS before it",
+                "hansard: without TLS, tokens and messages cross the network in clear text; "
+                "give --tls-cert and --tls-key, or use a reverse proxy with TLS",
                 err=True,
             )
 
         class Server(uvicorn.Server):
             def handle_exit(self, sig: int, frame: Any) -> None:
-                app.hang_up()  # before uvicorn waits for streams that may last
+                app.hang_up()  # before uvicorn waits for open streams
                 super().handle_exit(sig, frame)
 
         try:
             Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:  # uvicorn has ended in order and raises the signal again
+        except KeyboardInterrupt:  # uvicorn has shut down and raises the signal again
             pass
     return 0
 
 
-def _announce(url: str, app: App, access: Access) -> None:
-    """The address, with a login that works once; a token is never printed."""
+# -- tokens ----------------------------------------------------------------------------------------------------------
+
+
+class _TokenRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of the file given with `--tokens`."""
+
+    token: str
+    tenant: str = ""
+    role: Literal["read", "write"] = "read"
+
+
+class _Access(Struct, frozen=True, kw_only=True):
+    """The accepted tokens with their grants; `token_file` is this user's own file, if it is used."""
+
+    grants: dict[str, Grant]
+    token_file: str | None = None
+
+    @property
+    def tenants(self) -> list[str]:
+        """All tenants; the first, "", is the ledger's own."""
+        return list(dict.fromkeys(["", *(grant.tenant for grant in self.grants.values())]))
+
+
+def _access(host: str, token: str | None, tokens_file: str | None) -> _Access:
+    """The tokens of a server on this address; an address that other machines can reach needs an explicit token."""
+    from hansard.server.access_control import is_loopback
+    from hansard.server.tokens import OPEN
+
+    if token and tokens_file:
+        raise HansardError("--token and --tokens exclude each other; give one of them")
+    if tokens_file:
+        found = _Access(grants=_read_tokens(tokens_file))
+    elif token:
+        found = _Access(grants={token: OPEN})
+    elif is_loopback(host):
+        path = os.path.join(os.path.dirname(default_path()), "token")
+        return _Access(grants={_own_token(path): OPEN}, token_file=path)
+    else:
+        raise HansardError(f"other machines can reach {host}; give a token with --token, HANSARD_TOKEN or --tokens")
+    if not is_loopback(host) and min(map(len, found.grants)) < _SHORTEST:
+        raise HansardError(
+            f"other machines can reach {host} and guess short tokens; give tokens of at least {_SHORTEST} characters"
+        )
+    return found
+
+
+def _read_tokens(path: str) -> dict[str, Grant]:
+    from hansard.server.tokens import Grant
+
+    try:
+        rows = msgspec.json.decode(_read_private(path), type=list[_TokenRow])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        shape = '[{"token": "...", "tenant": "...", "role": "read"}]'
+        raise HansardError(f"{path}: {error}; expected a list like {shape}, with the role read or write") from None
+    if not rows:
+        raise HansardError(f"{path}: no tokens, so every request would be rejected; add at least one")
+    if len({row.token for row in rows}) != len(rows):
+        raise HansardError(f"{path}: a token is listed twice; each token belongs to one tenant and role")
+    return {row.token: Grant(tenant=row.tenant, role=row.role) for row in rows}
+
+
+def _own_token(path: str) -> str:
+    """The token of this user; the first start creates it, so that logins and scripts survive restarts."""
+    from hansard.server.tokens import new_token
+
+    if not os.path.exists(path):
+        make_folders(os.path.dirname(path), 0o700)
+        with suppress(FileExistsError):  # another server created it first: its token counts
+            write_whole(path, new_token().encode(), mode=0o600, replace=False)
+    token = _read_private(path).decode("utf-8", "replace").strip()
+    if len(token) < _SHORTEST or not token.isascii():
+        raise HansardError(f"{path}: not a valid token; delete the file, the next start creates a new one")
+    return token
+
+
+def _read_private(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            known = os.fstat(file.fileno())
+            if os.name == "posix" and (known.st_mode & 0o077 or known.st_uid not in (os.getuid(), 0)):
+                raise HansardError(
+                    f"{path}: other users may have read or changed these tokens; replace them, then chmod 600"
+                )
+            return file.read()
+    except OSError as error:
+        raise HansardError(f"{path}: {error.strerror or error}") from None
+
+
+# -- address, TLS, agents --------------------------------------------------------------------------------------------
+
+
+def _announce(url: str, app: App, access: _Access) -> None:
+    """Print the address with a single-use login link; tokens are never printed."""
     if len(access.tenants) > 1 or app.door.tokens is None:
-        click.echo(f"hansard serves {url} (log in there with a token; Ctrl-C ends it)")
+        click.echo(f"hansard serves {url} (log in with a token; Ctrl-C stops the server)")
     else:
         link = f"{url}/login#{app.door.tokens.new_code()}"
-        click.echo(f"hansard serves {link} (open it in a browser, it logs one in; Ctrl-C ends it)")
-    if access.kept is not None:
-        click.echo(f"programs send the token in {access.kept} as `Authorization: Bearer`")
+        click.echo(f"hansard serves {link} (open it in a browser, the link works once; Ctrl-C stops the server)")
+    if access.token_file is not None:
+        click.echo(f"programs send the token in {access.token_file} as `Authorization: Bearer`")
     sys.stdout.flush()
 
 
 def _check_certificate(certificate: str | None, key: str | None) -> None:
-    """Before anything is promised: does the server have what it needs for TLS?"""
+    """Check certificate and key before the server listens."""
     import ssl
 
     if (certificate is None) != (key is None):
@@ -155,12 +272,12 @@ def _check_certificate(certificate: str | None, key: str | None) -> None:
         return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except OSError as error:  # which those of ssl are too
+    except OSError as error:  # ssl.SSLError too
         raise HansardError(f"--tls-cert {certificate}, --tls-key {key}: {error.strerror or error}") from None
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """A socket on the address. A port that was asked for must be free; else the next free one is taken."""
+    """A listening socket; an explicit port must be free, else the next free port is used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     wanted = [port] if port is not None else range(PORT, PORT + _NEXT)
     for number in wanted:
@@ -168,27 +285,27 @@ def _listen(host: str, port: int | None) -> socket.socket:
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((host, number))
-            listening.listen(2048)  # now, not later: a port bound by two is found out here
+            listening.listen(2048)  # now: a port that two processes have bound fails here
             listening.setblocking(False)
             if port is None and number != PORT:
-                click.echo(f"port {PORT} is taken; {number} is used", err=True)
+                click.echo(f"port {PORT} is in use; using {number}", err=True)
             return listening
-        except (OSError, TypeError, UnicodeError) as error:  # the last two: what is no name of a host
+        except (OSError, TypeError, UnicodeError) as error:  # the last two: an invalid host name
             listening.close()
             reason = getattr(error, "strerror", None) or str(error)
             if getattr(error, "errno", None) not in (48, 98, 10048):  # in use, as macOS, Linux and Windows number it
                 raise HansardError(f"cannot listen on {host}: {reason}; give another --host or --port") from None
-    taken = f"port {port} is taken" if port is not None else f"ports {PORT} to {PORT + _NEXT - 1} are taken"
-    raise HansardError(f"{taken} on {host}; give another with --port, or --port 0 for any free one")
+    in_use = f"port {port} is in use" if port is not None else f"ports {PORT} to {PORT + _NEXT - 1} are in use"
+    raise HansardError(f"{in_use} on {host}; give another with --port, or --port 0 for any free port")
 
 
-def _shown(listening: socket.socket, scheme: str) -> str:
+def _url(listening: socket.socket, scheme: str) -> str:
     host, port = listening.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _agents(name: str, ledger: Ledger) -> list[Agent]:
-    """What `module:name` stands for."""
+    """The agents that `module:name` names."""
     from importlib import import_module
 
     from hansard.agent import Agent
@@ -201,30 +318,34 @@ def _agents(name: str, ledger: Ledger) -> list[Agent]:
         if not isinstance(found, Agent) and callable(found):
             found = found(ledger)
     except (ImportError, AttributeError, ValueError) as error:
-        raise HansardError(f"--agent {name}: {error}; give it as module:name, from the folder it is in") from None
-    except Exception as error:  # code of the user's own, which may raise anything
+        raise HansardError(
+            f"--agent {name}: {error}; expected module:name, importable from the current folder"
+        ) from None
+    except Exception as error:  # the user's code can raise anything
         raise HansardError(f"--agent {name}: {type(error).__name__}: {error}") from error
     listed = found if isinstance(found, list) else [found]
     for one in listed:
         if not isinstance(one, Agent):
-            raise HansardError(f"--agent {name}: {type(one).__name__} is no hansard.agent.Agent, nor makes one")
+            raise HansardError(
+                f"--agent {name}: got {type(one).__name__}, expected a hansard.agent.Agent or a function returning one"
+            )
     return listed
 
 
 def _ledger_of(agents: list[Agent], ledger: Ledger, *, alone: bool) -> Ledger:
-    """The ledger to serve: the one that the agents write to. Where there are tenants, it must be the tenant's."""
+    """The ledger that the agents write to; with several tenants it must be the tenant's own."""
     ledgers = {id(agent.ledger): agent.ledger for agent in agents}
     if len(ledgers) > 1 or (not alone and id(ledger) not in ledgers):
-        raise HansardError("the agents write to different ledgers; give functions that take the ledger")
+        raise HansardError("the agents write to different ledgers; give --agent functions that take the ledger")
     return next(iter(ledgers.values()), ledger)
 
 
 def _scripted(ledger: Ledger) -> Agent:
-    """An agent without a model behind it, to try the server with."""
+    """An agent without a model, to try the server with."""
     from hansard.agent import Agent, ScriptedModel
 
     words = (
-        "This is Hansard's scripted agent: it needs no key and says the same to everybody. "
-        "What you said and what I say is in the ledger. Start `hansard serve --agent module:name` with one of your own."
+        "This is Hansard's scripted agent: it needs no API key and always gives this answer. "
+        "Your message and this answer are in the ledger. Start `hansard serve --agent module:name` with your own agent."
     )
     return Agent(ScriptedModel([words], delay=0.03), ledger=ledger, name="scripted")

@@ -1,4 +1,4 @@
-"""Messages as people read them in a terminal: a heading, then what was said, part by part."""
+"""Messages as text for a terminal: a heading, then the content, part by part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 from msgspec import UNSET
 
-from hansard.cli.options import shown
+from hansard.cli.terminal import display
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.display import shown_error, shown_input, shown_output
@@ -31,12 +31,14 @@ COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "ma
 def page(message: Message, *, full: bool, colour: bool) -> list[str]:
     """The lines of a message."""
     paint = click.style if colour else _plain
-    who = [paint(shown(message.role), fg=COLOURS.get(message.role, "white"), bold=True)]
-    who += [shown(name) for name in (message.agent_id, _model(message)) if isinstance(name, str)]
-    who += [shown(when) for when in (message.created_at,) if isinstance(when, str)]
-    who += [f"({shown(message.state)})" for _ in (0,) if isinstance(message.state, str) and message.state != "complete"]
-    who.append(paint(shown(message.id) if isinstance(message.id, str) else "", dim=True))
-    lines = ["  ".join(word for word in who if word)]
+    who = [paint(display(message.role), fg=COLOURS.get(message.role, "white"), bold=True)]
+    who += [display(name) for name in (message.agent_id, _model(message)) if isinstance(name, str)]
+    who += [display(when) for when in (message.created_at,) if isinstance(when, str)]
+    who += [
+        f"({display(message.state)})" for _ in (0,) if isinstance(message.state, str) and message.state != "complete"
+    ]
+    who.append(paint(display(message.id) if isinstance(message.id, str) else "", dim=True))
+    lines = ["  ".join(text for text in who if text)]
     for part in message.parts:
         text = _cut(said(part), full)
         dim = not isinstance(part, TextPart)
@@ -45,19 +47,19 @@ def page(message: Message, *, full: bool, colour: bool) -> list[str]:
 
 
 def gist(message: Message, width: int = 60) -> str:
-    """The first words of a message on one line."""
+    """The beginning of a message on one line."""
     return shortened(" ".join(said(part) for part in message.parts), width)
 
 
-def shortened(words: str, width: int = 60) -> str:
-    """Words on one line, as many as there is room for."""
-    text = " ".join(words.split())
+def shortened(text: str, width: int = 60) -> str:
+    """A text on one line, cut to a width."""
+    text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def said(part: Any) -> str:
-    """What a part says, safe for a terminal."""
-    return shown(_said(part), lines=True)
+    """The text of a part, safe for a terminal."""
+    return display(_said(part), lines=True)
 
 
 def _said(part: Any) -> str:
@@ -81,7 +83,7 @@ def _said(part: Any) -> str:
         case DataPart():
             return f"[{part.name}] {_data(part.data) if part.data is not UNSET else ''}".rstrip()
         case CompactionPart():
-            return f"[what came before, in short] {part.text if isinstance(part.text, str) else ''}".rstrip()
+            return f"[summary of earlier messages] {part.text if isinstance(part.text, str) else ''}".rstrip()
     return f"[{getattr(part, 'format', 'part')}] {_data(getattr(part, 'value', None))}"
 
 

@@ -42,7 +42,7 @@ def doctor(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 def test_a_healthy_ledger_has_nothing_wrong(path: str, tmp_path: Path) -> None:
     done = doctor("--db", path, HOME=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("nothing is wrong\n")
+    assert done.stdout.endswith("no problems\n")
     for word in ("SQLite", "extra agent", "extra server", "schema", "full: journal_mode=wal", "quick check: ok"):
         assert word in done.stdout
 
@@ -71,7 +71,7 @@ def test_a_ledger_that_others_may_read(path: str) -> None:
     assert states(path, "ledger")[0][0] == "wrong"
     done = doctor("--db", path)
     assert done.returncode == 1
-    assert f"way out: chmod 600 {path}" in done.stdout
+    assert f"fix: chmod 600 {path}" in done.stdout
 
 
 def test_pages_that_were_overwritten(path: str) -> None:
@@ -133,7 +133,7 @@ def test_a_run_that_died(path: str) -> None:
         ledger.begin_run("t", "waiter")
     assert states(path, "runs")[0][0] == "ok"
     change(path, "update run set lease_until = 1")
-    assert states(path, "runs") == [("note", "1 run died without a word; what they said is kept")]
+    assert states(path, "runs") == [("note", "1 stale run: the process died; its messages are kept")]
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_an_extra_that_is_broken_and_one_that_is_missing(tmp_path: Path) -> None
     (tmp_path / "psycopg.py").write_text("raise ImportError('no pq wrapper available')")
     done = doctor("--db", str(tmp_path / "l.db"), PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
-    assert "psycopg is there, but cannot be imported: no pq wrapper available" in done.stdout
+    assert "psycopg is installed, but cannot be imported: no pq wrapper available" in done.stdout
     assert _extra("agent", (("no_such_module", "no-such-package"),)).state == "note"
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import hansard
 from hansard import Conversation, Message, cli
-from hansard.cli.options import default_path, open_ledger, resolve, resolve_message, shown
+from hansard.cli.options import default_path, open_ledger, resolve, resolve_message
+from hansard.cli.terminal import display
 from hansard.errors import HansardError
 from hansard.model import DataPart, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
@@ -75,7 +76,7 @@ def test_no_command_passes_tricks_on(words: list[str], db: str, capfd: pytest.Ca
     said = capfd.readouterr()
     assert not STEERS.search(said.out + said.err)
     assert "Traceback" not in said.err
-    assert "fault of hansard" not in said.err
+    assert "internal error" not in said.err
 
 
 def test_a_damaged_ledger_is_told_without_tricks(db: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -87,14 +88,14 @@ def test_a_damaged_ledger_is_told_without_tricks(db: str, capfd: pytest.CaptureF
 
 @given(st.text())
 def test_shown_text_never_steers(text: str) -> None:
-    assert not STEERS.search(shown(text))
-    assert "\n" not in shown(text)
-    assert not STEERS.search(shown(text, lines=True))
+    assert not STEERS.search(display(text))
+    assert "\n" not in display(text)
+    assert not STEERS.search(display(text, lines=True))
 
 
 @given(st.text(st.characters(categories=["L", "Nd", "P", "S", "Zs"], exclude_characters="\u115f\u1160\u3164\uffa0")))
 def test_plain_text_is_shown_as_it_is(text: str) -> None:
-    assert shown(text) == text
+    assert display(text) == text
 
 
 def test_a_file_that_is_no_ledger_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +105,7 @@ def test_a_file_that_is_no_ledger_is_one_line(tmp_path: Path, capfd: pytest.Capt
             assert cli.run([*words, "--db", str(tmp_path / name)]) == 2
             said = capfd.readouterr().err
             assert said.count("\n") == 1, said
-            assert "fault of hansard" not in said
+            assert "internal error" not in said
         assert (tmp_path / name).read_bytes() == data
 
 
@@ -135,7 +136,7 @@ def test_the_ledger_of_a_user_is_theirs_alone(tmp_path: Path, monkeypatch: pytes
     assert stat.S_IMODE((tmp_path / "hansard" / "ledger.db").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("command", sorted(cli._COMMANDS))
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
 def test_every_command_explains_itself_and_loads_late(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.run([command, "--help"]) == 0
     assert "--json" in capfd.readouterr().out or command in ("stream", "serve", "watch", "completion")

@@ -44,7 +44,7 @@ def test_a_copy_on_postgresql_says_the_same_and_goes_on(
     filled: str, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["copy", database, "--db", filled]) == 0
-    assert capsys.readouterr().out.endswith("messages, and both ledgers say the same\n")
+    assert capsys.readouterr().out.endswith("messages, both ledgers are equal\n")
     assert said(database) == said(filled)
     with hansard.open(database) as ledger:
         assert ledger.verify() == []

@@ -1,1 +1,1 @@
-"""Commands on documents."""
+"""Commands on files and streams: convert, validate, stream, formats, schema. None of them opens a ledger."""

@@ -1,4 +1,4 @@
-"""`hansard convert`: any format in, any format out, and exactly what was lost on the way."""
+"""`hansard convert`: any format in, any format out, with a list of what was lost."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import click
 
 from hansard import formats
 from hansard.cli.files import load, naming
-from hansard.cli.output import Order, deliver, writing_options
+from hansard.cli.output import WriteOptions, write_documents, writing_options
 from hansard.formats.contract import Written, WrittenAll
 
 
 @click.command("convert")
 @click.argument("source", metavar="SRC")
-@click.option("--from", "from_", metavar="FORMAT", help="The format of SRC; told from the data when left out.")
+@click.option("--from", "from_", metavar="FORMAT", help="Input format (auto-detected if omitted).")
 @writing_options
-def command(source: str, from_: str | None, **options: Any) -> int:
-    """Write the conversations in SRC (a file, or - for standard input) in another format.
+def command(source: str, from_: str | None, **given: Any) -> int:
+    """Convert the conversations in SRC (a file, or - for standard input) to another format.
 
-    When OUT is a folder, each conversation becomes a file in it.
+    If OUT is a folder, each conversation is written to a file of its own in it.
     """
-    order = Order(**options)
-    formats.get(order.to)
+    options = WriteOptions(**given)
+    formats.get(options.to)
     data = load(source)
     written: Written | WrittenAll | list[Written]
     with naming(source):
-        if order.folder is not None:
+        if options.folder is not None:
             read = formats.read_all(data, from_)
-            written = [formats.write(conversation, order.to, target=order.aim) for conversation in read]
+            written = [formats.write(conversation, options.to, target=options.write_target) for conversation in read]
         else:
-            written = formats.convert(data, order.to, from_, target=order.aim)
-    return deliver(order, written)
+            written = formats.convert(data, options.to, from_, target=options.write_target)
+    return write_documents(options, written)

@@ -1,11 +1,12 @@
-"""`hansard formats`: what can be read and written."""
+"""`hansard formats`: the formats that can be read and written."""
 
 from __future__ import annotations
 
 import click
 
 from hansard import formats
-from hansard.cli.files import on_terminal, save
+from hansard.cli.files import save
+from hansard.cli.terminal import on_terminal
 from hansard.model import exact_json
 
 

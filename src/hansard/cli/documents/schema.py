@@ -1,4 +1,4 @@
-"""`hansard schema`: the native schema, for other programs."""
+"""`hansard schema`: the JSON Schema of native conversations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hansard.model.schema import json_schema
 
 
 @click.command("schema")
-@click.option("-o", "--output", metavar="OUT", help="Where to write; standard output when left out.")
-@click.option("--json", "as_json", is_flag=True, help="Compact, on one line.")
+@click.option("-o", "--output", metavar="OUT", help="Output file (default: standard output).")
+@click.option("--json", "as_json", is_flag=True, help="Print compact JSON on one line.")
 def command(output: str | None, as_json: bool) -> int:
     """Print the JSON Schema of a native conversation."""
     schema = json_schema()

@@ -1,4 +1,4 @@
-"""`hansard stream`: a live answer from standard input to standard output, as its bytes arrive."""
+"""`hansard stream`: translate a live stream from standard input to standard output, as its bytes arrive."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ import click
 from msgspec.structs import replace
 
 from hansard import formats, streams
-from hansard.cli.options import shown
+from hansard.cli.terminal import display
 from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Conversation
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import End, Failure
 
 _MESSAGE = "message"
-_OWN = "ai-sdk-ui"
+_UI = "ai-sdk-ui"
 
 
 @click.command("stream")
-@click.option("--from", "from_", required=True, metavar="STREAM", help="The stream on standard input.")
+@click.option("--from", "from_", required=True, metavar="STREAM", help="Format of the stream on standard input.")
 @click.option(
-    "--to", "to", required=True, metavar="STREAM", help="The stream to write, or 'message': the answer as JSON."
+    "--to",
+    "to",
+    required=True,
+    metavar="STREAM",
+    help="Format of the stream to write, or 'message' for the answer as JSON.",
 )
-@click.option("--target", metavar="VERSION", help="The client's version: v5, v6, v7 or oldest for ai-sdk-ui.")
-@click.option("--message-id", metavar="ID", help="The id of the answer; one that goes on keeps its id.")
+@click.option("--target", metavar="VERSION", help="Version of the client: v5, v6, v7 or oldest for ai-sdk-ui.")
+@click.option("--message-id", metavar="ID", help="Id of the answer; a continued answer keeps its own.")
 def command(from_: str, to: str, target: str | None, message_id: str | None) -> int:
-    """Read a provider's stream and write it for another client, or as one message at the end.
+    """Translate a provider's stream for another client, or into one message at the end.
 
-    Exits 1 when the stream was cut or reported an error; what came is written all the same.
+    Exit 1 if the stream was cut off or reported an error; the received part is written anyway.
     """
     decoder = streams.decoder(from_)
     folded = Accumulator()
@@ -38,23 +42,23 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
     if to != _MESSAGE:
         if to not in streams.emitters():
             known = ", ".join([*streams.emitters(), _MESSAGE])
-            raise UnknownFormat(f"no stream {to!r} can be written; there are {known}")
-        options: dict[str, Any] = {"own": True} if from_ == to == _OWN else {}
+            raise UnknownFormat(f"unknown output stream {to!r} (choose from {known})")
+        options: dict[str, Any] = {"own": True} if from_ == to == _UI else {}
         emitter = streams.emitter(to, target=target, message_id=message_id, **options)
     elif target is not None:
-        raise UnknownFormat(f"a message has no target {target!r}; targets are versions of clients")
+        raise UnknownFormat(f"target {target!r} does not apply to --to message; targets are client versions")
     source, out = _open(sys.stdin, "input"), _open(sys.stdout, "output")
     ended = False
     while not ended:
         data = source.read1(65536)
         ended = not data
         for delta in decoder.finish() if ended else decoder.feed(data):
-            if emitter is None or type(delta) in (Failure, End):  # a client puts the words together itself
+            if emitter is None or type(delta) in (Failure, End):  # other deltas are folded by the client
                 folded.fold(delta)
             if emitter is not None and (piece := emitter.emit(delta)):
                 out.write(piece)
         out.flush()
-        if _left(out):
+        if _reader_gone(out):
             raise BrokenPipeError
     if emitter is not None:
         out.write(emitter.finish())
@@ -64,18 +68,18 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
             messages = [replace(messages[0], id=message_id), *messages[1:]]
         out.write(formats.write(Conversation(messages=messages), "hansard").json.rstrip(b"\n") + b"\n")
     out.flush()
-    return _verdict(folded)
+    return _exit_code(folded)
 
 
 def _open(stream: Any, what: str) -> Any:
-    """The bytes of a standard stream, which whoever started the command may have closed."""
+    """A standard stream as bytes; the parent process may have closed it."""
     if stream is None:
         raise HansardError(f"standard {what} is closed; run it in a pipe: `curl ... | hansard stream ... > answer`")
     return stream.buffer
 
 
-def _left(out: Any) -> bool:
-    """Whether nobody reads `out` any more: seen at once, not by the next word, which may never come."""
+def _reader_gone(out: Any) -> bool:
+    """Whether the reader closed `out`: checked now, since the next chunk may never come."""
     poll = getattr(select, "poll", None)
     if poll is None:
         return False
@@ -84,9 +88,10 @@ def _left(out: Any) -> bool:
     return bool(watched.poll(0))
 
 
-def _verdict(folded: Accumulator) -> int:
+def _exit_code(folded: Accumulator) -> int:
+    """0 for a complete stream without errors, else 1; the reasons go to standard error."""
     for failure in folded.failures:
-        print(f"hansard: the stream says: {shown(' '.join(failure.text.split()))}", file=sys.stderr)
+        print(f"hansard: the stream reported an error: {display(' '.join(failure.text.split()))}", file=sys.stderr)
     if folded.ended != "done":
-        print("hansard: the stream was cut; the answer is partial", file=sys.stderr)
+        print("hansard: the stream was cut off; the answer is partial", file=sys.stderr)
     return 1 if folded.failures or folded.ended != "done" else 0

@@ -1,1 +1,1 @@
-"""Commands on the ledger."""
+"""Commands on the ledger as a whole: backup, copy, migrate, prune, stats, verify, doctor."""

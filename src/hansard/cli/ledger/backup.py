@@ -1,4 +1,4 @@
-"""`hansard backup`: a copy of the ledger while others write to it."""
+"""`hansard backup`: a consistent copy of a ledger in use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 
 import click
 
-from hansard.cli.options import db_option, json_option, open_ledger, say, say_json, shown, watched
+from hansard.cli.options import db_option, json_option, open_ledger
+from hansard.cli.terminal import display, echo, echo_json, progress_bar
 
 
 @click.command("backup")
@@ -14,12 +15,12 @@ from hansard.cli.options import db_option, json_option, open_ledger, say, say_js
 @db_option
 @json_option
 def command(path: str, db: str | None, as_json: bool) -> int:
-    """Copy the ledger as it is now into FILE, a ledger itself: `--db FILE` opens it. FILE is replaced when whole."""
-    with open_ledger(db) as ledger, watched("copying") as progress:
+    """Copy the current ledger to FILE, itself a ledger (open it with --db). FILE is replaced atomically."""
+    with open_ledger(db) as ledger, progress_bar("copying") as progress:
         ledger.backup(path, progress)
     size = os.path.getsize(path)
     if as_json:
-        say_json({"path": path, "bytes": size})
+        echo_json({"path": path, "bytes": size})
     else:
-        say(f"{shown(path)}: {size:,} bytes")
+        echo(f"{display(path)}: {size:,} bytes")
     return 0

@@ -1,6 +1,6 @@
-"""`hansard doctor`: the installation, the ledger and where it lies; what is wrong, and the way out.
+"""`hansard doctor`: diagnose the installation, the ledger and its disk or server; each problem comes with a fix.
 
-It only looks: a ledger is opened for reading, no migration is applied, nothing is made.
+Read-only: a ledger is opened for reading, no migration is applied, no file is created.
 """
 
 from __future__ import annotations
@@ -8,27 +8,33 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
+from typing import Any
 
 import click
 from msgspec import UNSET, Struct, UnsetType
 
 from hansard._version import __version__
-from hansard.cli.options import counted, db_option, default_path, file_of, json_option, say, say_json, shown
-from hansard.errors import HansardError
+from hansard.cli.options import db_option, default_path, file_of, json_option
+from hansard.cli.terminal import counted, display, echo, echo_json
+from hansard.errors import HansardError, SchemaTooNew
 from hansard.ledger import on_server
+from hansard.ledger.backends.migrations import migrations, missing
 
 _EXTRAS = {
     "agent": (("pydantic_ai", "pydantic-ai-slim"),),
     "postgres": (("psycopg", "psycopg"), ("psycopg_pool", "psycopg-pool")),
     "server": (("litestar", "litestar"), ("uvicorn", "uvicorn"), ("httptools", "httptools")),
 }
-_LITTLE = 256 << 20  # bytes that should be left on the disk
+_LOW_SPACE = 256 << 20  # bytes
+_STALE = "select count(*) from run where status = 'active' and lease_until < {}"
+_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was looked at, how it is, and, where it is wrong, the way out. `state`: ok, note or wrong."""
+    """A check and its result, with a fix if something is wrong. `state`: ok, note or wrong."""
 
     about: str
     found: str
@@ -40,36 +46,34 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True):
 @db_option
 @json_option
 def command(db: str | None, as_json: bool) -> int:
-    """Look at versions, extras, the ledger, its disk and the agents' folders; exit 1 if something is wrong."""
+    """Check versions, extras, the ledger, its disk and the agents' folders; exit 1 if something is wrong."""
     findings = list(examine(db))
     wrong = sum(1 for finding in findings if finding.state == "wrong")
     if as_json:
-        say_json(findings)
+        echo_json(findings)
         return 1 if wrong else 0
     width = max(len(finding.about) for finding in findings)
     for finding in findings:
         sign = {"ok": " ", "note": "-"}.get(finding.state, "!")
-        say(f"{sign} {finding.about:<{width}}  {shown(finding.found)}")
+        echo(f"{sign} {finding.about:<{width}}  {display(finding.found)}")
         if isinstance(finding.way_out, str):
-            say(f"  {'':<{width}}  way out: {shown(finding.way_out)}")
-    say(f"{counted(wrong, 'thing')} wrong" if wrong else "nothing is wrong")
+            echo(f"  {'':<{width}}  fix: {display(finding.way_out)}")
+    echo(counted(wrong, "problem") if wrong else "no problems")
     return 1 if wrong else 0
 
 
 def examine(db: str | None) -> Iterator[Finding]:
-    """Everything that is looked at, in order."""
+    """All checks, in order."""
     yield Finding(about="hansard", found=f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
     yield from _sqlite()
     for name, modules in _EXTRAS.items():
         yield _extra(name, modules)
     url = db or default_path()
-    told = "" if db else ", the usual place"
+    note = "" if db else " (default)"
     if on_server(url):
-        from hansard.cli.ledger.doctor_ledgers import examine_postgres
-
-        yield from examine_postgres(url)
+        yield from _postgres_ledger(url)
     else:
-        yield from _file(url, told)
+        yield from _file(url, note)
     yield from _sessions()
 
 
@@ -110,63 +114,187 @@ def _extra(name: str, modules: tuple[tuple[str, str], ...]) -> Finding:
             return Finding(about=about, found="not installed", state="note", way_out=install)
         try:
             import_module(module)
-        except Exception as error:  # whatever a broken package throws
+        except Exception as error:  # a broken package can raise anything
             text = " ".join(str(error).split())[:200]
             return Finding(
                 about=about,
-                found=f"{package} is there, but cannot be imported: {text}",
+                found=f"{package} is installed, but cannot be imported: {text}",
                 state="wrong",
                 way_out=f"{install} --force-reinstall",
             )
     return Finding(about=about, found=", ".join(versions))
 
 
-def _file(url: str, told: str) -> Iterator[Finding]:
+def _file(url: str, note: str) -> Iterator[Finding]:
     try:
         path = file_of(url)
     except HansardError as error:
         yield Finding(about="ledger", found=str(error), state="wrong", way_out="name a path, or postgresql://...")
         return
     if path is None:
-        yield Finding(about="ledger", found="in memory: gone when the program ends", state="note")
+        yield Finding(about="ledger", found="in memory: lost when the program ends", state="note")
         return
     path = os.path.abspath(path)
     yield from _folder(path)
     if not os.path.exists(path):
-        yield Finding(about="ledger", found=f"{path}{told}: not there yet; `hansard import` makes it", state="note")
+        yield Finding(about="ledger", found=f"{path}{note}: not created yet; `hansard import` creates it", state="note")
         return
-    from hansard.cli.ledger.doctor_ledgers import examine_sqlite
-
-    yield from examine_sqlite(path)
+    yield from _sqlite_ledger(path)
 
 
 def _folder(path: str) -> Iterator[Finding]:
-    """The nearest folder that is there: may the ledger be written, and is there room?"""
+    """The nearest existing folder: permissions and free space."""
     folder = os.path.dirname(path)
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
-        yield Finding(
-            about="folder", found=f"{folder} is a file", state="wrong", way_out="name another place with --db"
-        )
+        yield Finding(about="folder", found=f"{folder} is a file", state="wrong", way_out="name another path with --db")
         return
     if not os.access(folder, os.W_OK | os.X_OK):
         yield Finding(
             about="folder",
             found=f"{folder} cannot be written by this user",
             state="wrong",
-            way_out=f"chown {_user()} {folder}, or name another place with --db",
+            way_out=f"chown {_user()} {folder}, or name another path with --db",
         )
     free = shutil.disk_usage(folder).free
-    if free < _LITTLE:
+    if free < _LOW_SPACE:
         yield Finding(
             about="disk",
-            found=f"{free >> 20:,} MB are left at {folder}",
+            found=f"{free >> 20:,} MB free in {folder}",
             state="wrong",
-            way_out="make room; `hansard prune` deletes what stands on no branch in force",
+            way_out="free disk space, or run `hansard prune`",
         )
     else:
-        yield Finding(about="disk", found=f"{free >> 20:,} MB are left at {folder}")
+        yield Finding(about="disk", found=f"{free >> 20:,} MB free in {folder}")
+
+
+def _sqlite_ledger(path: str) -> Iterator[Finding]:
+    """A ledger in a file: permissions, then its content."""
+    import apsw
+
+    mode = os.stat(path).st_mode
+    if not os.access(path, os.R_OK | os.W_OK):
+        way_out = f"chown or chmod u+rw {path}"
+        yield Finding(about="ledger", found=f"{path} cannot be written by this user", state="wrong", way_out=way_out)
+        return
+    if mode & (stat.S_IRWXG | stat.S_IRWXO) and os.name != "nt":
+        found = f"{path} can be read by other users ({stat.filemode(mode)})"
+        yield Finding(about="ledger", found=found, state="wrong", way_out=f"chmod 600 {path}")
+    else:
+        yield Finding(about="ledger", found=f"{path}, {os.path.getsize(path):,} bytes, {stat.filemode(mode)}")
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)  # writable, to read a write-ahead log too
+        try:
+            connection.set_busy_timeout(5000)
+            connection.execute("pragma query_only = on")
+            yield from _sqlite_inside(connection, path)
+        finally:
+            connection.close()
+    except (apsw.Error, HansardError) as error:
+        text = str(error)
+        way_out = "pip install --upgrade hansard" if isinstance(error, SchemaTooNew) else "restore a backup"
+        yield Finding(about="ledger", found=text, state="wrong", way_out=way_out)
+
+
+def _sqlite_inside(connection: Any, path: str) -> Iterator[Finding]:
+    from hansard.ledger.backends.sqlite import applied
+
+    done = applied(connection, path)
+    yield _schema("sqlite", done, path)
+    journal = connection.pragma("journal_mode")
+    if journal != "wal":
+        yield Finding(about="durability", found=f"journal_mode={journal} until it is next opened", state="note")
+    else:
+        yield Finding(about="durability", found="full: journal_mode=wal, synchronous=full")
+    problems = [row[0] for row in connection.execute("pragma quick_check(5)").fetchall()]
+    if problems != ["ok"]:
+        yield Finding(
+            about="integrity",
+            found="; ".join(map(str, problems)),
+            state="wrong",
+            way_out="restore a backup; `hansard verify` lists every bad row, `hansard export` saves intact threads",
+        )
+        return
+    yield Finding(about="integrity", found="quick check: ok; `hansard verify` checks every message")
+    if done:
+        now = "cast((julianday('now') - 2440587.5) * 86400000 as integer)"
+        yield _stale(connection.execute(_STALE.format(now)).fetchone()[0])
+
+
+def _postgres_ledger(url: str) -> Iterator[Finding]:
+    """A ledger on a PostgreSQL server."""
+    try:
+        import psycopg
+    except ImportError:
+        yield Finding(
+            about="ledger",
+            found="PostgreSQL needs an extra that is not installed",
+            state="wrong",
+            way_out="pip install 'hansard[postgres]'",
+        )
+        return
+    where = url.partition("?")[0].rpartition("@")[2]
+    try:
+        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+            yield from _postgres_inside(lambda text: connection.execute(text.encode()).fetchall(), where)
+    except (psycopg.Error, HansardError) as error:
+        yield Finding(
+            about="ledger",
+            found=f"{where}: {' '.join(str(error).split())}",
+            state="wrong",
+            way_out="start the server, or correct the address in --db or HANSARD_DB",
+        )
+
+
+def _postgres_inside(query: Callable[[str], list[Any]], where: str) -> Iterator[Finding]:
+    yield Finding(about="ledger", found=f"{where}, PostgreSQL {query('show server_version')[0][0]}")
+    settings = {name: query(f"show {name}")[0][0] for name in _SETTINGS}
+    listed = ", ".join(f"{name}={value}" for name, value in settings.items())
+    if off := [name for name, value in settings.items() if value == "off"]:
+        yield Finding(
+            about="durability",
+            found=f"{listed}: the server may lose committed transactions",
+            state="wrong",
+            way_out=f"alter system set {off[0]} = on, then restart the server",
+        )
+    else:
+        yield Finding(about="durability", found=f"full: {listed}")
+    if query("select to_regclass('schema_migration')::text")[0][0] is None:
+        yield Finding(
+            about="schema", found="no ledger in this database yet; `hansard import` creates one", state="note"
+        )
+        return
+    yield _schema("postgres", query("select number, checksum from schema_migration"), where)
+    if query("select rolsuper or rolbypassrls from pg_roles where rolname = current_user")[0][0]:
+        yield Finding(
+            about="tenants",
+            found="this role sees the rows of every tenant (superuser or bypassrls)",
+            state="note",
+            way_out="use a role without these attributes for applications",
+        )
+    yield _stale(query(_STALE.format("(extract(epoch from now()) * 1000)::bigint"))[0][0])
+
+
+def _schema(dialect: str, applied: list[Any], where: str) -> Finding:
+    """The state of the schema; `missing` raises for a newer or foreign one."""
+    lacking = missing(dialect, applied, where)
+    newest = migrations(dialect)[-1].number
+    if lacking:
+        found = f"{len(applied)} of {newest}; the rest is applied when the ledger is next opened"
+        return Finding(about="schema", found=found, state="note", way_out="hansard backup FILE, then hansard migrate")
+    return Finding(about="schema", found=f"{newest}, the newest")
+
+
+def _stale(count: int) -> Finding:
+    if not count:
+        return Finding(about="runs", found="no stale runs")
+    return Finding(
+        about="runs",
+        found=f"{counted(count, 'stale run')}: the process died; its messages are kept",
+        state="note",
+        way_out="`hansard serve` marks them as interrupted at startup, as does ledger.recover()",
+    )
 
 
 def _sessions() -> Iterator[Finding]:
@@ -177,11 +305,8 @@ def _sessions() -> Iterator[Finding]:
         some = True
         yield Finding(about=agent.name, found=f"{counted(len(sessions), 'session')} in {agent.folder()}")
     if not some:
-        yield Finding(about="coding agents", found="no sessions of any agent on this machine", state="note")
+        yield Finding(about="coding agents", found="no sessions found on this machine", state="note")
 
 
 def _user() -> str:
     return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
-
-
-__all__ = ["Finding", "command", "examine"]

@@ -1,10 +1,11 @@
-"""`hansard migrate`: the ledger in the newest schema."""
+"""`hansard migrate`: bring the ledger to the newest schema."""
 
 from __future__ import annotations
 
 import click
 
-from hansard.cli.options import db_option, json_option, open_ledger, say, say_json
+from hansard.cli.options import db_option, json_option, open_ledger
+from hansard.cli.terminal import echo, echo_json
 from hansard.ledger.backends.migrations import migrations
 
 
@@ -12,14 +13,14 @@ from hansard.ledger.backends.migrations import migrations
 @db_option
 @json_option
 def command(db: str | None, as_json: bool) -> int:
-    """Apply the migrations that the ledger lacks. Every command does so when it opens it; this one says which."""
+    """Apply missing migrations and list them. Every command applies them when it opens the ledger."""
     with open_ledger(db) as ledger:
         done, dialect = ledger.migrated, ledger.dialect
     newest = migrations(dialect)[-1].number
     if as_json:
-        say_json({"schema": newest, "applied": done})
+        echo_json({"schema": newest, "applied": done})
         return 0
     for name in done:
-        say(f"applied {name}")
-    say(f"the schema is {newest}" if done else f"nothing to do: the schema is {newest}")
+        echo(f"applied {name}")
+    echo(f"the schema version is {newest}" if done else f"nothing to do: the schema version is {newest}")
     return 0

@@ -1,4 +1,4 @@
-"""`hansard export`: threads of the ledger as a document of any format, and exactly what it could not carry."""
+"""`hansard export`: threads of the ledger as a document of any format, with a list of what was lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from hansard import formats
 from hansard.cli.files import load
 from hansard.cli.options import db_option, open_ledger, resolve
-from hansard.cli.output import Order, deliver, writing_options
+from hansard.cli.output import WriteOptions, write_documents, writing_options
 from hansard.errors import HansardError
 from hansard.formats.contract import Written, WrittenAll
 
@@ -20,79 +20,79 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("threads", metavar="THREAD...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every thread of the ledger.")
+@click.option("--all", "everything", is_flag=True, help="Export every thread of the ledger.")
 @writing_options
 @db_option
-def command(threads: tuple[str, ...], everything: bool, db: str | None, **options: Any) -> int:
-    """Write THREAD (an id, the beginning of one, or a title) in a format, with all its branches where it has them.
+def command(threads: tuple[str, ...], everything: bool, db: str | None, **given: Any) -> int:
+    """Write THREAD (an id, a prefix of one, or a title) in a format, with all branches if the format has them.
 
-    With - the ids are read from standard input, one a line, as `hansard threads --ids` prints them.
+    With - the ids are read from standard input, one per line, as `hansard threads --ids` prints them.
 
-    A thread that was imported and not touched comes out as it went in. When OUT is a folder, each thread becomes a
-    file in it.
+    An imported thread that has not changed is written byte for byte. If OUT is a folder, each thread is written to a
+    file of its own in it.
     """
-    order = Order(**options)
-    formats.get(order.to)
+    options = WriteOptions(**given)
+    formats.get(options.to)
     with open_ledger(db) as ledger:
         ids = _chosen(ledger, threads, everything)
         if not ids:
-            click.echo("no threads to write; `hansard import` puts some in", err=True)
+            click.echo("no threads to write; `hansard import` adds some", err=True)
             return 1
-        if (kept := _session_files(ledger, ids, order)) is not None:
+        if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
         found = [ledger.export_conversation(key) for key in ids]
     written: Written | WrittenAll | list[Written]
-    if order.folder is not None:
-        written = [formats.write(conversation, order.to, target=order.aim) for conversation in found]
+    if options.folder is not None:
+        written = [formats.write(conversation, options.to, target=options.write_target) for conversation in found]
     else:
-        written = formats.write_all(found, order.to, target=order.aim)
-    return deliver(order, written)
+        written = formats.write_all(found, options.to, target=options.write_target)
+    return write_documents(options, written)
 
 
 def _chosen(ledger: Ledger, threads: tuple[str, ...], everything: bool) -> list[str]:
     if everything == bool(threads):
-        raise click.UsageError("name threads, or - to read their ids, or --all.")
+        raise click.UsageError("no threads named; give THREAD, - to read ids, or --all.")
     if everything:
-        from hansard.cli.threads.threads import every
+        from hansard.cli.threads.threads import thread_ids
 
-        return list(every(ledger, newest=False))
+        return list(thread_ids(ledger, newest=False))
     return [resolve(ledger, text).id for text in (_listed(load("-")) if threads == ("-",) else threads)]
 
 
 def _listed(lines: bytes) -> list[str]:
-    """The ids in lines, which may have spaces in them, and half surrogate pairs."""
+    """One id per line; an id may contain spaces and lone surrogates."""
     try:
         text = lines.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise HansardError(f"standard input: not UTF-8 at byte {error.start}; give ids, one a line") from None
+        raise HansardError(f"standard input: not UTF-8 at byte {error.start}; give ids, one per line") from None
     return [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
 
 
-def _session_files(ledger: Ledger, ids: list[str], order: Order) -> int | None:
-    """The session files that threads were imported from, as they were; None where that is not what is asked for."""
-    if formats.get(order.to).session is None or order.as_json or order.report:
+def _session_files(ledger: Ledger, ids: list[str], options: WriteOptions) -> int | None:
+    """Write the session files that threads were imported from, unchanged; None if they are not what is wanted."""
+    if formats.get(options.to).session is None or options.as_json or options.report:
         return None
     from hansard.cli.files import save
     from hansard.sessions.exporter import session_files
 
-    found = [session_files(ledger, key, order.to) for key in ids]
-    if any(files is None for files in found) or (len(found) > 1 and order.folder is None):
+    found = [session_files(ledger, key, options.to) for key in ids]
+    if any(files is None for files in found) or (len(found) > 1 and options.folder is None):
         return None
     kept = [files for files in found if files is not None]
-    if order.folder is None:
-        save(next(iter(kept[0].values())), order.output)
+    if options.folder is None:
+        save(next(iter(kept[0].values())), options.output)
         return 0
-    names = [_below(name).lower() for files in kept for name in files]
-    alike = len(set(names)) < len(names)  # some agents call every session the same: each gets a folder then
+    names = [_inside(name).lower() for files in kept for name in files]
+    alike = len(set(names)) < len(names)  # some agents use one file name for every session: each gets a folder
     for i, files in enumerate(kept, start=1):
-        folder = os.path.join(order.folder, f"{i:0{len(str(len(kept)))}}") if alike else order.folder
+        folder = os.path.join(options.folder, f"{i:0{len(str(len(kept)))}}") if alike else options.folder
         for name, data in files.items():
-            path = os.path.join(folder, _below(name))
+            path = os.path.join(folder, _inside(name))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             save(data, path)
     return 0
 
 
-def _below(name: str) -> str:
-    """Where a file of a session goes in a folder: never above it."""
+def _inside(name: str) -> str:
+    """The path of a session's file in the output folder, never outside it."""
     return os.path.basename(name) if name.startswith("..") else name

@@ -1,40 +1,44 @@
-"""`hansard forget`: delete a thread for good."""
+"""`hansard forget`: delete a thread permanently."""
 
 from __future__ import annotations
 
 import click
 
-from hansard.cli.options import db_option, json_option, open_ledger, resolve, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger, resolve
+from hansard.cli.terminal import display, echo, echo_json
 from hansard.errors import HansardError
 
 
 @click.command("forget")
 @click.argument("thread", metavar="THREAD")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
 @json_option
 def command(thread: str, yes: bool, db: str | None, as_json: bool) -> int:
-    """Delete all that THREAD said, in every table, the search index and the file. This cannot be undone.
+    """Delete THREAD from every table, the search index and the file. This cannot be undone.
 
-    A tombstone stays: its id, times, count and last hash. Backups keep what they hold.
+    A tombstone stays: id, times, message count and last hash. Backups are not changed.
     """
     with open_ledger(db) as ledger:
         found = resolve(ledger, thread)
         if not yes:
-            name = f"{shown(found.id)} {shown(found.title)}" if found.title else shown(found.id)
+            name = f"{display(found.id)} {display(found.title)}" if found.title else display(found.id)
             try:
-                sure = click.confirm(f"Forget {name} with its {found.messages} messages for good?", err=True)
+                sure = click.confirm(f"Forget {name} with its {found.messages} messages permanently?", err=True)
             except click.Abort:
                 click.echo(err=True)
-                raise HansardError("nobody is there to ask; --yes forgets without asking") from None
+                raise HansardError("cannot ask for confirmation: standard input is closed; give --yes") from None
             if not sure:
                 return 1
-        stone = ledger.forget(found.id)
+        tombstone = ledger.forget(found.id)
     if as_json:
-        say_json(stone)
+        echo_json(tombstone)
     else:
-        say(f"{shown(stone.id)} is forgotten")
-    if not stone.wiped:
-        click.echo("hansard: deleted, but another process reads the file just now; run it again to wipe it", err=True)
+        echo(f"{display(tombstone.id)} is deleted")
+    if not tombstone.wiped:
+        click.echo(
+            "hansard: deleted, but another process is reading the file; run the command again to wipe the freed space",
+            err=True,
+        )
         return 1
     return 0

@@ -1,10 +1,11 @@
-"""`hansard fork`: go on from an earlier message."""
+"""`hansard fork`: continue from an earlier message."""
 
 from __future__ import annotations
 
 import click
 
-from hansard.cli.options import db_option, json_option, open_ledger, resolve, resolve_message, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger, resolve, resolve_message
+from hansard.cli.terminal import display, echo, echo_json
 
 
 @click.command("fork")
@@ -13,13 +14,13 @@ from hansard.cli.options import db_option, json_option, open_ledger, resolve, re
 @db_option
 @json_option
 def command(thread: str, message: str | None, db: str | None, as_json: bool) -> int:
-    """Go on from MESSAGE of THREAD: what is said next is a branch beside the rest. Without MESSAGE, from the start."""
+    """Continue THREAD from MESSAGE: the next message starts a new branch. Without MESSAGE, from the start."""
     with open_ledger(db) as ledger:
         found = resolve(ledger, thread)
         moved = ledger.fork(found.id, None if message is None else resolve_message(ledger, found.id, message))
     if as_json:
-        say_json(moved)
+        echo_json(moved)
     else:
-        where = f"behind {shown(moved.head)}" if moved.head is not None else "at the start"
-        say(f"{shown(moved.id)} goes on {where}")
+        where = display(moved.head) if moved.head is not None else "the start"
+        echo(f"{display(moved.id)} now continues from {where}")
     return 0

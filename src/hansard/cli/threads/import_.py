@@ -1,7 +1,7 @@
-"""`hansard import`: files of every format into the ledger; what is known already is recognised, only the new is added.
+"""`hansard import`: add files of any format to the ledger; a repeated import adds only new messages.
 
-A conversation that names itself becomes the thread of that name. One that does not is known again by its file and its
-first words, so that a file that grew adds only what is new.
+A conversation with an id becomes the thread of that id. Other conversations are identified by file name and first
+message, so that importing a file that has grown adds only its new messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import click
 
 from hansard import formats
 from hansard.cli.files import load, naming
-from hansard.cli.options import counted, db_option, json_option, open_ledger, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger
+from hansard.cli.terminal import counted, display, echo, echo_json
 from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Conversation
 
@@ -24,93 +25,93 @@ if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
     from hansard.sessions.discovery import Session
 
-_LISTED = 50  # bad records of a file that are named
+_LISTED = 50  # bad records reported per file
 _PAUSE = 1.0
 
 
 @click.command("import")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--format", "--from", "format_", metavar="FORMAT", help="The format; told from the data when left out.")
-@click.option("--watch", is_flag=True, help="Go on: import what is said from now on, until Ctrl-C.")
+@click.option("--format", "--from", "format_", metavar="FORMAT", help="Input format (auto-detected if omitted).")
+@click.option("--watch", is_flag=True, help="Keep running and import new messages, until Ctrl-C.")
 @db_option
 @json_option
 def command(paths: tuple[str, ...], format_: str | None, watch: bool, db: str | None, as_json: bool) -> int:
-    """Put the conversations in PATH (files, folders, or - for standard input) into the ledger.
+    """Import the conversations in PATH (files, folders, or - for standard input).
 
-    Without PATH: the sessions of every coding agent that is found on this machine. What is known already is
-    recognised, a session file is kept byte for byte. A file that cannot be read is named, the others are imported;
-    the exit code is then 2.
+    Without PATH, import the sessions of every coding agent found on this machine. Known messages are skipped; session
+    files are stored byte for byte. Files that cannot be read are reported, the others are imported; the exit code is
+    then 2.
     """
     if format_ is not None:
         formats.get(format_)
     with open_ledger(db, create=True) as ledger:
-        bad, told = _import_all(ledger, paths, format_, as_json)
+        bad, report = _import_all(ledger, paths, format_, as_json)
         if as_json and not watch:
-            say_json(told)
+            echo_json(report)
         while watch:
-            bad = _again(ledger, paths, format_, as_json)
+            bad = _import_again(ledger, paths, format_, as_json)
     return 2 if bad else 0
 
 
 def _import_all(ledger: Ledger, paths: tuple[str, ...], format_: str | None, quiet: bool) -> tuple[int, list[Any]]:
-    """Import everything once; how many files were bad, and what came of the others."""
+    """Import everything once: the number of bad files, and a row for every file."""
     bad = 0
-    told: list[dict[str, Any]] = []
+    report: list[dict[str, Any]] = []
     for path, rows in _rows(ledger, _sessions(paths, format_, quiet), format_):
         if isinstance(rows, str):
             bad += 1
-            told.append({"path": path, "error": rows})
-            print(f"hansard: {shown(rows)}", file=sys.stderr)
+            report.append({"path": path, "error": rows})
+            print(f"hansard: {display(rows)}", file=sys.stderr)
             continue
-        told += rows
+        report += rows
         for row in () if quiet else rows:
-            say(_line(row))
+            echo(_line(row))
         for row in rows:
             for one in row.get("bad", [])[:_LISTED]:
                 where = f"{one['path']}: line {one['line']}, byte {one['byte']}"
-                print(f"hansard: {shown(where)}: {shown(one['what'])}", file=sys.stderr)
-    return bad, told
+                print(f"hansard: {display(where)}: {display(one['what'])}", file=sys.stderr)
+    return bad, report
 
 
-def _again(ledger: Ledger, paths: tuple[str, ...], format_: str | None, as_json: bool) -> int:
-    """One more look at the same places; only what changed is told."""
+def _import_again(ledger: Ledger, paths: tuple[str, ...], format_: str | None, as_json: bool) -> int:
+    """Import the same paths again; only files with new messages are reported."""
     import time
 
     time.sleep(_PAUSE)
     for path, rows in _rows(ledger, _sessions(paths, format_, True), format_, bar=False):
         if isinstance(rows, str):
-            print(f"hansard: {shown(path)}: {shown(rows)}", file=sys.stderr)
+            print(f"hansard: {display(path)}: {display(rows)}", file=sys.stderr)
             continue
         for row in rows:
             if row["added"]:
-                say_json(row) if as_json else say(_line(row))
+                echo_json(row) if as_json else echo(_line(row))
     return 0
 
 
 def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[Session]:
-    """What there is to import."""
-    from hansard.sessions import discovery as places
+    """The files to import."""
+    from hansard.sessions import discovery
 
     if not paths:
         found: list[Session] = []
-        for agent, sessions in places.found():
+        for agent, sessions in discovery.found():
             size = sum(_size(path) for one in sessions for path in (one.path, *one.parts))
             if not quiet:
-                say(f"{agent.name}: {counted(len(sessions), 'session')}, {size / 1e6:,.1f} MB in {agent.folder()}")
+                echo(f"{agent.name}: {counted(len(sessions), 'session')}, {size / 1e6:,.1f} MB in {agent.folder()}")
             found += sessions
         if not found and not quiet:
-            say("no sessions of coding agents here; name files or folders to import")
+            echo("no sessions of coding agents found; name files or folders to import")
         return found
     listed: list[Session] = []
     for text in paths:
         path = Path(text)
         if text != "-" and path.is_dir():
-            inside = places.in_folder(path)
+            inside = discovery.in_folder(path)
             if not inside:
-                raise HansardError(f"{text}: no session or conversation in this folder")
+                raise HansardError(f"{text}: no sessions or conversations in this folder; name another")
             listed += [one._replace(format=format_ or one.format) for one in inside]
         else:
-            listed.append(places.Session(path, format_ or ""))
+            listed.append(discovery.Session(path, format_ or ""))
     return listed
 
 
@@ -124,7 +125,7 @@ def _size(path: Path) -> int:
 def _rows(
     ledger: Ledger, sessions: list[Session], format_: str | None, *, bar: bool = True
 ) -> Iterator[tuple[str, list[dict[str, Any]] | str]]:
-    """Import each; what came of it, or why it could not be read."""
+    """Import each file: its path with its rows, or with the reason why it cannot be read."""
     single = len(sessions) == 1
     for session, moved in _progress(sessions, bar):
         try:
@@ -133,10 +134,10 @@ def _rows(
             if single or str(session.path) == "-" or format_ or session.format:
                 yield str(session.path), _named(session.path, str(error))
             else:
-                print(f"hansard: {shown(str(session.path))}: left out: {shown(str(error))}", file=sys.stderr)
+                print(f"hansard: {display(str(session.path))}: skipped: {display(str(error))}", file=sys.stderr)
         except (HansardError, OSError, MemoryError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            yield str(session.path), _named(session.path, why or "too big for memory")
+            yield str(session.path), _named(session.path, why or "not enough memory; split the file")
 
 
 def _named(path: Path, why: str) -> str:
@@ -170,7 +171,7 @@ def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, An
 
 
 def _key(conversation: Conversation, path: str, index: int) -> str:
-    """The thread a conversation belongs to."""
+    """The id of the thread that a conversation belongs to."""
     if isinstance(conversation.id, str) and conversation.id:
         return conversation.id
     from hashlib import sha256
@@ -190,11 +191,11 @@ def _line(row: dict[str, Any]) -> str:
         text = f"{added} new, {known} known"
     else:
         text = counted(added, "message")
-    return f"{shown(row['path'])}: {shown(row['threadId'])}: {text}"
+    return f"{display(row['path'])}: {display(row['threadId'])}: {text}"
 
 
 def _progress(sessions: list[Session], bar: bool) -> Iterator[tuple[Session, Callable[[int], None]]]:
-    """The sessions, with a bar over their bytes on a terminal where it may take a while."""
+    """The sessions, with a progress bar on a terminal if there are three or more."""
     if len(sessions) < 3 or not bar or not sys.stderr.isatty():
         for session in sessions:
             yield session, lambda size: None

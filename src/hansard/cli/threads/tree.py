@@ -1,4 +1,4 @@
-"""`hansard tree`: every message of a thread, drawn with its branches."""
+"""`hansard tree`: all messages of a thread, drawn with its branches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hansard.cli.files import on_terminal
-from hansard.cli.options import db_option, json_option, open_ledger, resolve, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger, resolve
+from hansard.cli.terminal import display, echo, echo_json, on_terminal
 
 if TYPE_CHECKING:
     from hansard.ledger.results import TreeNode
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def command(thread: str, db: str | None, as_json: bool) -> int:
-    """Draw THREAD: one line a message; the path to the head is marked with *, others say what became of their run."""
+    """Draw THREAD with one line per message; * marks the active branch, other lines show the status of their run."""
     from hansard.cli.transcript import gist
 
     with open_ledger(db) as ledger:
         found = resolve(ledger, thread)
         nodes = ledger.tree(found.id)
         if as_json:
-            say_json(nodes)
+            echo_json(nodes)
             return 0
         colour = on_terminal()
-        width = max((len(shown(node.id)) for node in nodes), default=0)
-        for lead, node in drawn(nodes):
-            mark = "*" if node.active else " "
-            fate = f" [{node.status}]" if node.status not in (None, "committed") else ""
-            words = f"{node.role:<9} {gist(ledger.get(found.id, node.id), 50)}"
-            line = f"{mark} {shown(node.id):<{width}}  {lead}{shown(words)}{fate}"
-            say(click.style(line, dim=True) if colour and not node.active else line)
+        width = max((len(display(node.id)) for node in nodes), default=0)
+        for lead, node in draw(nodes):
+            marker = "*" if node.active else " "
+            status = f" [{node.status}]" if node.status not in (None, "committed") else ""
+            text = f"{node.role:<9} {gist(ledger.get(found.id, node.id), 50)}"
+            line = f"{marker} {display(node.id):<{width}}  {lead}{display(text)}{status}"
+            echo(click.style(line, dim=True) if colour and not node.active else line)
     return 0
 
 
-def drawn(nodes: list[TreeNode]) -> list[tuple[str, TreeNode]]:
-    """Each message with the lines that lead to it; a message alone behind another stands straight below it."""
+def draw(nodes: list[TreeNode]) -> list[tuple[str, TreeNode]]:
+    """Each message with its branch lines; a message without siblings is not indented further than its parent."""
     below: dict[str | None, list[TreeNode]] = {}
     for node in nodes:
         below.setdefault(node.parent_id, []).append(node)

@@ -1,4 +1,4 @@
-"""`hansard diff`: what a message did to files."""
+"""`hansard diff`: what a message changed in files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import os
 
 import click
 
-from hansard.cli.options import db_option, json_option, open_ledger, resolve_message, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger, resolve_message
+from hansard.cli.terminal import display, echo, echo_json
 from hansard.cli.workspace.shared import open_workspace, root_option, thread_option, whose
 
 
 @click.command("diff")
 @click.argument("message", metavar="MESSAGE")
-@click.option("--now", is_flag=True, help="How the files differ now from what they were at MESSAGE.")
+@click.option("--now", is_flag=True, help="Compare the current files with those at MESSAGE.")
 @thread_option
 @root_option
 @db_option
 @json_option
 def command(message: str, now: bool, thread: str | None, root: str | None, db: str | None, as_json: bool) -> int:
-    """Print what MESSAGE did to files as a unified diff. Exit 1 if it did nothing."""
+    """Print the changes of MESSAGE as a unified diff; exit 1 if there are none."""
     from hansard.workspace.history import changes_of, changes_since, diff, words
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
@@ -27,13 +28,13 @@ def command(message: str, now: bool, thread: str | None, root: str | None, db: s
         changes = (changes_since if now else changes_of)(files, key, at)
         texts = [diff(files, change) for change in changes]
     if as_json:
-        say_json(
+        echo_json(
             [
-                {"path": shown(os.fsdecode(change.path)), "what": words(change), "diff": text}
+                {"path": display(os.fsdecode(change.path)), "what": words(change), "diff": text}
                 for change, text in zip(changes, texts, strict=True)
             ]
         )
     else:
         for text in texts:
-            say(shown(text.removesuffix("\n"), lines=True))
+            echo(display(text.removesuffix("\n"), lines=True))
     return 0 if changes else 1

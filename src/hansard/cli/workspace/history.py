@@ -1,4 +1,4 @@
-"""`hansard history`: what changed in a workspace, by whom and when."""
+"""`hansard history`: the recorded changes of a workspace, with author and time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 
 import click
 
-from hansard.cli.options import counted, db_option, json_option, open_ledger, resolve, say, say_json, shown
+from hansard.cli.options import db_option, json_option, open_ledger, resolve
+from hansard.cli.terminal import counted, display, echo, echo_json
 from hansard.cli.workspace.shared import bring_in, open_workspace, root_option
 
 _STATES = {1: "", 2: " (undone)"}
@@ -14,13 +15,19 @@ _STATES = {1: "", 2: " (undone)"}
 
 @click.command("history")
 @click.argument("path", metavar="[PATH]", required=False)
-@click.option("--thread", metavar="THREAD", help="Only what this thread did.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, the newest first.")
+@click.option("--thread", metavar="THREAD", help="Only changes of this thread.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Maximum number of snapshots, newest first.",
+)
 @root_option
 @db_option
 @json_option
 def command(path: str | None, thread: str | None, limit: int, root: str | None, db: str | None, as_json: bool) -> int:
-    """List the snapshots of a workspace, or of one PATH in it: number, time, source, whose, what changed."""
+    """List the snapshots of a workspace, or of one PATH in it: number, time, source, author, changes."""
     from hansard.model.times import iso_time
     from hansard.workspace.history import words
     from hansard.workspace.rooted_fs import relative
@@ -38,7 +45,7 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
             if name is None or any(change.path == name for change in one.changes)
         ][-limit:][::-1]
     if as_json:
-        say_json(
+        echo_json(
             [
                 {
                     "snapshot": one.number,
@@ -50,24 +57,24 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
                     "agentId": one.by.agent_id,
                     "undone": one.state == 2,
                     "partial": one.partial,
-                    "changes": [{"path": shown(os.fsdecode(c.path)), "what": words(c)} for c in one.changes],
+                    "changes": [{"path": display(os.fsdecode(c.path)), "what": words(c)} for c in one.changes],
                 }
                 for one in found
             ]
         )
         return 0 if found else 1
     for one in found:
-        who = shown(one.by.agent_id or one.by.thread_id or "outside")
-        where = f" {shown(one.by.message_id)}" if one.by.message_id else ""
+        who = display(one.by.agent_id or one.by.thread_id or "outside")
+        where = f" {display(one.by.message_id)}" if one.by.message_id else ""
         when = iso_time(one.at)[:19].replace("T", " ")
-        say(f"{one.number}  {when}  {one.source}  {who}{where}{_STATES[one.state]}")
+        echo(f"{one.number}  {when}  {one.source}  {who}{where}{_STATES[one.state]}")
         listed = one.changes if name is None else [change for change in one.changes if change.path == name]
         if one.source == "base" and name is None:
-            say(f"    {counted(len(listed), 'path')} at the first look")
+            echo(f"    {counted(len(listed), 'path')} in the first snapshot")
             continue
         for change in listed:
-            say(f"    {words(change):<8}  {shown(os.fsdecode(change.path))}")
+            echo(f"    {words(change):<8}  {display(os.fsdecode(change.path))}")
     if not found:
-        click.echo("nothing is recorded here; `hansard snapshot` begins", err=True)
+        click.echo("no changes recorded; `hansard snapshot` starts recording", err=True)
         return 1
     return 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hansard.cli.options import counted, resolve, say, say_json, shown
+from hansard.cli.options import resolve
+from hansard.cli.terminal import counted, display, echo, echo_json
 from hansard.errors import HansardError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def open_workspace(ledger: Ledger, root: str | None, *, create: bool = False) ->
 
     files = Workspace(ledger, root or _tracked(ledger), create=create)
     for line in files.told:
-        click.echo(f"hansard: {shown(line)}", err=True)
+        click.echo(f"hansard: {display(line)}", err=True)
     return files
 
 
@@ -118,28 +119,28 @@ def _tell(done: Outcome, as_json: bool, *, planned: bool) -> None:
         if item.action != "none"
     ]
     if as_json:
-        say_json(
+        echo_json(
             {
                 "kind": done.kind,
                 "threadId": done.thread_id,
                 "from": done.from_head,
                 "to": done.to_head,
                 "planned": planned,
-                "files": [{**item, "path": shown(item["path"])} for item in items if item["action"] != "keep"],
-                "conflicts": [{"path": shown(path), "why": why} for path, why in done.conflicts],
+                "files": [{**item, "path": display(item["path"])} for item in items if item["action"] != "keep"],
+                "conflicts": [{"path": display(path), "why": why} for path, why in done.conflicts],
                 "todos": done.todos,
             }
         )
         return
     for item in items:
         if item["action"] != "keep":
-            say(f"{item['action']:<6}  {shown(item['path'])}")
+            echo(f"{item['action']:<6}  {display(item['path'])}")
     for path, why in done.conflicts:
-        say(f"keep    {shown(path)}: {shown(why)}")
+        echo(f"keep    {display(path)}: {display(why)}")
     changed = counted(sum(item["action"] != "keep" for item in items), "file")
     verb = "would change" if planned else "changed"
-    head = shown(done.to_head) if done.to_head is not None else "before the first message"
+    head = display(done.to_head) if done.to_head is not None else "before the first message"
     moved = f", the head {'would be' if planned else 'is'} {head}" if done.from_head != done.to_head else ""
-    say(f"{done.kind}: {changed} {verb}{moved}")
+    echo(f"{done.kind}: {changed} {verb}{moved}")
     for todo in done.todos:
-        say(f"todo    {shown(todo.status)}: {shown(todo.content)}")
+        echo(f"todo    {display(todo.status)}: {display(todo.content)}")

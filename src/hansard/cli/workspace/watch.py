@@ -1,4 +1,4 @@
-"""`hansard watch`: look at a workspace again and again while an agent works in it."""
+"""`hansard watch`: record snapshots of a workspace at intervals while an agent works in it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import time
 
 import click
 
-from hansard.cli.options import db_option, open_ledger, resolve, say, shown
+from hansard.cli.options import db_option, open_ledger, resolve
+from hansard.cli.terminal import display, echo
 from hansard.cli.workspace.shared import open_workspace, root_option
 
 
 @click.command("watch")
-@click.option("--thread", metavar="THREAD", help="Whose changes these are, if it works here alone.")
-@click.option("--every", metavar="SECONDS", type=click.FloatRange(min=0.1), default=2.0, show_default=True)
-@click.option("--times", metavar="N", type=click.IntRange(min=1), help="Look so many times, then stop.")
+@click.option("--thread", metavar="THREAD", help="The thread that makes the changes, if no other works here.")
+@click.option(
+    "--every", metavar="SECONDS", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Interval."
+)
+@click.option("--times", metavar="N", type=click.IntRange(min=1), help="Stop after N snapshots.")
 @root_option
 @db_option
 def command(thread: str | None, every: float, times: int | None, root: str | None, db: str | None) -> int:
-    """Record what changes in a folder, every few seconds, until stopped."""
+    """Record the changes of a workspace every few seconds, until stopped."""
     from hansard.workspace import By
     from hansard.workspace.history import words
 
@@ -27,7 +30,7 @@ def command(thread: str | None, every: float, times: int | None, root: str | Non
         looks = 0
         while True:
             for change in files.snapshot(By(thread_id=key)).changes:
-                say(f"{words(change):<8}  {shown(os.fsdecode(change.path))}")
+                echo(f"{words(change):<8}  {display(os.fsdecode(change.path))}")
             looks += 1
             if looks == times:
                 return 0
