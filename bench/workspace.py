@@ -16,8 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hansard
-from hansard.workspace import Limits, Workspace, scan
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Limits, Workspace, rooted_fs, scan
 
 _ROUNDS = 5
 _CHANGES = 50
@@ -118,7 +117,7 @@ def workspaces() -> None:
 
 def _many(tree: Path, files: int) -> None:
     grow(tree, files, 50)
-    root = beneath.Root(tree)
+    root = rooted_fs.Root(tree)
     limits = Limits(seconds=600)
     index = scan.Scan(root, {}, lambda name, data: None, limits, frozenset()).run().index
     time.sleep(0.1)

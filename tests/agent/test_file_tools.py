@@ -234,7 +234,7 @@ def test_what_a_failed_run_did_belongs_to_the_turn_that_asked_for_it(memory: Led
         ("../outside", "not below the root"),
         ("a/../../outside", "not below the root"),
         ("/etc/hostname", "begins with /"),
-        (".git/config", "git repository"),
+        (".git/config", "inside a .git folder"),
         ("link", "is a link to"),
         ("out/file", "a folder on the way"),
         ("fifo", "FIFO"),
@@ -437,7 +437,7 @@ def test_what_somebody_else_writes_just_then_is_kept(memory: Ledger, root: Path)
 
     files.workspace.step = step
     asyncio.run(scripted(memory, files, [[call("edit", path="a", old_string="one", new_string="two")]]).run("t", "go"))
-    assert "was changed by somebody else just now" in results(memory.transcript("t"))[0]
+    assert "was changed by another process just now" in results(memory.transcript("t"))[0]
     assert sorted(tree(root)) == [b"a"]
     assert (root / "a").read_text() == "theirs\n"
     files.close()

@@ -33,7 +33,7 @@ from hansard.model import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 
 TRICKS = [
     "\x1b[31mred\x1b[0m\x1b[2J\x1b[1;1H",
@@ -99,7 +99,7 @@ class Place:
             thread = ledger.threads().items[0]
             with Workspace(ledger, self.root) as files:
                 files.snapshot()
-                by = By(thread_id=thread.id, message_id=thread.head, agent_id=ALL)
+                by = Author(thread_id=thread.id, message_id=thread.head, agent_id=ALL)
                 with files.tool(by, NAME, f"new {NAME}"):
                     (self.root / NAME).write_text(f"{ALL}\n")
                     (self.root / f"new {NAME}").write_text(ALL)

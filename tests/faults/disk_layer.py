@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import rooted_fs
 
 _EXCHANGE = 2
 _UMASK = os.umask(0o077)
@@ -61,7 +61,7 @@ class Layer:
             self._put(os, name, getattr(calls, name))
         self._put(builtins, "open", calls.open_file)
         self._put(io, "open", calls.open_file)
-        self._put(beneath, "_rename", calls.rename_at)
+        self._put(rooted_fs, "_rename", calls.rename_at)
         return self
 
     def __exit__(
@@ -196,7 +196,7 @@ class _Calls:
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.real = {name: getattr(os, name) for name in self.names}
-        self.real_open, self.real_rename_at = builtins.open, beneath._rename
+        self.real_open, self.real_rename_at = builtins.open, rooted_fs._rename
 
     def _path(self, path: Any, fd: int | None = None) -> str:
         """The path a name in an open folder, or a descriptor, stands for."""

@@ -174,8 +174,8 @@ def backing_up(trial: Trial, fault: Fault) -> None:
 def undoing(trial: Trial, fault: Fault) -> None:
     with trial.layer():
         thread, before, after = trees.prepared(trial.folder)
-        take_back = Apply._take_back if trial.defect != "not taken back" else lambda self, done: []
-        with patch.object(Apply, "_take_back", take_back):
+        take_back = Apply._roll_back if trial.defect != "not taken back" else lambda self, done: []
+        with patch.object(Apply, "_roll_back", take_back):
             with hansard.open(trial.path) as ledger, Workspace(ledger, trial.folder / "project") as files:
                 trial.failing(fault, lambda: files.undo(thread))
             try:

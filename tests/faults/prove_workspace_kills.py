@@ -15,8 +15,7 @@ from unittest.mock import patch
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import Workspace
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Workspace, rooted_fs
 from hansard.workspace.apply import Apply
 from tests.faults.harness import Outcome, Place, proof
 from tests.workspace import test_faults as trees
@@ -38,8 +37,8 @@ def killed_undos(tries: int, place: Place, defect: str | None) -> Outcome:
     began = time.monotonic()
     steps = len(trees.steps_of(folder))
     lasts = time.monotonic() - began
-    take_back = Apply._take_back if defect is None else lambda self, done: []
-    with patch.object(Apply, "_take_back", take_back):
+    take_back = Apply._roll_back if defect is None else lambda self, done: []
+    with patch.object(Apply, "_roll_back", take_back):
         for number in range(tries):
             thread, before, after = trees.prepared(folder)
             # at a step, in turn; every other time at any moment
@@ -74,7 +73,7 @@ def _killed(folder: Path, thread: str, deadly: int, moment: float) -> int:
 
 
 @contextmanager
-def _by_name(self: beneath.Root, path: bytes) -> Iterator[tuple[int, bytes]]:
+def _by_name(self: rooted_fs.Root, path: bytes) -> Iterator[tuple[int, bytes]]:
     """A folder found by its whole name, wherever a link on the way leads to."""
     above, _, name = path.rpartition(b"/")
     fd = os.open(os.path.join(os.fsencode(self.path), above), os.O_RDONLY | os.O_DIRECTORY)
@@ -101,9 +100,9 @@ def link_race(tries: int, place: Place, defect: str | None) -> Outcome:
     done = wrote = 0
     began = time.monotonic()
     try:
-        folder = beneath.Root.folder if defect is None else _by_name
+        folder = rooted_fs.Root.folder if defect is None else _by_name
         with (
-            patch.object(beneath.Root, "folder", folder),
+            patch.object(rooted_fs.Root, "folder", folder),
             hansard.open(str(place.folder / "ledger.db")) as ledger,
             Workspace(ledger, root) as files,
         ):
@@ -111,7 +110,7 @@ def link_race(tries: int, place: Place, defect: str | None) -> Outcome:
                 done += 1
                 try:
                     told = files.restore("sub/a", entry=(CHANGED, UNTOUCHED)[done % 2])
-                    wrote += bool(told.plan.touched) and not told.conflicts
+                    wrote += bool(told.files.touched) and not told.conflicts
                 except (HansardError, OSError):
                     pass
                 if tree(outside) != before:

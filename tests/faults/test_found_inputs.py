@@ -27,7 +27,7 @@ from hansard.streams.deltas import Failure
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.jsonl import LineReader
 from hansard.streams.sse import SSEReader
-from hansard.workspace.imported_edits import placed
+from hansard.workspace.imported_edits import path_in_root
 from hansard.workspace.rooted_fs import Refused, relative
 from tests.faults.fuzz_http import asking
 from tests.laws.test_streams import decode
@@ -326,4 +326,4 @@ def test_a_file_that_turns_out_to_be_of_another_agent_comes_back_whole(tmp_path:
 def test_half_a_surrogate_pair_is_no_name_of_a_file(name: str) -> None:
     with pytest.raises(Refused):
         relative("/p", name)
-    assert placed("/p", "/p", name) is None
+    assert path_in_root("/p", "/p", name) is None

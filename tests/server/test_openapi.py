@@ -16,7 +16,7 @@ import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
 from hansard.server import create_app
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from tests.server.live import BEARER, LiveServer
 
 CONFIG = schemathesis.Config.from_dict(
@@ -39,7 +39,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         (db.parent / "project").mkdir()
         with Workspace(ledger, db.parent / "project") as files:
             files.snapshot()
-            with files.tool(By(thread_id="t", message_id="a"), "tea.txt"):
+            with files.tool(Author(thread_id="t", message_id="a"), "tea.txt"):
                 (db.parent / "project" / "tea.txt").write_text("Assam")
     with LiveServer(db, delay=0) as server:
         schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG, headers=BEARER)

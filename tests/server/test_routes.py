@@ -24,7 +24,7 @@ from hansard.model import FilePart, Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
 from hansard.server import App, Grant, Served, create_app
 from hansard.server.tokens import Attempts
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 
 BASE = "http://127.0.0.1:8484"
 HOST = BASE.removeprefix("http://")
@@ -120,7 +120,7 @@ def fill(ledger: Ledger, of: str, project: Path) -> dict[str, str]:
     )
     with Workspace(ledger, project) as files:
         files.snapshot()
-        with files.tool(By(thread_id=f"{of}-t", message_id=f"{of}-m1", agent_id="w"), "tea.txt"):
+        with files.tool(Author(thread_id=f"{of}-t", message_id=f"{of}-m1", agent_id="w"), "tea.txt"):
             (project / "tea.txt").write_text(f"secret of {of}\n")
     with ledger.begin_run(f"{of}-t", id=f"{of}-r") as run:
         call = ToolCallPart(tool_call_id=f"{of}-c", tool_name="brew")

@@ -15,8 +15,7 @@ import hansard
 from hansard import Ledger
 from hansard.model import Message, TextPart, Todo
 from hansard.server import create_app
-from hansard.workspace import By, Workspace
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Author, Workspace, rooted_fs
 
 BASE = "http://127.0.0.1"
 ONE = "/api/threads/t/workspaces/1"
@@ -47,7 +46,7 @@ def talk(ledger: Ledger, project: Path, thread_id: str) -> None:
             todo = [Todo(content=f"Brew {words}", status="completed")]
             done = Message(id=f"{thread_id}a{i}", role="assistant", parts=[TextPart(text="Done.")], todos=todo)
             ledger.append(thread_id, [ask, done])
-            by = By(thread_id=thread_id, message_id=f"{thread_id}a{i}", agent_id="waiter")
+            by = Author(thread_id=thread_id, message_id=f"{thread_id}a{i}", agent_id="waiter")
             with files.tool(by, "tea.txt", f"{words}.txt"):
                 (project / "tea.txt").write_text(f"{words}\nmilk\n")
                 (project / f"{words}.txt").write_text("new\n")
@@ -197,7 +196,7 @@ def test_a_folder_that_is_gone_is_named(client: TestClient[Any], project: Path) 
 
 def test_names_that_are_no_text_come_through(client: TestClient[Any], book: Ledger, project: Path) -> None:
     name = os.fsencode(project) + b"/caf\xe9.txt"
-    with Workspace(book, project) as files, files.tool(By(thread_id="t", message_id="ta1"), name):
+    with Workspace(book, project) as files, files.tool(Author(thread_id="t", message_id="ta1"), name):
         Path(os.fsdecode(name)).write_text("x")
     plan = client.get(f"{ONE}/plan").json()
     assert "caf\udce9.txt" in [one["path"] for one in plan["files"]]
@@ -227,16 +226,16 @@ def test_a_file_that_cannot_be_read_is_named_with_the_way_out(
     client: TestClient[Any], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = client.get(f"{ONE}/plan").json()
-    whole = beneath.read
+    whole = rooted_fs.read
 
     def read(fd: int, name: Any) -> Any:
         if name == b"tea.txt":
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
         return whole(fd, name)
 
-    monkeypatch.setattr(beneath, "read", read)
+    monkeypatch.setattr(rooted_fs, "read", read)
     for reply in (client.get(f"{ONE}/plan"), client.post(f"{ONE}/apply", json={"plan": plan["id"], "kind": "undo"})):
         assert reply.status_code == 409
-        assert reply.json()["error"].startswith("tea.txt: Permission denied; nothing was changed, ")
+        assert reply.json()["error"].startswith("tea.txt: Permission denied; nothing was changed; ")
     monkeypatch.undo()
     assert client.post(f"{ONE}/apply", json={"plan": plan["id"], "kind": "undo"}).status_code == 200

@@ -31,7 +31,7 @@ from hansard.model import (
     ToolResultPart,
     Usage,
 )
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from tests.server.live import ROOT, TOKEN, LiveServer
 
 CHROMIUM = next(
@@ -216,7 +216,7 @@ def work(ledger: hansard.Ledger, project: Path) -> None:
                     Message(id=f"f{i}a", role="assistant", agent_id="waiter", todos=todos, parts=[TextPart(text=done)]),
                 ],
             )
-            with files.tool(By(thread_id="files", message_id=f"f{i}a", agent_id="waiter"), *wanted):
+            with files.tool(Author(thread_id="files", message_id=f"f{i}a", agent_id="waiter"), *wanted):
                 for name, words in wanted.items():
                     if words is None:
                         (project / name).unlink()

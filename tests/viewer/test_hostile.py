@@ -28,7 +28,7 @@ from hansard.model.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from tests.server.live import TOKEN, LiveServer
 from tests.viewer.conftest import until
 from tests.viewer.payloads import FAR, PAYLOADS, RUN, SCRIPTS
@@ -127,7 +127,7 @@ def changed_files(ledger: hansard.Ledger, folder: Path) -> None:
     names = {re.sub(r"[/\x00]", "_", whole(evil))[:60].strip() or "x": evil for evil in PAYLOADS.values()}
     with Workspace(ledger, folder) as files:
         files.snapshot()
-        with files.tool(By(thread_id="files", message_id="f", agent_id=PAYLOADS["img onerror"]), *names):
+        with files.tool(Author(thread_id="files", message_id="f", agent_id=PAYLOADS["img onerror"]), *names):
             for name, evil in names.items():
                 (folder / name).write_text(whole(evil)[:5000])
 

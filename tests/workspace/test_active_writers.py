@@ -11,7 +11,7 @@ import pytest
 
 import hansard
 from hansard import Ledger
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from tests.workspace.test_faults import in_child
 from tests.workspace.trees import tree, turn
 
@@ -31,8 +31,8 @@ def test_a_look_leaves_to_a_tool_at_work_what_it_will_tell_itself(ledger: Ledger
     files.snapshot()
     one, two = ledger.create_thread().id, ledger.create_thread().id
     turn(ledger, one), turn(ledger, two)
-    with files.window(By(thread_id=two)):
-        tool = files.tool(By(thread_id=one), "a", "sub/new")
+    with files.window(Author(thread_id=two)):
+        tool = files.tool(Author(thread_id=one), "a", "sub/new")
         tool.__enter__()
         (root / "a").write_text("one's")
         (root / "sub").mkdir()
@@ -41,7 +41,10 @@ def test_a_look_leaves_to_a_tool_at_work_what_it_will_tell_itself(ledger: Ledger
     Workspace(ledger, root).close()  # somebody else opens it: the tool is alive, and left alone
     tool.__exit__(None, None, None)
     whose = {
-        change.path: made.by.thread_id for made in files.snapshots() for change in made.changes if made.source != "base"
+        change.path: made.author.thread_id
+        for made in files.snapshots()
+        for change in made.changes
+        if made.source != "base"
     }
     assert {path: whose[path] for path in (b"a", b"sub", b"sub/new", b"twos")} == {
         b"a": one,
@@ -60,7 +63,7 @@ def test_what_a_tool_did_before_it_failed_is_recorded(ledger: Ledger, files: Wor
     turn(ledger, thread)
 
     def fail(alone: bool) -> None:
-        with files.tool(By(thread_id=thread), f"{alone}", alone=alone):
+        with files.tool(Author(thread_id=thread), f"{alone}", alone=alone):
             (root / f"{alone}").write_text("x")
             raise ValueError("no")
 
@@ -76,7 +79,7 @@ def test_a_tool_that_did_nothing_leaves_no_snapshot(ledger: Ledger, files: Works
     thread = ledger.create_thread().id
     turn(ledger, thread)
     Path(files.root.path, "a").write_text("x")
-    with files.tool(By(thread_id=thread), "a"):
+    with files.tool(Author(thread_id=thread), "a"):
         pass
     assert files.snapshots(thread) == []
     assert ledger.verify() == []
@@ -93,7 +96,7 @@ def test_what_a_dead_process_changed_is_its_threads(tmp_path: Path, how: str) ->
 
     def die() -> None:
         with hansard.open(db) as ledger, Workspace(ledger, root) as files:
-            by = By(thread_id="t", agent_id="coder")
+            by = Author(thread_id="t", agent_id="coder")
             with files.tool(by, "a", "b") if how == "tool" else files.window(by):
                 (root / "a").write_text("after")
                 (root / "b").write_text("new")
@@ -101,14 +104,14 @@ def test_what_a_dead_process_changed_is_its_threads(tmp_path: Path, how: str) ->
 
     assert in_child(die) == signal.SIGKILL
     with hansard.open(db) as ledger, Workspace(ledger, root) as files:
-        assert files.told == [
-            f"a {'tool' if how == 'tool' else 'shell'} was cut off; what it had changed is recorded: 2 paths"
+        assert files.recovered == [
+            f"a {'tool' if how == 'tool' else 'shell'} was interrupted; its changes are recorded: 2 paths"
         ]
-        assert [one.by.agent_id for one in files.snapshots("t")] == ["coder"]
+        assert [one.author.agent_id for one in files.snapshots("t")] == ["coder"]
         files.undo("t")
         assert {name: data for name, (_, _, data) in tree(root).items()} == {b"a": b"before"}
         (root / "later").write_text("mine")
         assert files.snapshot().number is not None
-        assert files.snapshots()[-1].by.thread_id is None
+        assert files.snapshots()[-1].author.thread_id is None
     with hansard.open(db) as ledger, Workspace(ledger, root) as files:
-        assert files.told == []
+        assert files.recovered == []

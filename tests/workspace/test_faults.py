@@ -13,7 +13,7 @@ import pytest
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from hansard.workspace.entries import content_hash
 from hansard.workspace.ignore import SLOTS
 from tests.workspace.trees import say, tree, turn
@@ -40,7 +40,7 @@ def prepared(folder: Path) -> tuple[str, dict, dict]:
         thread = ledger.create_thread("t").id
         ledger.append(thread, say("user", "begin"))
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "old/gone.bin").unlink()
             (root / "text").write_text("two\n")
             os.chmod(root / "text", 0o700)

@@ -12,8 +12,7 @@ import pytest
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import By, Workspace
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Author, Workspace, rooted_fs
 from tests.workspace.test_faults import in_child, prepared, steps_of, undo, whole
 from tests.workspace.trees import tree, turn
 
@@ -55,7 +54,7 @@ def test_on_a_disk_that_is_really_full_an_undo_is_whole_or_not_at_all(
         files.snapshot()
         thread = ledger.create_thread("t").id
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             for i in range(6):
                 (root / f"old{i}").write_bytes(b"%d" % i)
         after = tree(root)
@@ -80,7 +79,7 @@ def test_on_a_disk_that_is_really_full_an_undo_is_whole_or_not_at_all(
 @pytest.fixture
 def no_swap(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system without renameat2."""
-    monkeypatch.setattr(beneath, "_renameat2", None)
+    monkeypatch.setattr(rooted_fs, "_renameat2", None)
 
 
 @pytest.mark.usefixtures("no_swap")

@@ -17,9 +17,9 @@ import hansard
 from hansard import Ledger, formats
 from hansard.formats.coding_agents.codex.edits import apply_diff, reverse_diff
 from hansard.formats.coding_agents.edits import UNKNOWN, edits_of, replayed
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from hansard.workspace.history import at_message, changes_of
-from hansard.workspace.imported_edits import bring_in
+from hansard.workspace.imported_edits import import_edits
 from hansard.workspace.sage_folder import read_folder, write_folder
 from tests.workspace.trees import say, turn
 
@@ -104,11 +104,11 @@ def test_an_imported_session_is_undone_and_redone_on_disk(ledger: Ledger, root: 
     path.chmod(0o755)
     thread = imported(ledger, session(root))
     with Workspace(ledger, root) as files:
-        told = bring_in(files, thread)
+        told = import_edits(files, thread)
         assert (told.edits, told.elsewhere, told.compared) == (3, 1, 2)
         assert told.outside == [(str(path), "e3")]
-        assert bring_in(files, thread) == bring_in(files, thread)
-        assert [one.by.thread_id for one in files.snapshots()] == [thread, thread, None, thread]
+        assert import_edits(files, thread) == import_edits(files, thread)
+        assert [one.author.thread_id for one in files.snapshots()] == [thread, thread, None, thread]
         assert len(files.snapshots()) == 4  # three messages, and what was changed outside between two of them
         files.undo(thread)
         assert path.read_text() == "one\n-\ntwo and mine\n-\nend\n"  # what was changed outside stays
@@ -124,7 +124,7 @@ def test_an_imported_session_is_undone_and_redone_on_disk(ledger: Ledger, root: 
 def test_files_are_known_at_every_message(ledger: Ledger, root: Path) -> None:
     thread = imported(ledger, session(root))
     with Workspace(ledger, root) as files:
-        bring_in(files, thread)
+        import_edits(files, thread)
 
         def at(message: str) -> bytes | None:
             entry = at_message(files, thread, message).entry(b"a.py")
@@ -141,7 +141,7 @@ def test_a_project_that_was_moved_is_found_by_its_place(ledger: Ledger, root: Pa
     thread = imported(ledger, session(Path("/somebody/elses/project")))
     (root / "a.py").write_text("ONE\n-\ntwo and mine\n-\n")
     with Workspace(ledger, root) as files:
-        told = bring_in(files, thread)
+        told = import_edits(files, thread)
         assert (told.edits, told.elsewhere) == (3, 1)
         files.undo(thread)
         assert (root / "a.py").read_text() == "one\n-\ntwo and mine\n-\nend\n"
@@ -151,11 +151,11 @@ def test_a_session_that_grew_adds_only_what_is_new(ledger: Ledger, root: Path) -
     lines = session(root)
     thread = imported(ledger, lines[:3])
     with Workspace(ledger, root) as files:
-        bring_in(files, thread)
+        import_edits(files, thread)
         assert len(files.snapshots()) == 1
         imported(ledger, lines)
-        bring_in(files, thread)
-        assert [one.by.message_id for one in files.snapshots(thread)] == ["e1", "e2", "e3"]
+        import_edits(files, thread)
+        assert [one.author.message_id for one in files.snapshots(thread)] == ["e1", "e2", "e3"]
 
 
 def test_claudes_own_backups_tell_what_stood_there(ledger: Ledger, root: Path, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_claudes_own_backups_tell_what_stood_there(ledger: Ledger, root: Path, t
     thread = imported(ledger, lines)
     path.write_bytes(b"after\n")
     with Workspace(ledger, root) as files:
-        bring_in(files, thread, backups=str(history))
+        import_edits(files, thread, backups=str(history))
         files.undo(thread)
         assert path.read_bytes() == b"before\n"
 
@@ -186,7 +186,7 @@ def test_what_nobody_told_is_not_guessed(ledger: Ledger, root: Path) -> None:
     thread = imported(ledger, [record("user", "u1", None, root, "x"), *edited("e1", "u1", root, told)])
     (root / "a").write_text("yy")
     with Workspace(ledger, root) as files:
-        bring_in(files, thread)
+        import_edits(files, thread)
         done = files.undo(thread)
         assert [path for path, _ in done.conflicts] == ["a"]
         assert (root / "a").read_text() == "yy"
@@ -242,7 +242,7 @@ def test_a_patch_is_taken_out_of_the_file_there_is(ledger: Ledger, root: Path) -
     ledger.append(thread, hansard.Message(role="tool", parts=parts[1:]))
     (root / "f").write_text("A\nb\nd\ne\nmine\n")
     with Workspace(ledger, root) as files:
-        bring_in(files, thread)
+        import_edits(files, thread)
         files.undo(thread)
         assert (root / "f").read_text() == "A\nb\nc\nd\ne\nmine\n"
         files.undo(thread)
@@ -259,7 +259,7 @@ def test_a_sage_folder_is_written_and_read_again(ledger: Ledger, root: Path, tmp
     with Workspace(ledger, root) as files:
         files.snapshot()
         answer = turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "text").write_text("two\n")
             (root / "image").unlink()
             (root / "new").mkdir(mode=0o755)

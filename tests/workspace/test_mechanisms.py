@@ -18,9 +18,7 @@ import hansard
 from hansard import Ledger
 from hansard import atomic_file as whole_file
 from hansard.errors import Conflict, HansardError
-from hansard.workspace import By, Refused, Workspace
-from hansard.workspace import atomic_write as placing
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Author, Refused, Workspace, atomic_write, rooted_fs
 from hansard.workspace.entries import content_hash, file_entry
 from hansard.workspace.ignore import SLOTS
 from hansard.workspace.rooted_fs import Root
@@ -48,7 +46,7 @@ def changed(ledger: Ledger, root: Path) -> str:
     with Workspace(ledger, root) as files:
         files.snapshot()
         turn(ledger, thread)
-        with files.tool(By(thread_id=thread), "sub/a", "new/b"):
+        with files.tool(Author(thread_id=thread), "sub/a", "new/b"):
             (root / "sub/a").write_text("after")
             (root / "new").mkdir()
             (root / "new/b").write_text("new")
@@ -72,11 +70,11 @@ def locked(root: Path) -> bool:
 
 def test_the_lock_of_a_root_is_held_by_one_process_at_a_time(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """Two at once would each take the other's swaps for somebody's edits, and keep half of both."""
-    monkeypatch.setattr(beneath, "_PATIENCE", 0)
+    monkeypatch.setattr(rooted_fs, "_LOCK_TIMEOUT", 0)
     one, two = Root(root), Root(root)
     with one.lock():
         assert locked(root)
-        with pytest.raises(Conflict, match="another process has been changing these files"), two.lock():
+        with pytest.raises(Conflict, match="locked by another process"), two.lock():
             pass
     assert not locked(root)
     with two.lock():
@@ -116,7 +114,7 @@ def test_a_tool_that_works_alone_holds_the_lock_and_others_hold_it_only_around_t
 ) -> None:
     """`alone=True` promises that nobody looks meanwhile; a long tool must not keep everybody else waiting."""
     thread = changed(ledger, root)
-    by = By(thread_id=thread)
+    by = Author(thread_id=thread)
     seen: dict[str, bool] = {}
     with Workspace(ledger, root, step=lambda name: seen.__setitem__(name, locked(root))) as files:
         with files.tool(by, "sub/a", alone=True):
@@ -142,10 +140,10 @@ def test_a_look_holds_the_lock_until_what_it_found_is_written_down(
 
     with Workspace(ledger, root) as files:
         monkeypatch.setattr(type(ledger._driver), "write", watched)
-        for look in (files.snapshot, lambda: files.track(By(thread_id=thread), "sub/a")):
+        for look in (files.snapshot, lambda: files.track(Author(thread_id=thread), "sub/a")):
             (root / "sub/a").write_text(f"changed {len(held)}")
             look()
-        for work in (files.tool(By(thread_id=thread), "sub/a"), files.window(By(thread_id=thread))):
+        for work in (files.tool(Author(thread_id=thread), "sub/a"), files.window(Author(thread_id=thread))):
             with work:
                 (root / "sub/a").write_text(f"changed {len(held)}")
     assert len(held) >= 6
@@ -169,7 +167,7 @@ def test_a_file_is_synced_when_all_of_it_and_its_mode_are_written(
     monkeypatch.setattr(os, "fsync", noted)
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:1000]))  # the system may take less than all
     fd = os.open(tmp_path, os.O_RDONLY)
-    beneath.write(fd, b"a", file_entry(b"x" * 5000, 0o640), b"x" * 5000)
+    rooted_fs.write(fd, b"a", file_entry(b"x" * 5000, 0o640), b"x" * 5000)
     os.close(fd)
     assert synced == [(5000, 0o640)]
     assert (tmp_path / "a").read_bytes() == b"x" * 5000
@@ -204,9 +202,9 @@ def test_a_file_that_a_tool_puts_in_place_is_synced_and_so_is_its_folder(root: P
     """The tool was told that its edit is there."""
     calls: list[Call] = []
     opened = Root(root)
-    found, _ = opened.look(b"sub/a")
+    found, _ = opened.read_entry(b"sub/a")
     with Layer(root, after=calls.append):
-        placing.put(opened, b"sub/a", b"put", found, lambda name: None)
+        atomic_write.put(opened, b"sub/a", b"put", found, lambda name: None)
     opened.close()
     kinds = [(call.kind, os.path.basename(call.path)) for call in calls]
     swap = next(at for at, (kind, _) in enumerate(kinds) if kind in ("exchange", "rename"))
@@ -250,7 +248,7 @@ def test_a_file_that_the_system_gives_in_pieces_is_read_whole(monkeypatch: pytes
     read = os.read
     monkeypatch.setattr(os, "read", lambda fd, most: read(fd, min(most, 1000)))
     opened = Root(root)
-    entry, found = opened.look(b"sub/a")
+    entry, found = opened.read_entry(b"sub/a")
     opened.close()
     assert found == data
     assert entry is not None
@@ -269,7 +267,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(monkeypatch: pyte
 
     opened = Root(root)
     monkeypatch.setattr(os, "fstat", grows_after)
-    entry, found = opened.look(b"sub/a")
+    entry, found = opened.read_entry(b"sub/a")
     monkeypatch.undo()
     opened.close()
     assert found == b"before and more"
@@ -289,7 +287,7 @@ def test_the_home_folder_and_every_folder_above_it_are_refused(
     (tmp_path / "home/men").mkdir()
     os.symlink(tmp_path / "home", tmp_path / "link")
     monkeypatch.setenv("HOME", str(tmp_path / "home/me"))
-    with pytest.raises(Refused, match="is too much for a workspace"):
+    with pytest.raises(Refused, match="cannot be a workspace"):
         Root(tmp_path / path)
     for fine in ("home/me/project", "home/men"):
         Root(tmp_path / fine).close()
@@ -311,14 +309,14 @@ def test_two_edits_between_the_swaps_of_an_undo_are_both_kept(
     the one before it is in the ledger."""
     thread = changed(ledger, root)
     edits = iter(["first edit", "second edit"])
-    exchange = beneath.exchange
+    exchange = rooted_fs.exchange
 
     def exchanged(one: int, name: bytes, two: int, other: bytes) -> None:
         if other == b"a" and (text := next(edits, None)) is not None:
             replace_file(root / "sub/a", text)
         exchange(one, name, two, other)
 
-    monkeypatch.setattr(beneath, "exchange", exchanged)
+    monkeypatch.setattr(rooted_fs, "exchange", exchanged)
     with Workspace(ledger, root) as files:
         done = files.undo(thread)
         assert [path for path, _ in done.conflicts] == ["sub/a"]
@@ -337,9 +335,9 @@ def test_two_edits_around_the_swap_of_a_tool_are_both_kept(root: Path) -> None:
             replace_file(root / "sub/a", edits[name])
 
     opened = Root(root)
-    found, _ = opened.look(b"sub/a")
-    with pytest.raises(Conflict, match="was changed by somebody else"):
-        placing.put(opened, b"sub/a", b"put", found, step)
+    found, _ = opened.read_entry(b"sub/a")
+    with pytest.raises(Conflict, match="was changed by another process"):
+        atomic_write.put(opened, b"sub/a", b"put", found, step)
     opened.close()
     assert (root / "sub/a").read_text() == "second edit"
     assert [path.read_text() for path in root.glob(f"{SLOTS}*")] == ["first edit"]
@@ -383,7 +381,7 @@ def test_a_path_through_a_link_is_neither_read_nor_written(root: Path, tmp_path:
     (tmp_path / "outside/a").write_text("secret")
     os.symlink(tmp_path / "outside", root / "link")
     opened = Root(root)
-    assert opened.look(b"link/a") == (None, b"")
+    assert opened.read_entry(b"link/a") == (None, b"")
     with pytest.raises(OSError, match="link"), opened.folder(b"link/a"):
         pass
     opened.close()
@@ -404,10 +402,10 @@ def test_what_a_tool_did_is_not_found_again_by_the_next_look(ledger: Ledger, roo
         again = files.snapshot()
         assert (again.number, again.changes) == (None, [])
         assert [one.source for one in files.snapshots()] == ["base", "tool"]
-        with files.tool(By(thread_id=thread), "sub/a"):
+        with files.tool(Author(thread_id=thread), "sub/a"):
             (root / "sub/a").write_text("once more")
-        assert files.snapshots()[-1].by.thread_id == thread
-        assert all(one.by.thread_id == thread for one in files.snapshots() if one.source != "base")
+        assert files.snapshots()[-1].author.thread_id == thread
+        assert all(one.author.thread_id == thread for one in files.snapshots() if one.source != "base")
 
 
 def test_what_an_undo_did_is_not_found_again_by_the_next_look(ledger: Ledger, root: Path) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import Conflict
-from hansard.workspace import Workspace
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Workspace, rooted_fs
 from hansard.workspace.apply import no_step
 from hansard.workspace.atomic_write import put, sweep
 from hansard.workspace.entries import Entry
@@ -40,12 +39,12 @@ def root(folder: Path) -> Iterator[Root]:
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A file system that swaps two names at once, and one that cannot (some FUSE, NFS)."""
     if request.param == "cannot swap":
-        monkeypatch.setattr(beneath, "_renameat2", None)
+        monkeypatch.setattr(rooted_fs, "_renameat2", None)
     return str(request.param)
 
 
 def seen(root: Root, path: bytes) -> Entry | None:
-    return root.look(path)[0]
+    return root.read_entry(path)[0]
 
 
 class Meanwhile:
@@ -85,7 +84,7 @@ def test_what_somebody_changed_meanwhile_stays_as_they_left_it(
     system: str, when: str, text: str | None, folder: Path, root: Root
 ) -> None:
     (folder / "a").write_text("one")
-    with pytest.raises(Conflict, match="'a' was changed by somebody else just now"):
+    with pytest.raises(Conflict, match="'a' was changed by another process just now"):
         put(root, b"a", b"mine", seen(root, b"a"), Meanwhile(when, folder / "a", text))
     assert {path: one[2] for path, one in tree(folder).items()} == ({b"a": b"theirs"} if text else {})
 

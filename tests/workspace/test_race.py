@@ -14,8 +14,7 @@ import pytest
 
 import hansard
 from hansard.errors import HansardError
-from hansard.workspace import By, Workspace
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Author, Workspace, rooted_fs
 from hansard.workspace.entries import file_entry
 from tests.workspace.trees import tree, turn
 
@@ -26,7 +25,7 @@ WRITES, ROUNDS, LIMIT = 200, 200, 60.0
 def swap(root: str, stop) -> None:
     fd = os.open(root, os.O_RDONLY)
     while not stop.is_set():
-        beneath.exchange(fd, b"sub", fd, b"link")
+        rooted_fs.exchange(fd, b"sub", fd, b"link")
     os.close(fd)
 
 
@@ -40,7 +39,7 @@ def prepared(tmp_path: Path) -> tuple[Path, Path, str]:
     with hansard.open(str(tmp_path / "ledger.db")) as ledger, Workspace(ledger, root) as files:
         thread = ledger.create_thread().id
         turn(ledger, thread)
-        with files.tool(By(thread_id=thread), "sub/a", "sub/new/b"):
+        with files.tool(Author(thread_id=thread), "sub/a", "sub/new/b"):
             (root / "sub/a").write_text("changed")
             (root / "sub/new").mkdir()
             (root / "sub/new/b").write_text("new")
@@ -84,7 +83,7 @@ def test_a_swap_at_any_step_of_a_write_writes_nothing_outside_the_root(tmp_path:
 def swap_once(root: Path) -> None:
     fd = os.open(root, os.O_RDONLY)
     try:
-        beneath.exchange(fd, b"sub", fd, b"link")
+        rooted_fs.exchange(fd, b"sub", fd, b"link")
     finally:
         os.close(fd)
 
@@ -105,7 +104,7 @@ def test_a_race_of_links_writes_nothing_outside_the_root(tmp_path: Path) -> None
                 tries += 1
                 try:
                     done = files.restore("sub/a", entry=wanted)
-                    wrote += bool(done.plan.touched) and not done.conflicts
+                    wrote += bool(done.files.touched) and not done.conflicts
                     wanted, other = other, wanted
                 except (HansardError, OSError):
                     pass

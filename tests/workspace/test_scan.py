@@ -11,7 +11,7 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import HansardError
-from hansard.workspace import By, Limits, Refused, Workspace
+from hansard.workspace import Author, Limits, Refused, Workspace
 from hansard.workspace.merge import merge
 from tests.workspace.trees import say, tree, turn
 
@@ -44,7 +44,7 @@ def test_paths_that_leave_the_root_are_refused(ledger: Ledger, root: Path, path:
     thread = ledger.create_thread().id
     with Workspace(ledger, root) as files:
         with pytest.raises(Refused):
-            files.track(By(thread_id=thread), path)
+            files.track(Author(thread_id=thread), path)
         with pytest.raises(Refused):
             files.restore(path, entry=None)
 
@@ -113,7 +113,7 @@ def test_rules_that_change_neither_delete_nor_make_files(ledger: Ledger, root: P
     with Workspace(ledger, root) as files:
         files.snapshot()
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / ".gitignore").write_text("seen\n")
         assert [os.fsdecode(c.path) for s in files.snapshots(thread) for c in s.changes] == [".gitignore"]
         files.undo(thread)
@@ -139,13 +139,13 @@ def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root
     (root / "large").write_bytes(b"x" * 5000)
     with Workspace(ledger, root, limits=Limits(file_size=1000)) as files:
         taken = files.snapshot()
-        assert taken.partial == ["large: 5000 bytes are not held"]
+        assert taken.partial == ["large: 5000 bytes exceed the limits, content not stored"]
         thread = ledger.create_thread().id
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "large").unlink()
         done = files.undo(thread)
-        assert done.conflicts == [("large", "what was there before is not held")]
+        assert done.conflicts == [("large", "the earlier content is not stored")]
 
 
 def test_devices_fifos_and_sockets_are_carried_but_never_opened(ledger: Ledger, root: Path) -> None:
@@ -160,14 +160,14 @@ def test_devices_fifos_and_sockets_are_carried_but_never_opened(ledger: Ledger, 
         files.snapshot()
         before = tree(root)
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "file").unlink()
             os.mkfifo(root / "file")
             os.mkfifo(root / "another")
         done = files.undo(thread)
         assert sorted(done.conflicts) == [
-            ("another", "is not held, so it is not replaced"),
-            ("file", "is not held, so it is not replaced"),
+            ("another", "its content is not stored, so it is not replaced"),
+            ("file", "its content is not stored, so it is not replaced"),
         ]
     server.close()
     assert set(before) < set(tree(root))
@@ -192,9 +192,9 @@ def test_a_tool_that_touches_what_somebody_changed_before_owns_only_its_own(ledg
         files.snapshot()
         (root / "a").write_text("1\n2\n3\nmine\n")
         turn(ledger, thread)
-        with files.tool(By(thread_id=thread), str(root / "a")):
+        with files.tool(Author(thread_id=thread), str(root / "a")):
             (root / "a").write_text("THEIRS\n2\n3\nmine\n")
-        outside = [one for one in files.snapshots() if one.by.thread_id is None and one.source == "scan"]
+        outside = [one for one in files.snapshots() if one.author.thread_id is None and one.source == "scan"]
         assert len(outside) == 1
         files.undo(thread)
     assert (root / "a").read_text() == "1\n2\n3\nmine\n"
@@ -205,9 +205,9 @@ def test_forgetting_a_thread_takes_what_it_did_to_files_along(ledger: Ledger, ro
     with Workspace(ledger, root) as files:
         files.snapshot()
         turn(ledger, thread)
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "secret").write_text("words of the thread")
-        with files.window(By(thread_id=thread)):
+        with files.window(Author(thread_id=thread)):
             (root / "secret").unlink()
         assert ledger.stats().blobs == 1
         ledger.forget(thread)
@@ -224,7 +224,7 @@ def test_pruning_keeps_what_can_still_be_undone_or_redone(ledger: Ledger, root: 
         files.snapshot()
         with ledger.begin_run(thread) as run:
             answer = run.stage(say("assistant"))[0].id
-        with files.tool(By(thread_id=thread, message_id=answer), "a"):
+        with files.tool(Author(thread_id=thread, message_id=answer), "a"):
             (root / "a").write_text("first answer")
         files.undo(thread, to=asked, scope="both")
         with ledger.begin_run(thread, fork_from=asked) as run:

@@ -10,7 +10,7 @@ import pytest
 
 from hansard import Ledger
 from hansard.errors import NotFound
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash, file_entry
 from hansard.workspace.history import (
     State,
@@ -18,9 +18,9 @@ from hansard.workspace.history import (
     at_snapshot,
     changes_of,
     changes_since,
+    describe,
     diff,
-    unified,
-    words,
+    unified_diff,
 )
 from tests.workspace.trees import say, turn
 
@@ -53,7 +53,7 @@ def texts(files: Workspace, state: State) -> dict[str, str | None]:
 def edit(files: Workspace, thread: str, **changed: str | None) -> str:
     """A turn whose tool writes these files, None takes one away; the message."""
     answer = turn(files.ledger, thread)
-    with files.tool(By(thread_id=thread, message_id=answer), *changed):
+    with files.tool(Author(thread_id=thread, message_id=answer), *changed):
         for name, text in changed.items():
             path = Path(files.root.path) / name
             path.unlink() if text is None else path.write_text(text)
@@ -114,7 +114,7 @@ def test_a_message_or_snapshot_that_is_not_there_is_named(files: Workspace) -> N
         at_message(files, thread, "none")
     with pytest.raises(NotFound, match="no snapshot 999"):
         at_snapshot(files, 999)
-    with pytest.raises(NotFound, match="nobody recorded what 'never' was"):
+    with pytest.raises(NotFound, match="no recorded state of 'never'"):
         at_message(files, thread, None).entry(b"never")
     assert at_message(files, thread, None).entry(b"a") == file_entry(b"one\n", 0o644)
 
@@ -134,7 +134,7 @@ def test_files_are_known_as_they_were_before_and_after_a_snapshot(files: Workspa
 def test_several_edits_of_a_message_are_one_change_and_none_if_they_come_to_nothing(files: Workspace) -> None:
     thread = files.ledger.create_thread().id
     answer = turn(files.ledger, thread)
-    by = By(thread_id=thread, message_id=answer)
+    by = Author(thread_id=thread, message_id=answer)
     for text in ("two\n", "three\n"):
         with files.tool(by, "a", "b", "still"):
             for name in ("a", "b", "still"):
@@ -157,7 +157,7 @@ def test_what_differs_now_from_a_message_is_found_though_it_was_not_recorded(fil
     (root / "still").unlink()
     (root / "unknown").write_text("never recorded")
     found = changes_since(files, thread, answer)
-    assert [(change.path, words(change)) for change in found] == [(b"a", "modified"), (b"still", "deleted")]
+    assert [(change.path, describe(change)) for change in found] == [(b"a", "modified"), (b"still", "deleted")]
     assert diff(files, found[0]) == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-two\n+by hand\n"
     (root / "a").write_text("and again\n")  # neither in the ledger nor in the file any more
     assert diff(files, found[0]) == "a: modified\n"
@@ -198,4 +198,4 @@ LINKED, FOLDED = Entry(LINK, None, content_hash(b"a\nb\n"), 4), Entry(FOLDER, 0o
     ],
 )
 def test_a_change_is_shown_as_a_diff_or_in_words(before: Entry | None, after: Entry | None, shown: str) -> None:
-    assert unified(Change(b"n", before, after), lambda one: HELD.get(one.hash)) == shown
+    assert unified_diff(Change(b"n", before, after), lambda one: HELD.get(one.hash)) == shown

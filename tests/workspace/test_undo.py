@@ -15,7 +15,8 @@ from hansard import Ledger
 from hansard.errors import Conflict, HansardError
 from hansard.model import Message, TextPart
 from hansard.model.conversation import Todo
-from hansard.workspace import By, Workspace
+from hansard.workspace import Author, Workspace
+from hansard.workspace.todos import todos_at
 from tests.workspace.trees import edits, say, tree, turn
 
 _BEFORE = st.lists(edits, max_size=8)
@@ -36,7 +37,7 @@ def test_undo_then_redo_is_the_same_in_bytes_modes_and_links(before, turns) -> N
                 states.append((tree(folder), ledger.thread(thread).head))
                 ledger.append(thread, say("user"))
                 answer = ledger.append(thread, say("assistant")).id
-                with files.window(By(thread_id=thread, message_id=answer)):
+                with files.window(Author(thread_id=thread, message_id=answer)):
                     for edit in changes:
                         edit(root)
             states.append((tree(folder), ledger.thread(thread).head))
@@ -68,7 +69,7 @@ def edit(files: Workspace, thread: str, name: str, text: str) -> None:
     ledger = files.ledger
     ledger.append(thread, say("user"))
     answer = ledger.append(thread, say("assistant")).id
-    with files.tool(By(thread_id=thread, message_id=answer, agent_id="coder"), name):
+    with files.tool(Author(thread_id=thread, message_id=answer, agent_id="coder"), name):
         path = Path(files.root.path, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -83,17 +84,17 @@ def test_undo_moves_the_head_and_the_todo_list_with_the_files(ledger: Ledger, fi
     last = ledger.append(
         thread, Message(role="assistant", parts=[TextPart(text="a")], todos=[Todo(content="second")])
     ).id
-    with files.tool(By(thread_id=thread, message_id=last), "src/new.py"):
+    with files.tool(Author(thread_id=thread, message_id=last), "src/new.py"):
         (root / "src").mkdir()
         (root / "src/new.py").write_text("x")
     done = files.undo(thread)
     assert ledger.thread(thread).head == first == done.to_head
     assert not (root / "src").exists()
-    assert [todo.content for todo in done.todos] == ["first"]
+    assert [todo.content for todo in todos_at(ledger, thread, done.to_head)] == ["first"]
     done = files.redo(thread)
     assert ledger.thread(thread).head == last
     assert (root / "src/new.py").read_text() == "x"
-    assert [todo.content for todo in done.todos] == ["second"]
+    assert [todo.content for todo in todos_at(ledger, thread, done.to_head)] == ["second"]
 
 
 def test_a_new_message_ends_redo_and_the_sibling_stays_with_its_files(ledger: Ledger, files: Workspace) -> None:
@@ -104,7 +105,7 @@ def test_a_new_message_ends_redo_and_the_sibling_stays_with_its_files(ledger: Le
     old = ledger.thread(thread).head
     files.undo(thread)
     edit(files, thread, "a", "three")
-    with pytest.raises(Conflict, match="something was said since"):
+    with pytest.raises(Conflict, match="messages were added after the undo"):
         files.redo(thread)
     assert path.read_text() == "three"
     files.undo(thread, to=old)
@@ -126,7 +127,7 @@ def test_scopes_leave_the_other_alone(ledger: Ledger, files: Workspace) -> None:
     assert ledger.thread(thread).head != head
     files.redo(thread)
     assert (path.read_text(), ledger.thread(thread).head) == ("two", head)
-    with pytest.raises(HansardError, match="no scope"):
+    with pytest.raises(HansardError, match="unknown scope"):
         files.undo(thread, scope="all")
 
 
@@ -138,7 +139,7 @@ def test_an_edit_made_since_is_merged_or_kept_and_named(ledger: Ledger, files: W
     path.write_text("ONE\ntwo\nthree\nfour\nMINE\n")
     done = files.undo(thread)
     assert path.read_text() == "one\ntwo\nthree\nfour\nMINE\n"
-    assert [item.action for item in done.plan.touched] == ["merge"]
+    assert [item.action for item in done.files.touched] == ["merge"]
     files.redo(thread)
     assert path.read_text() == "ONE\ntwo\nthree\nfour\nMINE\n"
     path.write_text("MINE\n")
@@ -183,14 +184,14 @@ def test_what_happens_in_two_windows_at_once_is_nobodys(ledger: Ledger, files: W
     root = Path(files.root.path)
     one, two = ledger.create_thread().id, ledger.create_thread().id
     turn(ledger, one), turn(ledger, two)
-    with files.window(By(thread_id=one)):
+    with files.window(Author(thread_id=one)):
         (root / "ones").write_text("1")
-        with files.window(By(thread_id=two)):
+        with files.window(Author(thread_id=two)):
             (root / "somebodys").write_text("x")
         (root / "ones too").write_text("1")
     files.undo(one), files.undo(two)
     assert sorted(tree(root)) == [b"somebodys"]
-    assert [one.source for one in files.snapshots() if one.by.thread_id is None] == ["shared"]
+    assert [one.source for one in files.snapshots() if one.author.thread_id is None] == ["shared"]
 
 
 def test_what_was_done_outside_is_not_undone(ledger: Ledger, files: Workspace) -> None:
@@ -199,7 +200,7 @@ def test_what_was_done_outside_is_not_undone(ledger: Ledger, files: Workspace) -
     thread = ledger.create_thread().id
     (root / "mine").write_text("x")
     turn(ledger, thread)
-    with files.window(By(thread_id=thread)):
+    with files.window(Author(thread_id=thread)):
         (root / "theirs").write_text("y")
     (root / "later").write_text("z")
     files.snapshot()
@@ -212,7 +213,7 @@ def test_nothing_to_undo_is_said(ledger: Ledger, files: Workspace) -> None:
     with pytest.raises(HansardError, match="nothing to undo"):
         files.undo(thread)
     turn(ledger, thread)
-    with pytest.raises(HansardError, match="fewer than 2 turns: 1"):
+    with pytest.raises(HansardError, match="cannot undo 2 turns: this branch has 1"):
         files.undo(thread, 2)
     with pytest.raises(HansardError, match="nothing to redo"):
         files.redo(thread)

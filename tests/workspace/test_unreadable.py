@@ -14,10 +14,8 @@ import hansard
 from hansard import Ledger
 from hansard.cli import run
 from hansard.errors import Conflict, HansardError, StorageError
-from hansard.workspace import By, Workspace, plan
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import Author, Undo, Workspace, plan, rooted_fs
 from hansard.workspace.entries import file_entry
-from hansard.workspace.undo import course
 from tests.workspace.trees import turn
 
 CODES = {
@@ -31,14 +29,14 @@ CODES = {
 
 def refuse(monkeypatch: pytest.MonkeyPatch, code: int, of: bytes) -> None:
     """Reading a file fails; root is asked no permissions, so the system's answer is played."""
-    whole = beneath.read
+    whole = rooted_fs.read
 
     def read(fd: int, name: Any) -> Any:
         if os.fsencode(name) == of:
             raise OSError(code, os.strerror(code), name)
         return whole(fd, name)
 
-    monkeypatch.setattr(beneath, "read", read)
+    monkeypatch.setattr(rooted_fs, "read", read)
 
 
 def worked(ledger: Ledger, root: Path) -> None:
@@ -49,7 +47,7 @@ def worked(ledger: Ledger, root: Path) -> None:
     with Workspace(ledger, root) as files:
         files.snapshot()
         turn(ledger, thread)
-        with files.tool(By(thread_id=thread), "docs/tea.txt"):
+        with files.tool(Author(thread_id=thread), "docs/tea.txt"):
             (root / "docs" / "tea.txt").write_text("new\n")
 
 
@@ -62,8 +60,8 @@ def test_a_file_that_cannot_be_read_is_named_with_its_whole_path(
         with Workspace(ledger, tmp_path / "project") as files:
             refuse(monkeypatch, code, b"tea.txt")
             back = lambda: files.restore("docs/tea.txt", entry=None)  # noqa: E731
-            for action in (lambda: course(files, "t"), lambda: files.undo("t"), back):
-                with pytest.raises(CODES[code], match=rf"^docs/tea.txt: {os.strerror(code)}; nothing was changed, "):
+            for action in (lambda: files.plan(Undo("t")), lambda: files.undo("t"), back):
+                with pytest.raises(CODES[code], match=rf"^docs/tea.txt: {os.strerror(code)}; nothing was changed; "):
                     action()
             monkeypatch.undo()
             assert files.undo("t").conflicts == []
@@ -92,18 +90,18 @@ def test_a_folder_that_vanishes_while_it_is_looked_at_is_a_conflict(
     with hansard.open(":memory:") as ledger, Workspace(ledger, root) as files:
         files.snapshot()
         turn(ledger, ledger.create_thread("t").id)
-        with files.tool(By(thread_id="t"), "made/x"):
+        with files.tool(Author(thread_id="t"), "made/x"):
             (root / "made").mkdir()
             (root / "made" / "x").write_text("x")
-        needed = plan._folders_needed
+        needed = plan._add_parent_folders
 
         def gone(*given: Any) -> None:
             needed(*given)
             shutil.rmtree(root / "made")
 
-        monkeypatch.setattr(plan, "_folders_needed", gone)
+        monkeypatch.setattr(plan, "_add_parent_folders", gone)
         with pytest.raises(Conflict, match=r"^made: No such file or directory"):
-            course(files, "t")
+            files.plan(Undo("t"))
 
 
 def test_a_name_that_is_too_long_here_keeps_nothing_else_from_going_back(tmp_path: Path) -> None:
@@ -112,8 +110,8 @@ def test_a_name_that_is_too_long_here_keeps_nothing_else_from_going_back(tmp_pat
         worked(ledger, root)
         with Workspace(ledger, root) as files:
             with pytest.raises(HansardError, match="too long"):
-                files.track(By(thread_id="t"), name)
+                files.track(Author(thread_id="t"), name)
             long, short = file_entry(b"x", 0o644), file_entry(b"y", 0o644)
-            made = plan.plan(files.root, {name: [(None, long)], b"new": [(None, short)]}, lambda _: b"y", 1 << 20)
+            made = plan.plan_files(files.root, {name: [(None, long)], b"new": [(None, short)]}, lambda _: b"y", 1 << 20)
             assert [(item.path, item.action) for item in made.items] == [(b"new", "write"), (name, "keep")]
             assert "too long" in made.conflicts[0].why

@@ -29,9 +29,9 @@ from hansard.agent.shell import Ran, run
 from hansard.agent.tool_call_context import Call, current_call
 from hansard.errors import Conflict, HansardError
 from hansard.ledger.ledger import Ledger
-from hansard.workspace import By, Entry, Limits, Refused, Workspace
+from hansard.workspace import Author, Entry, Limits, Refused, Workspace
 from hansard.workspace.atomic_write import put
-from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, checked
+from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, check_path
 
 NAMES = ("read", "write", "edit", "shell")
 _LINE = 2000  # characters of one line that are shown
@@ -159,17 +159,17 @@ class FileTools(FunctionToolset[Any]):
         note = f"[{ran.ended}]" if ran.ended else f"[exit code {ran.code}]" if ran.code else ""
         return f"{words}\n{note}" if note else words
 
-    def _ran(self, by: By, command: str, seconds: float, stopped: threading.Event) -> Ran:
+    def _ran(self, by: Author, command: str, seconds: float, stopped: threading.Event) -> Ran:
         with self.workspace.window(by):
             return run(command, self.workspace.root.path, seconds=seconds, most=self._most, stopped=stopped)
 
     # -- whose it is, and where ------------------------------------------------------------------------------------
 
-    def _by(self) -> By:
+    def _by(self) -> Author:
         call: Call = current_call()
         if call.ledger is not self.workspace.ledger:
             raise HansardError("the agent is recorded in another ledger than its files; give both the same")
-        return By(thread_id=call.thread_id, run_id=call.run_id, agent_id=call.agent_id, message_id=call.message_id)
+        return Author(thread_id=call.thread_id, run_id=call.run_id, agent_id=call.agent_id, message_id=call.message_id)
 
     def _name(self, path: str) -> bytes:
         """A path that a model named, as bytes below the root."""
@@ -179,7 +179,7 @@ class FileTools(FunctionToolset[Any]):
             raise Refused(f"{path!r} begins with /; name it from the project's folder on, as {inside!r}")
         parts = [part for part in path.split("/") if part not in ("", ".")]
         try:
-            return checked(os.fsencode("/".join(parts)))
+            return check_path(os.fsencode("/".join(parts)))
         except UnicodeEncodeError:
             raise Refused(f"{path!r} is no name of a file") from None
 
@@ -188,7 +188,7 @@ class FileTools(FunctionToolset[Any]):
         root = self.workspace.root
         try:
             with root.folder(name) as _:
-                found, data = root.look(name, self.workspace.limits.file_size)
+                found, data = root.read_entry(name, self.workspace.limits.file_size)
         except FileNotFoundError:
             found, data = None, b""
         except OSError as error:

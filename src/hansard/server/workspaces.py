@@ -22,6 +22,7 @@ from hansard.errors import Conflict, NotFound, Unreadable
 from hansard.ledger.backends.driver import Tx, unsafe
 from hansard.ledger.results import Page
 from hansard.ledger.rows import find_thread
+from hansard.model.conversation import Todo
 from hansard.model.digits import whole_number
 from hansard.model.times import iso_time
 from hansard.server.app_state import Served, named, served
@@ -37,11 +38,10 @@ from hansard.server.schemas import (
     PlanShown,
     WorkspaceShown,
 )
-from hansard.workspace import Change, Entry, Snapshot, Workspace
-from hansard.workspace import snapshots as records
-from hansard.workspace.history import unified, words
-from hansard.workspace.plan import Planned
-from hansard.workspace.undo import Course, course, redo_course
+from hansard.workspace import Change, Entry, Redo, Snapshot, Undo, UndoPlan, Workspace, snapshots
+from hansard.workspace.history import describe, unified_diff
+from hansard.workspace.plan import PlannedPath
+from hansard.workspace.todos import todos_at
 
 T = TypeVar("T")
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
@@ -92,7 +92,7 @@ async def get_plan(
     """What an undo or redo would do. Nothing is touched. Redo takes the last undo back, whatever its scope was."""
     asked = Apply(plan="", kind=kind, turns=turns or UNSET, to=UNSET if to is None else to, scope=reach)
     return await asyncio.to_thread(
-        _with_course, served(request), named(thread_id), workspace, asked, lambda found: answer(_plan(found))
+        _with_plan, served(request), named(thread_id), workspace, asked, lambda found: answer(_plan(found))
     )
 
 
@@ -106,7 +106,7 @@ async def apply(request: AnyRequest, thread_id: FromPath[str], workspace: FromPa
     """Carry out a plan: exactly the one that was shown, or nothing."""
     order = read_body(Apply, await request.body())
     return await asyncio.to_thread(
-        _with_course, served(request), named(thread_id), workspace, order, lambda found: _run(found, order.plan)
+        _with_plan, served(request), named(thread_id), workspace, order, lambda found: _run(found, order.plan)
     )
 
 
@@ -152,7 +152,7 @@ def _find(here: Served, thread_id: str, workspace: int) -> str:
 
 def _snapshots(here: Served, thread_id: str, workspace: int) -> list[Snapshot]:
     _find(here, thread_id, workspace)
-    return here.ledger._read(lambda tx: records.snapshots_of(tx, workspace, thread_id))
+    return here.ledger._read(lambda tx: snapshots.thread_snapshots(tx, workspace, thread_id))
 
 
 def _changes(here: Served, thread_id: str, workspace: int, limit: int, after: str | None) -> Response[bytes]:
@@ -171,12 +171,12 @@ def _change(one: Snapshot) -> ChangeShown:
         snapshot=one.number,
         at=iso_time(one.at),
         source=one.source,
-        message_id=one.by.message_id,
-        run_id=one.by.run_id,
-        agent_id=one.by.agent_id,
-        undone=one.state == records.UNDONE,
+        message_id=one.author.message_id,
+        run_id=one.author.run_id,
+        agent_id=one.author.agent_id,
+        undone=one.state == snapshots.UNDONE,
         partial=one.partial,
-        files=[FileChange(path=os.fsdecode(each.path), what=words(each)) for each in one.changes[:_PATHS]],
+        files=[FileChange(path=os.fsdecode(each.path), what=describe(each)) for each in one.changes[:_PATHS]],
         more=max(0, len(one.changes) - _PATHS),
     )
 
@@ -190,13 +190,13 @@ def _diffs(here: Served, thread_id: str, workspace: int, snapshot: int) -> Respo
 
     def held(entry: Entry) -> bytes | None:
         def job(tx: Tx) -> bytes | None:
-            return records.content(tx, entry.hash) if records.has_content(tx, entry.hash) else None
+            return snapshots.content(tx, entry.hash) if snapshots.has_content(tx, entry.hash) else None
 
         return here.ledger._read(job)
 
     diff = _differ(held)
     return answer(
-        [FileDiff(path=os.fsdecode(each.path), what=words(each), diff=diff(each)) for each in one.changes[:_PATHS]]
+        [FileDiff(path=os.fsdecode(each.path), what=describe(each), diff=diff(each)) for each in one.changes[:_PATHS]]
     )
 
 
@@ -209,7 +209,7 @@ def _differ(content: Callable[[Entry], bytes | None]) -> Callable[[Change], str]
 
     def diff(change: Change) -> str:
         nonlocal left
-        text = unified(change, short)
+        text = unified_diff(change, short)
         if len(text) > _SHOWN:
             text = text[:_SHOWN].rpartition("\n")[0] + "\n… and more\n"
         left -= len(text)
@@ -221,46 +221,57 @@ def _differ(content: Callable[[Entry], bytes | None]) -> Callable[[Change], str]
 # -- back and forward ------------------------------------------------------------------------------------------------
 
 
-def _with_course(here: Served, thread_id: str, workspace: int, asked: Apply, act: Callable[[Course], T]) -> T:
+def _with_plan(here: Served, thread_id: str, workspace: int, asked: Apply, act: Callable[[UndoPlan], T]) -> T:
     root = _find(here, thread_id, workspace)
     if (why := _refusal(here, root)) is not None:
         raise PermissionDeniedException(why)
     with Workspace(here.ledger, root, create=False) as files:
         if asked.kind == "redo":
-            return act(redo_course(files, thread_id))
+            return act(files.plan(Redo(thread_id)))
         turns = asked.turns if isinstance(asked.turns, int) else 1
         to = asked.to if isinstance(asked.to, str) else None
-        return act(course(files, thread_id, turns, to=to, scope=asked.scope))
+        return act(files.plan(Undo(thread_id, turns, to, asked.scope)))
 
 
-def _plan(found: Course) -> PlanShown:
-    outcome = found.outcome()
-    diff = _differ(lambda entry: found.plan.contents.get(entry.hash))
+def _plan(found: UndoPlan) -> PlanShown:
+    diff = _differ(lambda entry: found.files.contents.get(entry.hash))
     return PlanShown(
         id=_name(found),
         kind=found.kind,
-        from_head=outcome.from_head,
-        to_head=outcome.to_head,
-        files=[_planned(item, diff) for item in found.plan.touched],
-        conflicts=[_planned(item) for item in found.plan.conflicts],
-        todos=outcome.todos,
+        from_head=found.from_head,
+        to_head=found.to_head,
+        files=[_planned(item, diff) for item in found.files.touched],
+        conflicts=[_planned(item) for item in found.files.conflicts],
+        todos=_todos(found),
     )
 
 
-def _planned(item: Planned, diff: Callable[[Change], str] | None = None) -> PlannedFile:
+def _todos(found: UndoPlan) -> list[Todo]:
+    return todos_at(found.workspace.ledger, found.thread_id, found.to_head)
+
+
+def _planned(item: PlannedPath, diff: Callable[[Change], str] | None = None) -> PlannedFile:
     shown = UNSET if diff is None else diff(Change(item.path, item.found, item.wanted))
     return PlannedFile(path=item.name, action=item.action, why=item.why or UNSET, diff=shown)
 
 
-def _name(found: Course) -> str:
+def _name(found: UndoPlan) -> str:
     """A plan's own name: another one as soon as anything of it is another."""
-    deed = found.deed
-    said: list[Any] = [found.kind, found.by, deed.from_head, deed.to_head, deed.moves, deed.undoes, deed.redoes]
-    said += [[item.path, item.found, item.wanted, item.action, item.why] for item in found.plan.items]
+    operation = found.operation
+    said: list[Any] = [
+        found.kind,
+        found.author,
+        operation.from_head,
+        operation.to_head,
+        operation.moves,
+        operation.undoes,
+        operation.redoes,
+    ]
+    said += [[item.path, item.found, item.wanted, item.action, item.why] for item in found.files.items]
     return hashlib.sha256(repr(said).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _run(found: Course, wanted: str) -> Response[bytes]:
+def _run(found: UndoPlan, wanted: str) -> Response[bytes]:
     if (now := _name(found)) != wanted:
         raise Conflict(
             "this is no longer what would be done: files or the conversation have changed; nothing was done, "
@@ -268,17 +279,17 @@ def _run(found: Course, wanted: str) -> Response[bytes]:
             expected=wanted,
             found=now,
         )
-    outcome = found.run()
-    kept = [PlannedFile(path=path, action="keep", why=why) for path, why in outcome.conflicts]
-    skipped = {path for path, _ in outcome.conflicts}
+    done = found.run()
+    kept = [PlannedFile(path=path, action="keep", why=why) for path, why in done.conflicts]
+    skipped = {path for path, _ in done.conflicts}
     return answer(
         Applied(
-            kind=outcome.kind,
-            from_head=outcome.from_head,
-            to_head=outcome.to_head,
-            files=[_planned(item) for item in found.plan.touched if item.name not in skipped],
+            kind=done.kind,
+            from_head=done.from_head,
+            to_head=done.to_head,
+            files=[_planned(item) for item in found.files.touched if item.name not in skipped],
             conflicts=kept,
-            todos=outcome.todos,
+            todos=_todos(found),
         )
     )
 

@@ -1,12 +1,13 @@
-"""Putting a plan into the files so that the tree is entirely before or entirely after, whatever happens on the way.
+"""Apply a plan to files atomically: after a crash the tree is entirely in the old or entirely in the new state.
 
-    1  the ledger takes what is there now and what will be there, and the intent: from here on nothing can be lost
-    2  everything new is written into slots, a folder of our own below the root, with its mode, and synced
-    3  names are swapped with the slots; what comes out is looked at, and put back if somebody changed it meanwhile
-    4  the ledger says done, and moves the head, in one transaction
-    5  the slots go, each only when the ledger holds what is in it
+    1  intent: the ledger stores the current and the new contents, and the operation in the state `intent`
+    2  staging: new contents are written to slots, a folder below the root, with their modes, and synced
+    3  swapping: names are swapped with slots; a file that changed since the plan is swapped back and kept
+    4  done: one transaction marks the operation `done` and moves the head
+    5  cleaning: slots are deleted, each after the ledger has stored its content; the state becomes `over`
 
-An intent that is found without its done is taken back by swapping again, which needs no room on the disk.
+An operation found in the state `intent` is rolled back by swapping again, which needs no disk space. The states and
+the name of the slots' folder are stored: they stay.
 """
 
 from __future__ import annotations
@@ -22,264 +23,270 @@ from hansard.errors import HansardError
 from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.ids import clock, new_id
 from hansard.model.digits import whole_number
-from hansard.workspace import rooted_fs as beneath
-from hansard.workspace import snapshots as records
+from hansard.workspace import rooted_fs, snapshots
 from hansard.workspace.entries import FOLDER, Change, Entry, packed, same
 from hansard.workspace.ignore import SLOTS
-from hansard.workspace.plan import Plan
+from hansard.workspace.plan import FilePlan
 from hansard.workspace.rooted_fs import Root
-from hansard.workspace.snapshots import OUTSIDE, By, Deed, Done, Filing, Item
+from hansard.workspace.snapshots import OUTSIDE, AppliedOperation, Author, Item, Operation, SnapshotWriter
 
-_MADE = 0o700  # a folder until all is in it; its own mode comes last
-Step = Callable[[str], None]
-Settle = Callable[[Tx, int, Deed], None]  # what belongs into the transaction that says done
+_NEW_FOLDER = 0o700  # mode of a new folder until its content is complete
+Step = Callable[[str], None]  # called with the name of each step; fault tests stop there
+Complete = Callable[[Tx, Operation], None]  # changes more rows in the transaction that marks the operation done
 
 
 def no_step(name: str) -> None:
-    """Nobody watches."""
+    """Do nothing at a step."""
 
 
 class Apply:
-    """One undo, redo or restore of a workspace; the root's lock is held by whoever calls."""
+    """Runs and recovers the operations of a workspace; the caller holds the root's lock."""
 
     def __init__(self, driver: Driver, root: Root, workspace: int, step: Step = no_step) -> None:
         self._driver, self._root, self._workspace, self._step = driver, root, workspace, step
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
-    def run(self, kind: str, by: By, plan: Plan, deed: Deed, settle: Settle) -> Done:
-        """All of it. When this raises, the files are as they were."""
+    def run(
+        self, kind: str, author: Author, plan: FilePlan, operation: Operation, complete: Complete
+    ) -> AppliedOperation:
+        """Run an operation; if this raises, the files are unchanged."""
         items = [Item(item.path, item.found, item.wanted) for item in plan.touched]
         conflicts = [(item.path, item.why) for item in plan.conflicts]
         slots = f"{SLOTS}{new_id()}" if items else ""
-        deed = replace(deed, slots=slots, items=items, conflicts=conflicts)
+        operation = replace(operation, slots=slots, items=items, conflicts=conflicts)
         at = clock()
-        number, snap = self._intend(kind, by, plan, deed, at)
+        number, snap = self._record_intent(kind, author, plan, operation, at)
         self._step("intended")
-        done = Done(number=number, thread_id=by.thread_id, kind=kind, state="intent", snap=snap, at=at, deed=deed)
+        applied = AppliedOperation(
+            number=number, thread_id=author.thread_id, kind=kind, state="intent", snap=snap, at=at, operation=operation
+        )
         try:
-            deed = self._swap_in(done, plan)
+            operation = self._swap_in(applied, plan)
             self._step("swapped")
-            settled = replace(done, state="done", deed=deed)
+            completed = replace(applied, state="done", operation=operation)
 
             def job(tx: Tx) -> None:
-                changes = [Change(item.path, item.found, item.wrote) for item in deed.items]
+                changes = [Change(item.path, item.found, item.wrote) for item in operation.items]
                 tx.run("finish_workspace_snapshot", snap=snap, state=1, partial=0, body=packed(changes))
-                records.set_deed(tx, number, "done" if slots else "over", deed)
-                settle(tx, snap, deed)
+                snapshots.set_operation(tx, number, "done" if slots else "over", operation)
+                complete(tx, operation)
 
             self._driver.write(job)
         except (OSError, HansardError) as error:
-            if isinstance(error, OSError) or not self._was_settled(number):
-                self._undo_intent(done, error)
-                raise (beneath.strange(error) if isinstance(error, OSError) else error) from None
+            if isinstance(error, OSError) or not self._was_committed(number):
+                self._roll_back_after(applied, error)
+                raise (rooted_fs.as_hansard_error(error) if isinstance(error, OSError) else error) from None
         try:
             self._step("done")
-            return self.clean(settled) if slots else replace(settled, state="over")
-        except (OSError, HansardError):  # it is done; the next start takes the slots away
-            return settled
+            return self.clean(completed) if slots else replace(completed, state="over")
+        except (OSError, HansardError):  # done; the next start deletes the slots
+            return completed
 
-    def _was_settled(self, number: int) -> bool:
-        """A connection that broke while it said done may have said it; whoever cannot be asked leaves the intent."""
+    def _was_committed(self, number: int) -> bool:
+        """Whether the transaction went through, though its connection broke; raises if the ledger cannot be read."""
         return self._driver.read(
             lambda tx: all(
-                done.number != number or done.state == "done" for done in records.unfinished(tx, self._workspace)
+                applied.number != number or applied.state == "done"
+                for applied in snapshots.unfinished_operations(tx, self._workspace)
             )
         )
 
-    def _undo_intent(self, done: Done, error: Exception) -> None:
+    def _roll_back_after(self, applied: AppliedOperation, error: Exception) -> None:
         try:
-            self._take_back(done)
+            self._roll_back(applied)
         except (OSError, HansardError) as second:
             raise HansardError(
-                f"{error}; taking it back failed too ({second}): the next command in this workspace finishes that"
+                f"{error}; rolling back failed too ({second}): the next command in this workspace completes it"
             ) from None
 
-    def _intend(self, kind: str, by: By, plan: Plan, deed: Deed, at: int) -> tuple[int, int]:
-        filing = Filing(self._driver, self._workspace, by, kind, at)
-        changes = [Change(item.path, item.found, item.wrote) for item in deed.items]
-        for item in deed.items:
+    def _record_intent(
+        self, kind: str, author: Author, plan: FilePlan, operation: Operation, at: int
+    ) -> tuple[int, int]:
+        writer = SnapshotWriter(self._driver, self._workspace, author, kind, at)
+        changes = [Change(item.path, item.found, item.wrote) for item in operation.items]
+        for item in operation.items:
             for entry in (item.found, item.wrote):
                 if entry is not None and entry.held:
-                    filing.keep(entry.hash, plan.contents[entry.hash])
+                    writer.keep(entry.hash, plan.contents[entry.hash])
 
         def job(tx: Tx) -> tuple[int, int]:
-            snap = filing.finish(tx, changes, state=records.BEING_WRITTEN)
-            return records.add_deed(tx, self._workspace, by, kind, snap, at, deed), snap
+            snap = writer.finish(tx, changes, state=snapshots.BEING_WRITTEN)
+            return snapshots.add_operation(tx, self._workspace, author, kind, snap, at, operation), snap
 
         return self._driver.write(job)
 
-    def _swap_in(self, done: Done, plan: Plan) -> Deed:
-        deed = done.deed
-        if not deed.slots:
-            return deed
+    def _swap_in(self, applied: AppliedOperation, plan: FilePlan) -> Operation:
+        operation = applied.operation
+        if not operation.slots:
+            return operation
         self._step("slots")
-        os.mkdir(deed.slots, 0o700, dir_fd=self._root.fd)
-        slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd)
+        os.mkdir(operation.slots, 0o700, dir_fd=self._root.fd)
+        slots = os.open(operation.slots, rooted_fs.OPEN_FOLDER, dir_fd=self._root.fd)
         try:
-            for i, item in enumerate(deed.items):
+            for i, item in enumerate(operation.items):
                 if item.wrote is not None and item.wrote.held:
                     self._step(f"stage {i}")
-                    beneath.write(slots, b"%d" % i, item.wrote, plan.contents[item.wrote.hash])
+                    rooted_fs.write(slots, b"%d" % i, item.wrote, plan.contents[item.wrote.hash])
             self._step("sync slots")
             os.fsync(slots)
             os.fsync(self._root.fd)
-            turn = _Turn(self._root, slots, self._step)
-            conflicts = turn.run([(i, item.path, item.found, item.wrote) for i, item in enumerate(deed.items)])
+            swapper = _Swapper(self._root, slots, self._step)
+            conflicts = swapper.run([(i, item.path, item.found, item.wrote) for i, item in enumerate(operation.items)])
         finally:
             os.close(slots)
         if conflicts:
-            kept = {deed.items[i].path: why for i, why in conflicts.items()}
-            deed = replace(
-                deed,
+            kept = {operation.items[i].path: why for i, why in conflicts.items()}
+            operation = replace(
+                operation,
                 items=[
                     item if i not in conflicts else Item(item.path, item.found, item.found)
-                    for i, item in enumerate(deed.items)
+                    for i, item in enumerate(operation.items)
                 ],
-                conflicts=[*deed.conflicts, *kept.items()],
+                conflicts=[*operation.conflicts, *kept.items()],
             )
-        return deed
+        return operation
 
     # -- backward ----------------------------------------------------------------------------------------------------
 
     def recover(self) -> list[str]:
-        """Put right what was cut off before; what was done is said in words."""
-        told: list[str] = []
-        for done in self._driver.read(lambda tx: records.unfinished(tx, self._workspace)):
-            if done.state == "done":
-                self.clean(done)
+        """Roll back or complete interrupted operations; returns a line for each, to be shown to the user."""
+        messages: list[str] = []
+        for applied in self._driver.read(lambda tx: snapshots.unfinished_operations(tx, self._workspace)):
+            if applied.state == "done":
+                self.clean(applied)
                 continue
-            kept = self._take_back(done)
-            told.append(f"an unfinished {done.kind} was taken back")
-            told += [f"{os.fsdecode(path)}: {why}" for path, why in kept]
-        for one in self._driver.read(lambda tx: records.being_written(tx, self._workspace)):
-            if one.process is None:  # a look that was cut off: the next one finds the same
-                self._driver.write(lambda tx, snap=one.number: records.drop_snapshot(tx, snap))  # type: ignore[misc]
-        return told
+            kept = self._roll_back(applied)
+            messages.append(f"an interrupted {applied.kind} was rolled back")
+            messages += [f"{os.fsdecode(path)}: {why}" for path, why in kept]
+        for one in self._driver.read(lambda tx: snapshots.unfinished_snapshots(tx, self._workspace)):
+            if one.process is None:  # an interrupted scan: the next one finds the same changes
+                self._driver.write(lambda tx, snap=one.number: snapshots.drop_snapshot(tx, snap))  # type: ignore[misc]
+        return messages
 
-    def _take_back(self, done: Done) -> list[tuple[bytes, str]]:
-        """The files as they were before an intent; what somebody changed since is kept and named."""
-        deed = done.deed
+    def _roll_back(self, applied: AppliedOperation) -> list[tuple[bytes, str]]:
+        """Restore the files as before an intent; returns the paths changed since, which are kept."""
+        operation = applied.operation
         kept: list[tuple[bytes, str]] = []
         try:
-            slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd) if deed.slots else -1
-        except FileNotFoundError:  # it never came to that
+            slots = os.open(operation.slots, rooted_fs.OPEN_FOLDER, dir_fd=self._root.fd) if operation.slots else -1
+        except FileNotFoundError:  # interrupted before staging
             slots = -1
         if slots >= 0:
             try:
-                turns: list[tuple[int, bytes, Entry | None, Entry | None]] = []
-                for i, item in enumerate(deed.items):
-                    self._rejoin(slots, i, item.path)
-                    now, _ = self._root.look(item.path)
+                swaps: list[tuple[int, bytes, Entry | None, Entry | None]] = []
+                for i, item in enumerate(operation.items):
+                    self._finish_exchange(slots, i, item.path)
+                    now, _ = self._root.read_entry(item.path)
                     if same(now, item.found):
                         continue
                     halfway = now is None and (_folder(item.found) != _folder(item.wrote))
-                    made = now is not None and now.kind == FOLDER and now.mode == _MADE
-                    unfinished = made and (_folder(item.wrote) or _folder(item.found))
-                    if not same(now, item.wrote) and not halfway and not unfinished:
-                        kept.append((item.path, "was changed since by somebody else and is kept"))
+                    made = now is not None and now.kind == FOLDER and now.mode == _NEW_FOLDER
+                    unfinished_operations = made and (_folder(item.wrote) or _folder(item.found))
+                    if not same(now, item.wrote) and not halfway and not unfinished_operations:
+                        kept.append((item.path, "was changed by another process since and is kept"))
                         continue
-                    self._refill(slots, b"%d" % i, item.found)
-                    turns.append((i, item.path, now, item.found))
-                found = _Turn(self._root, slots, self._step).run(turns)
-                kept += [(deed.items[i].path, why) for i, why in found.items()]
+                    self._restage(slots, b"%d" % i, item.found)
+                    swaps.append((i, item.path, now, item.found))
+                found = _Swapper(self._root, slots, self._step).run(swaps)
+                kept += [(operation.items[i].path, why) for i, why in found.items()]
             finally:
                 os.close(slots)
-        self._sweep(done)
+        self._sweep(applied)
 
         def job(tx: Tx) -> None:
-            records.set_deed(tx, done.number, "back", deed)
-            records.drop_snapshot(tx, done.snap)
+            snapshots.set_operation(tx, applied.number, "back", operation)
+            snapshots.drop_snapshot(tx, applied.snap)
 
         self._driver.write(job)
         return kept
 
-    def _rejoin(self, slots: int, i: int, path: bytes) -> None:
-        """A swap in two steps, cut off between them: what was aside goes back, or where it was on its way to."""
+    def _finish_exchange(self, slots: int, i: int, path: bytes) -> None:
+        """Complete a swap in two renames that was interrupted between them."""
         slot = b"%d" % i
-        if beneath.look(slots, slot + beneath.ASIDE)[0] is None:
+        if rooted_fs.read_entry(slots, slot + rooted_fs.ASIDE)[0] is None:
             return
-        if self._root.look(path, 0)[0] is None:
+        if self._root.read_entry(path, 0)[0] is None:
             with self._root.folder(path) as (fd, name):
-                beneath.move(slots, slot + beneath.ASIDE, fd, name)
-        elif beneath.look(slots, slot)[0] is None:
-            beneath.move(slots, slot + beneath.ASIDE, slots, slot)
+                rooted_fs.move(slots, slot + rooted_fs.ASIDE, fd, name)
+        elif rooted_fs.read_entry(slots, slot)[0] is None:
+            rooted_fs.move(slots, slot + rooted_fs.ASIDE, slots, slot)
 
-    def _refill(self, slots: int, slot: bytes, entry: Entry | None) -> None:
-        """What a swap put into the slot is what goes back; if it is not there, the ledger has it."""
+    def _restage(self, slots: int, slot: bytes, entry: Entry | None) -> None:
+        """Make sure that the slot holds the old entry, from the ledger if the swap did not leave it there."""
         if entry is None or not entry.held:
             return
-        there, _ = beneath.look(slots, slot)
+        there, _ = rooted_fs.read_entry(slots, slot)
         if same(there, entry):
             return
-        data = self._driver.read(lambda tx: records.content(tx, entry.hash))
+        data = self._driver.read(lambda tx: snapshots.content(tx, entry.hash))
         if there is not None:
-            os.unlink(slot, dir_fd=slots)  # what we staged and did not put in place
-        beneath.write(slots, slot, entry, data)
+            os.unlink(slot, dir_fd=slots)  # staged, but never swapped in
+        rooted_fs.write(slots, slot, entry, data)
 
     # -- the slots ---------------------------------------------------------------------------------------------------
 
-    def clean(self, done: Done) -> Done:
-        """Take the slots away after a done."""
+    def clean(self, applied: AppliedOperation) -> AppliedOperation:
+        """Delete the slots of a completed operation."""
         self._step("clean")
-        self._sweep(done)
+        self._sweep(applied)
         self._step("cleaned")
-        self._driver.write(lambda tx: records.set_deed(tx, done.number, "over", done.deed))
-        return replace(done, state="over")
+        self._driver.write(lambda tx: snapshots.set_operation(tx, applied.number, "over", applied.operation))
+        return replace(applied, state="over")
 
-    def _sweep(self, done: Done) -> None:
-        deed = done.deed
-        if not deed.slots:
+    def _sweep(self, applied: AppliedOperation) -> None:
+        operation = applied.operation
+        if not operation.slots:
             return
         try:
-            slots = os.open(deed.slots, beneath.OPEN_FOLDER, dir_fd=self._root.fd)
+            slots = os.open(operation.slots, rooted_fs.OPEN_FOLDER, dir_fd=self._root.fd)
         except FileNotFoundError:
             return
         try:
-            ours = {(entry.kind, entry.hash) for item in deed.items for entry in (item.found, item.wrote) if entry}
+            ours = {(entry.kind, entry.hash) for item in operation.items for entry in (item.found, item.wrote) if entry}
             for name in os.listdir(slots):
                 slot = os.fsencode(name)
-                entry, data = beneath.look(slots, slot)
-                number = whole_number(name.removesuffix(beneath.ASIDE.decode()))
+                entry, data = rooted_fs.read_entry(slots, slot)
+                number = whole_number(name.removesuffix(rooted_fs.ASIDE.decode()))
                 if entry is not None and (entry.kind, entry.hash) not in ours and number is not None:
-                    self._save(done, number, entry, data)
+                    self._save(applied, number, entry, data)
                 self._step(f"sweep {name}")
                 os.unlink(slot, dir_fd=slots)
         finally:
             os.close(slots)
-        os.rmdir(deed.slots, dir_fd=self._root.fd)
-        os.fsync(self._root.fd)  # before the ledger says that it is over: nobody would look for them again
+        os.rmdir(operation.slots, dir_fd=self._root.fd)
+        os.fsync(self._root.fd)  # before the state `over`, after which no start looks for slots
 
-    def _save(self, done: Done, number: int, entry: Entry, data: bytes) -> None:
-        """Somebody wrote on into a file that had been swapped out: the ledger takes those bytes too."""
-        if number >= len(done.deed.items):
+    def _save(self, applied: AppliedOperation, number: int, entry: Entry, data: bytes) -> None:
+        """Store what another process wrote into a file after it was swapped out."""
+        if number >= len(applied.operation.items):
             return
-        wrote = done.deed.items[number].wrote
-        if done.state == "intent" and wrote is not None and wrote.held:
-            if self._driver.read(lambda tx: records.content(tx, wrote.hash)).startswith(data):
-                return  # the beginning of a slot that was never whole
-        filing = Filing(self._driver, self._workspace, OUTSIDE, "late", clock())
-        filing.keep(entry.hash, data)
-        changes = [Change(done.deed.items[number].path, done.deed.items[number].found, entry)]
-        self._driver.write(lambda tx: filing.finish(tx, changes))
+        wrote = applied.operation.items[number].wrote
+        if applied.state == "intent" and wrote is not None and wrote.held:
+            if self._driver.read(lambda tx: snapshots.content(tx, wrote.hash)).startswith(data):
+                return  # a partially staged slot
+        writer = SnapshotWriter(self._driver, self._workspace, OUTSIDE, "late", clock())
+        writer.keep(entry.hash, data)
+        changes = [Change(applied.operation.items[number].path, applied.operation.items[number].found, entry)]
+        self._driver.write(lambda tx: writer.finish(tx, changes))
 
 
 def _folder(entry: Entry | None) -> bool:
     return entry is not None and entry.kind == FOLDER
 
 
-class _Turn:
-    """Swapping paths with slots, in the order in which folders and files can give way to one another."""
+class _Swapper:
+    """Swaps paths with slots, in an order in which files and folders can replace one another."""
 
     def __init__(self, root: Root, slots: int, step: Step) -> None:
         self._root, self._slots, self._step = root, slots, step
         self._touched: set[bytes] = set()
 
-    def run(self, turns: list[tuple[int, bytes, Entry | None, Entry | None]]) -> dict[int, str]:
-        """Every (slot, path, what is there, what is to be there). What could not be done, and why."""
+    def run(self, swaps: list[tuple[int, bytes, Entry | None, Entry | None]]) -> dict[int, str]:
+        """Run swaps of (slot, path, current entry, new entry); returns the slots not swapped, each with the reason."""
         kept: dict[int, str] = {}
-        deepest = sorted(turns, key=lambda turn: -turn[1].count(b"/"))
-        for i, path, old, new in turns:
+        deepest = sorted(swaps, key=lambda swap: -swap[1].count(b"/"))
+        for i, path, old, new in swaps:
             if old is not None and old.held and not (new is not None and new.held):
                 self._try(kept, i, path, lambda i=i, path=path, old=old: self._take(i, path, old))  # type: ignore[misc]
         for i, path, old, new in deepest:
@@ -288,7 +295,7 @@ class _Turn:
         for i, path, old, new in reversed(deepest):
             if i not in kept and _folder(new) and new is not None and not _folder(old):
                 self._try(kept, i, path, lambda path=path: self._make(path))  # type: ignore[misc]
-        for i, path, old, new in turns:
+        for i, path, old, new in swaps:
             if i not in kept and new is not None and new.held:
                 self._try(kept, i, path, lambda i=i, path=path, old=old, new=new: self._put(i, path, old, new))  # type: ignore[misc]
         for i, path, _, new in deepest:
@@ -314,38 +321,38 @@ class _Turn:
                 errno.EISDIR,
             ):
                 raise
-            why = f"changed while this was going on ({error.strerror})"
+            why = f"changed during the operation ({error.strerror})"
         if why is not None:
             kept[i] = why
         self._touched.add(path.rpartition(b"/")[0])
 
     def _put(self, i: int, path: bytes, old: Entry | None, new: Entry) -> str | None:
-        """A file or link from its slot; what was there goes into the slot."""
+        """Move a file or link from its slot to its path, and the current one into the slot."""
         slot = b"%d" % i
         with self._root.folder(path) as (fd, name):
             if old is None or old.kind == FOLDER:
-                beneath.move(self._slots, slot, fd, name)
+                rooted_fs.move(self._slots, slot, fd, name)
                 return None
-            beneath.exchange(self._slots, slot, fd, name)
-            found, _ = beneath.look(self._slots, slot)
+            rooted_fs.exchange(self._slots, slot, fd, name)
+            found, _ = rooted_fs.read_entry(self._slots, slot)
             if same(found, old):
                 return None
-            beneath.exchange(self._slots, slot, fd, name)
-            back, _ = beneath.look(self._slots, slot)
-            if not same(back, new):  # changed once more: the newest stays in place, the one before it is saved
-                beneath.exchange(self._slots, slot, fd, name)
-        return "was changed by somebody else just now and is kept"
+            rooted_fs.exchange(self._slots, slot, fd, name)
+            back, _ = rooted_fs.read_entry(self._slots, slot)
+            if not same(back, new):  # changed again: the newest stays, the previous one is stored later
+                rooted_fs.exchange(self._slots, slot, fd, name)
+        return "was changed by another process just now and is kept"
 
     def _take(self, i: int, path: bytes, old: Entry) -> str | None:
-        """A file or link out of the way, into its slot."""
+        """Move a file or link from its path into its slot."""
         slot = b"%d" % i
         with self._root.folder(path) as (fd, name):
-            beneath.move(fd, name, self._slots, slot)
-            found, _ = beneath.look(self._slots, slot)
+            rooted_fs.move(fd, name, self._slots, slot)
+            found, _ = rooted_fs.read_entry(self._slots, slot)
             if same(found, old):
                 return None
-            beneath.move(self._slots, slot, fd, name)
-        return "was changed by somebody else just now and is kept"
+            rooted_fs.move(self._slots, slot, fd, name)
+        return "was changed by another process just now and is kept"
 
     def _remove(self, path: bytes) -> None:
         with self._root.folder(path) as (fd, name):
@@ -353,11 +360,11 @@ class _Turn:
 
     def _make(self, path: bytes) -> None:
         with self._root.folder(path) as (fd, name):
-            os.mkdir(name, _MADE, dir_fd=fd)
+            os.mkdir(name, _NEW_FOLDER, dir_fd=fd)
 
     def _chmod(self, path: bytes, mode: int) -> None:
         with self._root.folder(path) as (fd, name):
-            folder = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
+            folder = os.open(name, rooted_fs.OPEN_FOLDER, dir_fd=fd)
             try:
                 if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
                     os.fchmod(folder, mode)
@@ -370,7 +377,7 @@ class _Turn:
                 os.fsync(self._root.fd)
                 return
             with self._root.folder(path) as (fd, name):
-                folder = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
+                folder = os.open(name, rooted_fs.OPEN_FOLDER, dir_fd=fd)
                 try:
                     os.fsync(folder)
                 finally:

@@ -1,6 +1,7 @@
-"""What stands at a path: a file, a link, a folder, something else, or nothing; and a change from one to another.
+"""Entries and changes: what is at a path (file, link, folder, other, nothing), and how it changed.
 
-Paths are bytes below the root, as the file system has them. What a file or a link holds is a blob under its sha256.
+Paths are bytes relative to the root, as in the file system. The content of a file or link is a blob under its SHA-256.
+The kinds and the order of fields are stored: they stay.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from msgspec import Struct
 from hansard.errors import HansardError
 from hansard.ledger import bodies
 
-FILE, LINK, FOLDER, OTHER, LARGE, UNTOLD = "file", "link", "dir", "other", "large", "untold"
-HELD = (FILE, LINK)  # the ledger has their content
+FILE, LINK, FOLDER, OTHER, LARGE, UNRECORDED = "file", "link", "dir", "other", "large", "untold"
+HELD = (FILE, LINK)  # kinds whose content is in the ledger
 
 
 class Refused(HansardError):
-    """A path or folder that hansard does not touch."""
+    """A path or folder that hansard refuses to touch."""
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """`mode` is None where nobody knows it (a transcript tells only words) or there is none (a link)."""
+    """What is at a path; `mode` is None if unknown (from a transcript) or absent (a link)."""
 
     kind: str
     mode: int | None = None
@@ -37,7 +38,7 @@ class Entry(Struct, frozen=True, array_like=True):
 
 
 class Change(Struct, frozen=True, array_like=True):
-    """One path: what was there and what is there now; None is nothing."""
+    """A path with its entries before and after; None: nothing there."""
 
     path: bytes
     before: Entry | None
@@ -53,22 +54,22 @@ def file_entry(data: bytes, mode: int | None) -> Entry:
 
 
 def same(one: Entry | None, two: Entry | None) -> bool:
-    """Whether two entries are the same thing: a mode nobody knows is like every other, what nobody told like nothing.
+    """Whether two entries are equal; an unknown mode equals every mode, an unrecorded entry equals none.
 
     >>> same(Entry(FILE, 0o644, b"x"), Entry(FILE, None, b"x")), same(None, Entry(FILE))
     (True, False)
     """
     if one is None or two is None:
         return one is two
-    if UNTOLD in (one.kind, two.kind):
+    if UNRECORDED in (one.kind, two.kind):
         return False
     if (one.kind, one.hash) != (two.kind, two.hash):
         return False
     return one.mode is None or two.mode is None or one.mode == two.mode
 
 
-def checked(path: bytes) -> bytes:
-    """A path that stays below the root and out of repositories' own folders.
+def check_path(path: bytes) -> bytes:
+    """The path, if it is below the root and outside `.git`; else raises Refused.
 
     >>> checked(b"src/main.py")
     b'src/main.py'
@@ -77,7 +78,7 @@ def checked(path: bytes) -> bytes:
     if not path or b"\0" in path or any(part in (b"", b".", b"..") for part in parts):
         raise Refused(f"the path {os.fsdecode(path)!r} is not below the root; name one as src/main.py")
     if any(part.lower() == b".git" for part in parts):
-        raise Refused(f"{os.fsdecode(path)!r} belongs to a git repository's own files; hansard does not touch them")
+        raise Refused(f"{os.fsdecode(path)!r} is inside a .git folder, which hansard does not touch")
     return path
 
 
@@ -95,7 +96,7 @@ _changes = msgspec.msgpack.Decoder(list[Change])
 
 
 def packed(value: Any) -> bytes:
-    """A value of ours as it is stored, with a checksum."""
+    """A value in its stored form, with a checksum."""
     return bodies.seal(msgspec.msgpack.encode(value))
 
 

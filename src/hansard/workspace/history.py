@@ -1,7 +1,7 @@
-"""Files as they were at a message, and what a message did to them.
+"""Files as they were at a message or snapshot, changes of a message, and diffs.
 
-At a message a path is what the thread's last snapshot up to there left. A thread that was watched shares its timeline
-with all who changed these files; one whose edits come from its transcript has only what it tells itself.
+The state of a path at a message is the one after the thread's last snapshot up to that message. Snapshots of a thread
+recorded live share one timeline with all other authors; a thread imported from a transcript has only its own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from hansard.errors import HansardError, NotFound
-from hansard.workspace import rooted_fs as beneath
-from hansard.workspace import scan
+from hansard.workspace import rooted_fs, scan
 from hansard.workspace.entries import Change, Entry, Refused, same
 from hansard.workspace.snapshots import Snapshot
 from hansard.workspace.workspace import Workspace
@@ -23,33 +22,33 @@ TRANSCRIPT = "transcript"
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """All that is known to have been there: paths with their entries; None is nothing."""
+    """All recorded paths with their entries; None: nothing there."""
 
     files: dict[bytes, Entry | None]
 
     def entry(self, path: bytes) -> Entry | None:
         if path not in self.files:
-            raise NotFound(f"nobody recorded what {os.fsdecode(path)!r} was; `hansard history` lists what is known")
+            raise NotFound(f"no recorded state of {os.fsdecode(path)!r}; `hansard history` lists the recorded changes")
         return self.files[path]
 
 
 def at_message(workspace: Workspace, thread_id: str, message_id: str | None) -> State:
-    """The files as they were when a message had been said."""
+    """The files as they were at a message; None: before the first message."""
     parents = {node.id: node.parent_id for node in workspace.ledger.tree(thread_id)}
     if message_id is not None and message_id not in parents:
-        raise NotFound(f"no message {message_id!r} in thread {thread_id!r}; `hansard tree` shows them")
+        raise NotFound(f"no message {message_id!r} in thread {thread_id!r}; `hansard tree` lists them")
     up: set[str | None] = {None}
     at = message_id
     while at is not None:
         up.add(at)
         at = parents[at]
     own = [one for one in workspace.snapshots(thread_id) if one.source not in ("undo", "redo")]
-    told = bool(own) and all(one.source == TRANSCRIPT for one in own)
-    line = own if told else [one for one in workspace.snapshots() if one.source != TRANSCRIPT]
-    last = max((one.number for one in own if one.by.message_id in up), default=0)
+    imported = bool(own) and all(one.source == TRANSCRIPT for one in own)
+    line = own if imported else [one for one in workspace.snapshots() if one.source != TRANSCRIPT]
+    last = max((one.number for one in own if one.author.message_id in up), default=0)
     if not last:
         last = min((one.number for one in own), default=0) - 1
-    return _state(workspace, line, last, told)
+    return _state(workspace, line, last, imported)
 
 
 def at_snapshot(workspace: Workspace, number: int, *, before: bool = False) -> State:
@@ -60,7 +59,7 @@ def at_snapshot(workspace: Workspace, number: int, *, before: bool = False) -> S
     return _state(workspace, line, number - 1 if before else number, False)
 
 
-def _state(workspace: Workspace, line: list[Snapshot], last: int, told: bool) -> State:
+def _state(workspace: Workspace, line: list[Snapshot], last: int, imported: bool) -> State:
     files: dict[bytes, Entry | None] = {}
     later: dict[bytes, Entry | None] = {}
     for one in line:
@@ -71,31 +70,31 @@ def _state(workspace: Workspace, line: list[Snapshot], last: int, told: bool) ->
                 later.setdefault(change.path, change.before)
     for path, entry in later.items():
         files.setdefault(path, entry)
-    if not told:
-        for path, entry in scan.everything(workspace.index()):
+    if not imported:
+        for path, entry in scan.all_entries(workspace.index()):
             files.setdefault(path, entry)
     return State(files=files)
 
 
 def changes_of(workspace: Workspace, thread_id: str, message_id: str) -> list[Change]:
-    """What a message did to files: the first `before` and the last `after` of every path."""
+    """The changes of a message: the first `before` and the last `after` of every path."""
     found: dict[bytes, Change] = {}
     for one in workspace.snapshots(thread_id):
-        if one.by.message_id == message_id and one.source not in ("undo", "redo"):
+        if one.author.message_id == message_id and one.source not in ("undo", "redo"):
             for change in one.changes:
                 first = found.get(change.path, change)
                 found[change.path] = Change(change.path, first.before, change.after)
     return [found[path] for path in sorted(found) if not same(found[path].before, found[path].after)]
 
 
-@beneath.told()
+@rooted_fs.translate_os_errors()
 def changes_since(workspace: Workspace, thread_id: str, message_id: str) -> list[Change]:
-    """How the files differ now from what they were at a message, of the paths that are recorded."""
+    """How the current files differ from those at a message, for recorded paths."""
     found: list[Change] = []
     for path, entry in sorted(at_message(workspace, thread_id, message_id).files.items()):
         try:
-            now, _ = workspace.root.look(path, workspace.limits.file_size)
-        except Refused:  # no such name can be here
+            now, _ = workspace.root.read_entry(path, workspace.limits.file_size)
+        except Refused:  # the name cannot exist on this file system
             now = None
         if not same(entry, now):
             found.append(Change(path, entry, now))
@@ -103,18 +102,18 @@ def changes_since(workspace: Workspace, thread_id: str, message_id: str) -> list
 
 
 def diff(workspace: Workspace, change: Change) -> str:
-    """A change as a unified diff; what is not text is said in words."""
-    return unified(change, lambda entry: _content(workspace, change.path, entry))
+    """A change as a unified diff; a description for what is not text."""
+    return unified_diff(change, lambda entry: _content(workspace, change.path, entry))
 
 
-def unified(change: Change, content: Callable[[Entry], bytes | None]) -> str:
-    """The same, with what a file held given by a function; None: nobody knows."""
+def unified_diff(change: Change, content: Callable[[Entry], bytes | None]) -> str:
+    """The same, with a function that returns the content of an entry, or None if unknown."""
     name = os.fsdecode(change.path)
     texts: list[str] = []
     for entry in (change.before, change.after):
         text = _text(entry, content)
         if text is None:
-            return f"{name}: {words(change)}\n"
+            return f"{name}: {describe(change)}\n"
         texts.append(text)
     lines = difflib.unified_diff(
         texts[0].splitlines(keepends=True),
@@ -126,11 +125,11 @@ def unified(change: Change, content: Callable[[Entry], bytes | None]) -> str:
     modes = [entry.mode for entry in (change.before, change.after) if entry is not None and entry.mode is not None]
     if len(modes) == 2 and modes[0] != modes[1]:
         out = f"{name}: mode {modes[0]:o} to {modes[1]:o}\n{out}"
-    return out or f"{name}: {words(change)}\n"
+    return out or f"{name}: {describe(change)}\n"
 
 
-def words(change: Change) -> str:
-    """What kind of change it is: created, deleted or modified, and of what."""
+def describe(change: Change) -> str:
+    """The kind of a change: created, deleted or modified, and of what."""
     kinds = [entry.kind for entry in (change.before, change.after) if entry is not None]
     what = "" if set(kinds) <= {"file"} else f" ({' to '.join(dict.fromkeys(kinds))})"
     return ("created" if change.before is None else "deleted" if change.after is None else "modified") + what
@@ -140,7 +139,7 @@ def _content(workspace: Workspace, path: bytes, entry: Entry) -> bytes | None:
     try:
         return workspace.content(entry)
     except HansardError:
-        now, data = workspace.root.look(path, workspace.limits.file_size)  # not recorded yet: the file itself
+        now, data = workspace.root.read_entry(path, workspace.limits.file_size)  # not recorded yet: read the file
         return data if same(now, entry) else None
 
 

@@ -1,4 +1,4 @@
-"""What is not looked at: `.gitignore` and `.hansardignore` of every folder, and a few names that nobody wants kept.
+"""Ignore rules: `.gitignore` and `.hansardignore` of every folder, and names of caches and dependencies.
 
 Rules of a deeper folder win over those above it, later lines over earlier ones, as git reads them.
 """
@@ -11,9 +11,9 @@ import os
 from pathspec import GitIgnoreSpec
 
 FILES = (".gitignore", ".hansardignore")
-SLOTS = ".hansard-"  # where an undo keeps what it is about to put in place
-NEVER = frozenset({".git", ".hg", ".svn", ".jj"})
-USUALLY = b"""node_modules
+SLOTS = ".hansard-"  # prefix of the folders and files that hansard stages in the root
+ALWAYS_IGNORED = frozenset({".git", ".hg", ".svn", ".jj"})
+DEFAULT_RULES = b"""node_modules
 __pycache__
 .venv
 .mypy_cache
@@ -27,7 +27,7 @@ __pycache__
 
 
 class Rules:
-    """The rules in force in one folder: its own, then those of the folders above."""
+    """The rules of a folder: its own, then those of the folders above."""
 
     def __init__(self, above: Rules | None, folder: str, texts: list[bytes]) -> None:
         self._above, self._folder = above, folder
@@ -37,21 +37,21 @@ class Rules:
         self.key: bytes = hashlib.sha256(start + b"".join(len(text).to_bytes(8) + text for text in texts)).digest()[:8]
 
     def ignores(self, path: str, folder: bool) -> bool:
-        """Whether something in this folder, named from the root on, is left out."""
+        """Whether a path (relative to the root) in this folder is ignored."""
         name = path[len(self._folder) :] + ("/" if folder else "")
-        told = self._spec.check_file(name).include
-        if told is not None:
-            return told
+        decision = self._spec.check_file(name).include
+        if decision is not None:
+            return decision
         return self._above.ignores(path, folder) if self._above is not None else False
 
 
 def start() -> Rules:
-    """The rules that hold where nobody says otherwise."""
-    return Rules(None, "", [USUALLY])
+    """The default rules, in force above the root."""
+    return Rules(None, "", [DEFAULT_RULES])
 
 
 def below(above: Rules, folder: str, fd: int, names: set[str]) -> Rules:
-    """The rules in a folder with these names in it."""
+    """The rules of a folder that contains these names."""
     texts: list[bytes] = []
     for name in FILES:
         if name in names:
@@ -69,5 +69,5 @@ def below(above: Rules, folder: str, fd: int, names: set[str]) -> Rules:
 
 
 def always(name: str) -> bool:
-    """Names that are left out whatever the rules say."""
-    return name in NEVER or name.startswith(SLOTS)
+    """Whether a name is ignored regardless of the rules."""
+    return name in ALWAYS_IGNORED or name.startswith(SLOTS)

@@ -1,8 +1,8 @@
-"""Sessions that were imported, made undoable: what their transcript says of files becomes snapshots of a workspace.
+"""Make imported sessions undoable: the edits in a transcript become snapshots of a workspace.
 
-Each message's edits are one snapshot with the source `transcript`, the thread's own; what somebody outside changed in
-between stands before it, as nobody's. Messages that have a snapshot already are not told again, so that a session that
-grew adds only what is new.
+The edits of a message become one snapshot of its thread with the source `transcript`; changes made by others in between
+become an outside snapshot before it. Messages that have a snapshot are skipped, so that a session that has grown adds
+only new ones.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hansard.ledger.backends.driver import Tx
 from hansard.ledger.ids import clock
 from hansard.model.conversation import Conversation
 from hansard.model.times import milliseconds
-from hansard.workspace.entries import FILE, UNTOLD, Change, Entry, Refused, content_hash, file_entry, same
+from hansard.workspace.entries import FILE, UNRECORDED, Change, Entry, Refused, content_hash, file_entry, same
 from hansard.workspace.rooted_fs import relative
-from hansard.workspace.snapshots import By, Filing
+from hansard.workspace.snapshots import Author, SnapshotWriter
 from hansard.workspace.workspace import Workspace
 
-NOBODY_KNOWS = Entry(UNTOLD)
+UNRECORDED_ENTRY = Entry(UNRECORDED)
 
 
-class Brought(Struct, frozen=True, kw_only=True):
-    """What a transcript told: how many edits of files below the root, how many of files elsewhere, outside changes."""
+class ImportedEdits(Struct, frozen=True, kw_only=True):
+    """Counts of imported edits: below the root, elsewhere, compared with files; and the outside changes."""
 
     edits: int = 0
     elsewhere: int = 0
@@ -35,20 +35,20 @@ class Brought(Struct, frozen=True, kw_only=True):
     compared: int = 0
 
 
-def bring_in(workspace: Workspace, thread_id: str, *, backups: str | None = None) -> Brought:
-    """Read a thread's transcript into its workspace. `backups` is Claude Code's folder `file-history/SESSION`."""
+def import_edits(workspace: Workspace, thread_id: str, *, backups: str | None = None) -> ImportedEdits:
+    """Import the edits of a thread's transcript; `backups` is Claude Code's folder `file-history/SESSION`."""
     known = workspace.snapshots(thread_id)
     if any(one.source in ("tool", "scan", "window") for one in known):
-        return Brought()  # it was watched while it went on: nothing a transcript tells is news
+        return ImportedEdits()  # recorded live: the transcript adds nothing
     conversation = workspace.ledger.export_conversation(thread_id)
     held = _backups(conversation, backups) if backups is not None else ()
     return add_edits(workspace, thread_id, conversation, edits_of(conversation, held))
 
 
-def placed(root: str, base: str, told: str) -> bytes | None:
-    """Where below the root a path of a session is that worked in `base`; None for one that is elsewhere.
+def path_in_root(root: str, base: str, told: str) -> bytes | None:
+    """The path below the root of a file that a session in `base` names; None for a file elsewhere.
 
-    A project that was moved, or came from another machine, is found by its place in the session's own folder.
+    Paths of a project that was moved, or comes from another machine, are taken relative to `base`.
     """
     whole = os.path.normpath(os.path.join(base, told))
     if not (base == root or base.startswith(root.rstrip("/") + "/")):
@@ -60,9 +60,9 @@ def placed(root: str, base: str, told: str) -> bytes | None:
         return None
 
 
-def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, given: Iterable[Edit]) -> Brought:
-    """Put edits into a workspace as its thread's."""
-    told = {one.by.message_id for one in workspace.snapshots(thread_id)}
+def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, given: Iterable[Edit]) -> ImportedEdits:
+    """Record edits in a workspace as changes of a thread."""
+    told = {one.author.message_id for one in workspace.snapshots(thread_id)}
     agents = {message.id: message for message in conversation.messages if isinstance(message.id, str)}
     base = _cwd(conversation) or workspace.root.path
     by_message: dict[str, list[tuple[bytes, Step]]] = {}
@@ -70,13 +70,13 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
     elsewhere = count = compared = 0
 
     def below(told: str) -> bytes | None:
-        return placed(workspace.root.path, base, told)
+        return path_in_root(workspace.root.path, base, told)
 
     def now(told: str) -> Content:
         path = below(told)
         try:
-            found, data = (None, b"") if path is None else workspace.root.look(path, workspace.limits.file_size)
-        except (OSError, Refused):  # nobody can tell
+            found, data = (None, b"") if path is None else workspace.root.read_entry(path, workspace.limits.file_size)
+        except (OSError, Refused):
             return UNKNOWN
         return UNKNOWN if found is None or found.kind != FILE else data
 
@@ -94,29 +94,29 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
         if message_id in told:
             continue
         message = agents.get(message_id)
-        by = By(
+        author = Author(
             thread_id=thread_id,
             message_id=message_id,
             run_id=message.run_id if message is not None and isinstance(message.run_id, str) else None,
             agent_id=message.agent_id if message is not None and isinstance(message.agent_id, str) else None,
         )
         told_at = milliseconds(message.created_at) if message and isinstance(message.created_at, str) else None
-        _add(workspace, by, steps, clock() if told_at is None else told_at)
-    return Brought(edits=count, elsewhere=elsewhere, outside=outside, compared=compared)
+        _add(workspace, author, steps, clock() if told_at is None else told_at)
+    return ImportedEdits(edits=count, elsewhere=elsewhere, outside=outside, compared=compared)
 
 
-def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]], at: int) -> None:
+def _add(workspace: Workspace, author: Author, steps: list[tuple[bytes, Step]], at: int) -> None:
     found: list[Change] = []
     between: list[Change] = []
-    nobody = By(message_id=by.message_id)  # found at this message, but not its doing
-    theirs = Filing(workspace.driver, workspace.number, nobody, "transcript", at)
-    ours = Filing(workspace.driver, workspace.number, by, "transcript", at)
+    outsider = Author(message_id=author.message_id)  # found at this message, made by others
+    theirs = SnapshotWriter(workspace.driver, workspace.number, outsider, "transcript", at)
+    ours = SnapshotWriter(workspace.driver, workspace.number, author, "transcript", at)
     for path, step in steps:
         if step.outside:
             between.append(Change(path, _entry(step.expected, theirs), _entry(step.before, theirs)))
         if not step.is_backup:
             change = Change(path, _entry(step.before, ours), _entry(step.after, ours))
-            if change.before is NOBODY_KNOWS or not same(change.before, change.after):
+            if change.before is UNRECORDED_ENTRY or not same(change.before, change.after):
                 found.append(change)
 
     def job(tx: Tx) -> None:
@@ -129,7 +129,7 @@ def _add(workspace: Workspace, by: By, steps: list[tuple[bytes, Step]], at: int)
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """One change for a path that a message edits several times, where the edits follow one another."""
+    """The changes with consecutive edits of a path joined."""
     out: dict[bytes, Change] = {}
     more: list[Change] = []
     for one in changes:
@@ -143,12 +143,12 @@ def _joined(changes: list[Change]) -> list[Change]:
     return [*out.values(), *more]
 
 
-def _entry(content: Content, filing: Filing) -> Entry | None:
+def _entry(content: Content, writer: SnapshotWriter) -> Entry | None:
     if isinstance(content, Unknown):
-        return NOBODY_KNOWS
+        return UNRECORDED_ENTRY
     if content is None:
         return None
-    filing.keep(content_hash(content), content)
+    writer.keep(content_hash(content), content)
     return file_entry(content, None)
 
 

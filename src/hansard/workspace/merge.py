@@ -1,17 +1,17 @@
-"""A three-way merge of text, line by line: both sides' changes to what they had in common, or a conflict.
+"""Three-way merge of text, line by line: the changes of both sides applied to their common base, or a conflict.
 
-Only texts are merged (UTF-8 without NUL); two changes that touch or overlap are a conflict, unless they say the same.
+Only text is merged (UTF-8 without NUL). Changes that touch or overlap are a conflict, unless they are equal.
 """
 
 from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-_MOST = 4 << 20
+_LIMIT = 4 << 20  # bytes
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """The text with both changes, None for a conflict.
+    """The text with both changes; None for a conflict.
 
     >>> merge(b"a\\nb\\nc\\n", b"A\\nb\\nc\\n", b"a\\nb\\nC\\n")
     b'A\\nb\\nC\\n'
@@ -39,14 +39,14 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _edits(lines: list[bytes], other: bytes) -> list[tuple[int, int, tuple[bytes, ...]]]:
-    """What changes a text: lines from a place to a place, and what stands there instead."""
+    """The edits from the base: start line, end line, replacement."""
     new = other.splitlines(keepends=True)
     found = SequenceMatcher(None, lines, new, autojunk=False).get_opcodes()
     return [(a, b, tuple(new[c:d])) for kind, a, b, c, d in found if kind != "equal"]
 
 
 def _text(data: bytes) -> bool:
-    if len(data) > _MOST or b"\0" in data:
+    if len(data) > _LIMIT or b"\0" in data:
         return False
     try:
         data.decode()

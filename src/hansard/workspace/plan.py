@@ -1,8 +1,8 @@
-"""What an undo would do, path by path, before anything is touched.
+"""What an undo would do to each path, planned before any file is changed.
 
-For every path there are steps back (or forward again): what the ledger saw after a change, and what was there before
-it. The file as it is now goes through them: where it is what the ledger saw, it becomes what was before; where it has
-changed since, text is merged if that can be done cleanly, and everything else is left alone and named.
+Each path has steps: an entry the ledger recorded and the entry to replace it with. The current file passes through
+them: if it equals the recorded entry, it becomes the wanted one; if it has changed since, text is merged where the
+changes do not overlap, and everything else is kept and reported as a conflict.
 """
 
 from __future__ import annotations
@@ -12,16 +12,27 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from hansard.workspace.entries import FILE, FOLDER, OTHER, UNTOLD, Entry, Refused, checked, file_entry, parents, same
+from hansard.workspace.entries import (
+    FILE,
+    FOLDER,
+    OTHER,
+    UNRECORDED,
+    Entry,
+    Refused,
+    check_path,
+    file_entry,
+    parents,
+    same,
+)
 from hansard.workspace.merge import merge
 from hansard.workspace.rooted_fs import OPEN_FOLDER, Root
 
-Content = Callable[[bytes], bytes | None]  # what is held under a hash
+Content = Callable[[bytes], bytes | None]  # the stored content of a hash, None if there is none
 Steps = dict[bytes, list[tuple[Entry | None, Entry | None]]]
 
 
-class Planned(Struct, frozen=True, kw_only=True):
-    """One path: as it is now and as it would be. `action` is write, delete, merge, keep (a conflict) or none."""
+class PlannedPath(Struct, frozen=True, kw_only=True):
+    """A path with its current and its planned entry; `action`: write, delete, merge, keep (a conflict) or none."""
 
     path: bytes
     found: Entry | None
@@ -34,23 +45,23 @@ class Planned(Struct, frozen=True, kw_only=True):
         return os.fsdecode(self.path)
 
 
-class Plan(Struct, frozen=True, kw_only=True):
-    """All paths of an undo; `contents` is what would be written and what was found, by its hash."""
+class FilePlan(Struct, frozen=True, kw_only=True):
+    """All paths of an operation; `contents` maps hashes to what would be written and what was found."""
 
-    items: list[Planned]
+    items: list[PlannedPath]
     contents: dict[bytes, bytes]
 
     @property
-    def touched(self) -> list[Planned]:
+    def touched(self) -> list[PlannedPath]:
         return [item for item in self.items if item.action in ("write", "delete", "merge")]
 
     @property
-    def conflicts(self) -> list[Planned]:
+    def conflicts(self) -> list[PlannedPath]:
         return [item for item in self.items if item.action == "keep"]
 
 
 def chained(steps: Iterable[tuple[Entry | None, Entry | None]]) -> list[tuple[Entry | None, Entry | None]]:
-    """Steps of one path with those joined that follow one another without anybody in between."""
+    """The steps of a path, with consecutive ones joined where nothing else changed the file between them."""
     found: list[tuple[Entry | None, Entry | None]] = []
     for seen, wanted in steps:
         if found and same(found[-1][1], seen):
@@ -60,36 +71,36 @@ def chained(steps: Iterable[tuple[Entry | None, Entry | None]]) -> list[tuple[En
     return [(seen, wanted) for seen, wanted in found if not same(seen, wanted)]
 
 
-def plan(root: Root, steps: Steps, content: Content, most: int) -> Plan:
-    """Look at every path and say what would become of it."""
+def plan_files(root: Root, steps: Steps, content: Content, most: int) -> FilePlan:
+    """Compare every path with its steps and plan an action for it."""
     contents: dict[bytes, bytes] = {}
-    items: dict[bytes, Planned] = {}
+    items: dict[bytes, PlannedPath] = {}
     for path in sorted(steps):
         try:
-            checked(path)
-            items[path] = _one(root, path, chained(steps[path]), content, contents, most)
+            check_path(path)
+            items[path] = _plan_path(root, path, chained(steps[path]), content, contents, most)
         except Refused as error:
-            items[path] = Planned(path=path, found=None, wanted=None, action="keep", why=str(error))
-    _folders_needed(root, items)
-    _folders_kept(root, items)
-    return Plan(items=[items[path] for path in sorted(items)], contents=contents)
+            items[path] = PlannedPath(path=path, found=None, wanted=None, action="keep", why=str(error))
+    _add_parent_folders(root, items)
+    _keep_used_folders(root, items)
+    return FilePlan(items=[items[path] for path in sorted(items)], contents=contents)
 
 
-def _one(
+def _plan_path(
     root: Root,
     path: bytes,
     steps: list[tuple[Entry | None, Entry | None]],
     content: Content,
     contents: dict[bytes, bytes],
     most: int,
-) -> Planned:
-    found, data = root.look(path, most)
+) -> PlannedPath:
+    found, data = root.read_entry(path, most)
     if found is not None and found.held:
         contents[found.hash] = data
     now, merged = found, False
 
-    def keep(why: str) -> Planned:
-        return Planned(path=path, found=found, wanted=found, action="keep", why=why)
+    def keep(why: str) -> PlannedPath:
+        return PlannedPath(path=path, found=found, wanted=found, action="keep", why=why)
 
     for seen, wanted in steps:
         if same(now, wanted):
@@ -97,17 +108,17 @@ def _one(
                 now = wanted
             continue
         if not same(now, seen):
-            together = _merged(now, seen, wanted, content, contents)
-            if together is None:
-                return keep(_why(now, seen, wanted))
-            merged, now = True, together
+            merged_text = _merged(now, seen, wanted, content, contents)
+            if merged_text is None:
+                return keep(_conflict(now, seen, wanted))
+            merged, now = True, merged_text
             continue
         if wanted is not None and wanted.kind not in (FILE, "link", FOLDER):
-            return keep("what was there before is not held")
+            return keep("the earlier content is not stored")
         if wanted is not None and wanted.held and wanted.hash not in contents:
             held = content(wanted.hash)
             if held is None:
-                return keep("what was there before is not held")
+                return keep("the earlier content is not stored")
             contents[wanted.hash] = held
         if wanted is not None and wanted.mode is None and wanted.kind == FILE:
             mode = now.mode if now is not None and now.kind == FILE else None
@@ -116,17 +127,17 @@ def _one(
             wanted = Entry(FOLDER, 0o755)
         now = wanted
     if found == now:
-        return Planned(path=path, found=found, wanted=now, action="none")
+        return PlannedPath(path=path, found=found, wanted=now, action="none")
     if found is not None and found.kind not in (FILE, "link", FOLDER):
-        return keep("is not held, so it is not replaced")
+        return keep("its content is not stored, so it is not replaced")
     action = "delete" if now is None else "merge" if merged else "write"
-    return Planned(path=path, found=found, wanted=now, action=action)
+    return PlannedPath(path=path, found=found, wanted=now, action=action)
 
 
 def _merged(
     now: Entry | None, seen: Entry | None, wanted: Entry | None, content: Content, contents: dict[bytes, bytes]
 ) -> Entry | None:
-    """Both the change since and the step back, for files of text; or only the mode, where only that is to change."""
+    """The current text with the step applied to it, or the current content with the wanted mode; None: conflict."""
     if now is None or seen is None or wanted is None or not now.kind == seen.kind == wanted.kind == FILE:
         return None
     mode = wanted.mode if wanted.mode is not None and same(Entry(FILE, now.mode), Entry(FILE, seen.mode)) else now.mode
@@ -136,30 +147,31 @@ def _merged(
     texts = [contents.get(one.hash, content(one.hash)) for one in (seen, now, wanted)]
     if texts[0] is None or texts[1] is None or texts[2] is None:
         return None
-    together = merge(texts[0], texts[1], texts[2])
-    if together is None:
+    merged_text = merge(texts[0], texts[1], texts[2])
+    if merged_text is None:
         return None
-    entry = file_entry(together, mode)
-    contents[entry.hash] = together
+    entry = file_entry(merged_text, mode)
+    contents[entry.hash] = merged_text
     return entry
 
 
-def _why(now: Entry | None, seen: Entry | None, wanted: Entry | None) -> str:
+def _conflict(now: Entry | None, seen: Entry | None, wanted: Entry | None) -> str:
+    """Why a path is kept."""
     if now is None:
         return "was deleted since"
     if now.kind == OTHER:
         return "is a device, FIFO or socket now"
     if seen is None:
-        return "was made anew since"
-    if UNTOLD in (seen.kind, wanted.kind if wanted is not None else ""):
-        return "nobody told what was there"
+        return "was created again since"
+    if UNRECORDED in (seen.kind, wanted.kind if wanted is not None else ""):
+        return "the earlier content is unknown"
     if wanted is None:
         return "was changed since, so it is not deleted"
     return "was changed since, and the changes do not merge" if now.kind == FILE else f"became a {now.kind} since"
 
 
-def _folders_needed(root: Root, items: dict[bytes, Planned]) -> None:
-    """Folders that have to be there for what is put back, where nobody told of them."""
+def _add_parent_folders(root: Root, items: dict[bytes, PlannedPath]) -> None:
+    """Plan missing parent folders; keep files whose parent cannot be a folder."""
     for path in sorted(items):
         item = items[path]
         if item.action not in ("write", "merge") or item.wanted is None:
@@ -168,21 +180,21 @@ def _folders_needed(root: Root, items: dict[bytes, Planned]) -> None:
             known = items.get(above)
             if known is not None and known.action != "none":
                 if known.wanted is None or known.wanted.kind != FOLDER:
-                    why = f"{os.fsdecode(above)!r} is no folder"
-                    items[path] = Planned(path=path, found=item.found, wanted=item.found, action="keep", why=why)
+                    why = f"{os.fsdecode(above)!r} is not a folder"
+                    items[path] = PlannedPath(path=path, found=item.found, wanted=item.found, action="keep", why=why)
                     break
                 continue
-            found, _ = root.look(above, 0)
+            found, _ = root.read_entry(above, 0)
             if found is None:
-                items[above] = Planned(path=above, found=None, wanted=Entry(FOLDER, 0o755), action="write")
+                items[above] = PlannedPath(path=above, found=None, wanted=Entry(FOLDER, 0o755), action="write")
             elif found.kind != FOLDER:
-                why = f"{os.fsdecode(above)!r} is no folder now"
-                items[path] = Planned(path=path, found=item.found, wanted=item.found, action="keep", why=why)
+                why = f"{os.fsdecode(above)!r} is not a folder now"
+                items[path] = PlannedPath(path=path, found=item.found, wanted=item.found, action="keep", why=why)
                 break
 
 
-def _folders_kept(root: Root, items: dict[bytes, Planned]) -> None:
-    """Folders that are to go but hold something that is not ours stay, with a reason."""
+def _keep_used_folders(root: Root, items: dict[bytes, PlannedPath]) -> None:
+    """Keep folders that contain anything the plan does not delete."""
     for path in sorted(items, reverse=True):
         item = items[path]
         going = item.found is not None and item.found.kind == FOLDER
@@ -197,6 +209,6 @@ def _folders_kept(root: Root, items: dict[bytes, Planned]) -> None:
         for name in names:
             inside = items.get(path + b"/" + name)
             if inside is None or not (inside.action == "delete" or (inside.wanted is None and inside.action != "keep")):
-                why = f"holds {os.fsdecode(name)!r}, which is not this thread's"
-                items[path] = Planned(path=path, found=item.found, wanted=item.found, action="keep", why=why)
+                why = f"holds {os.fsdecode(name)!r}, which is not part of this operation"
+                items[path] = PlannedPath(path=path, found=item.found, wanted=item.found, action="keep", why=why)
                 break

@@ -1,7 +1,7 @@
-"""Files below a root and nowhere else: every folder on the way is opened by its name in the one before, never a link.
+"""File access confined to a root: every folder of a path is opened relative to its parent, and links are not followed.
 
-Whoever swaps a folder for a link while we work makes us fail, not write elsewhere. FIFOs, devices and sockets are
-never opened. Whatever is replaced or removed is first put aside, so that what was really there can be looked at.
+If another process replaces a folder by a link meanwhile, an operation fails and writes nothing outside the root. FIFOs,
+devices and sockets are never opened. A replaced file is swapped out, so that its content can be checked.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from hansard.errors import Conflict, HansardError, StorageError
-from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Entry, Refused, checked, content_hash
+from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, OTHER, Entry, Refused, check_path, content_hash
 
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # never through a link
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 _NOREPLACE, _EXCHANGE = 1, 2
-ASIDE = b".aside"  # behind the name of a slot: what is being swapped with it in two steps
-_PATIENCE = 30  # seconds that somebody else may hold the lock
+ASIDE = b".aside"  # suffix of a slot during a swap in two renames
+_LOCK_TIMEOUT = 30  # seconds
 
 
 class Root:
-    """An open folder that holds a workspace; `lock` is held by one process at a time."""
+    """The open root folder of a workspace; one process at a time holds its `lock`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = allowed(path)
@@ -45,10 +45,10 @@ class Root:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Held on a descriptor of its own: it goes with the process, however that ends."""
+        """Hold the lock, on a descriptor of its own: the system releases it when the process ends."""
         fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            until, wait = time.monotonic() + _PATIENCE, 0.001
+            until, wait = time.monotonic() + _LOCK_TIMEOUT, 0.001
             while True:
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -56,7 +56,7 @@ class Root:
                 except BlockingIOError:
                     if time.monotonic() > until:
                         raise Conflict(
-                            f"{self.path}: another process has been changing these files for {_PATIENCE} s; try again"
+                            f"{self.path}: locked by another process for {_LOCK_TIMEOUT} s; try again"
                         ) from None
                     time.sleep(wait)
                     wait = min(wait * 2, 0.1)
@@ -66,8 +66,8 @@ class Root:
 
     @contextmanager
     def folder(self, path: bytes) -> Iterator[tuple[int, bytes]]:
-        """The open folder that a path is in, and its name there. What goes wrong names the path from the root on."""
-        *folders, name = checked(path).split(b"/")
+        """The open parent folder of a path, and the name in it; an OSError names the path from the root."""
+        *folders, name = check_path(path).split(b"/")
         fd, at = os.dup(self.fd), b""
         try:
             for part in folders:
@@ -83,21 +83,21 @@ class Root:
         finally:
             os.close(fd)
 
-    def look(self, path: bytes, most: int | None = None) -> tuple[Entry | None, bytes]:
-        """What stands at a path and what it holds; nothing where a folder on the way is none, or a link."""
+    def read_entry(self, path: bytes, most: int | None = None) -> tuple[Entry | None, bytes]:
+        """The entry at a path and its content; None if a parent is a link or not a folder."""
         try:
             with self.folder(path) as (fd, name):
-                return look(fd, name, most)
+                return read_entry(fd, name, most)
         except OSError as error:
             if error.errno in _GONE:
                 return None, b""
             if error.errno == errno.ENAMETOOLONG:
-                raise Refused(f"{error.filename!r}: a name in it is too long for this file system") from None
+                raise Refused(f"{error.filename!r}: a name is too long for this file system; shorten it") from None
             raise
 
 
-def look(fd: int, name: bytes, most: int | None = None) -> tuple[Entry | None, bytes]:
-    """What a name in an open folder stands for, and what it holds."""
+def read_entry(fd: int, name: bytes, most: int | None = None) -> tuple[Entry | None, bytes]:
+    """The entry of a name in an open folder, and its content."""
     for _ in range(8):
         try:
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -114,20 +114,20 @@ def look(fd: int, name: bytes, most: int | None = None) -> tuple[Entry | None, b
         except OSError as error:
             if error.errno == errno.ENOENT:
                 return None, b""
-            if error.errno not in (errno.ELOOP, errno.EINVAL):  # it became something else just now
+            if error.errno not in (errno.ELOOP, errno.EINVAL):  # it changed its kind just now
                 raise
     return Entry(OTHER), b""
 
 
 def read(fd: int, name: bytes | str) -> tuple[Entry, bytes]:
-    """A regular file: its entry and its bytes."""
+    """The entry and content of a regular file."""
     file = os.open(name, _READ, dir_fd=fd)
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             return Entry(OTHER), b""
         data = os.read(file, found.st_size + 1)
-        if len(data) != found.st_size:  # a short read, or it grows just now
+        if len(data) != found.st_size:  # a short read, or the file is growing
             pieces = [data]
             while piece := os.read(file, 1 << 20):
                 pieces.append(piece)
@@ -138,7 +138,7 @@ def read(fd: int, name: bytes | str) -> tuple[Entry, bytes]:
 
 
 def write(fd: int, name: bytes, entry: Entry, data: bytes) -> None:
-    """A new file or link, whole and durable, with its mode; the name must be free."""
+    """Create a file or link with its mode and sync it; the name must be free."""
     if entry.kind == LINK:
         os.symlink(data, name, dir_fd=fd)
         return
@@ -154,18 +154,18 @@ def write(fd: int, name: bytes, entry: Entry, data: bytes) -> None:
 
 
 def exchange(one: int, name: bytes, two: int, other: bytes) -> None:
-    """Swap what two names stand for, at once where the system can."""
-    if not exchanged_at_once(one, name, two, other):
+    """Swap two names, atomically where the system supports it."""
+    if not try_exchange(one, name, two, other):
         _plain_rename(one, name, two, other, _EXCHANGE)
 
 
-def exchanged_at_once(one: int, name: bytes, two: int, other: bytes) -> bool:
-    """The same, or False where the system or the file system cannot."""
+def try_exchange(one: int, name: bytes, two: int, other: bytes) -> bool:
+    """Swap two names atomically; False if the system or file system does not support it."""
     return _rename(one, name, two, other, _EXCHANGE)
 
 
 def move(one: int, name: bytes, two: int, other: bytes) -> None:
-    """Give something another name, which must be free."""
+    """Rename to a name that must be free."""
     if not _rename(one, name, two, other, _NOREPLACE):
         _plain_rename(one, name, two, other, _NOREPLACE)
 
@@ -188,7 +188,7 @@ def _rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> bool:
 
 
 def _plain_rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> None:
-    """Where the system cannot do it at once: by a third name, or by a look first."""
+    """Without renameat2: swap through a third name, or rename after a check."""
     if flag == _NOREPLACE:
         try:
             os.stat(other, dir_fd=two, follow_symlinks=False)
@@ -207,22 +207,24 @@ def _plain_rename(one: int, name: bytes, two: int, other: bytes, flag: int) -> N
 
 
 def allowed(path: str | os.PathLike[str]) -> str:
-    """The real path of a folder that may be a workspace: not `/`, not the home folder, nothing above it."""
+    """The real path of a folder that may be a workspace: not `/`, the home folder or a folder above it."""
     real = os.path.realpath(path)
     home = os.path.realpath(os.path.expanduser("~"))
     if real == os.path.dirname(real) or home == real or home.startswith(real.rstrip("/") + "/"):
-        raise Refused(f"{real} is too much for a workspace; name the folder of a project in it")
+        raise Refused(
+            f"{real} cannot be a workspace: it is the root, the home folder or above it; name a project's folder"
+        )
     if not os.path.isdir(real):
         raise Refused(f"{real} is not a folder; name the folder of a project")
     return real
 
 
 def relative(root: str, path: str | bytes) -> bytes:
-    """A path as it is named below a root; one that is given from `/` on must be below it."""
+    """A path relative to the root; an absolute path must be below it."""
     try:
         raw = os.fsencode(path)
-    except UnicodeEncodeError:  # half a surrogate pair
-        raise Refused(f"{path!r} is no name that a file can have") from None
+    except UnicodeEncodeError:  # a lone surrogate
+        raise Refused(f"{path!r} is not a valid file name; give a name the file system can store") from None
     if raw.startswith(b"/"):
         start = os.fsencode(root).rstrip(b"/") + b"/"
         whole = os.path.normpath(raw) if b".." not in raw.split(b"/") else raw
@@ -232,21 +234,23 @@ def relative(root: str, path: str | bytes) -> bytes:
         if not whole.startswith(start):
             raise Refused(f"{os.fsdecode(raw)!r} is not below {root}; name a path in it")
         raw = whole[len(start) :]
-    return checked(b"/".join(part for part in raw.split(b"/") if part not in (b"", b".")))
+    return check_path(b"/".join(part for part in raw.split(b"/") if part not in (b"", b".")))
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Around what changes files entirely or not at all, as `with` or before a function: errors of ours come out."""
+def translate_os_errors() -> Iterator[None]:
+    """Turn OSErrors into Hansard's errors, as a context manager or decorator around all-or-nothing changes."""
     try:
         yield
     except OSError as error:
-        raise strange(error) from None
+        raise as_hansard_error(error) from None
 
 
-def strange(error: OSError) -> HansardError:
-    """What the system said, as an error of ours: of the disk, or of a file that is in the way."""
+def as_hansard_error(error: OSError) -> HansardError:
+    """An OSError as StorageError (disk full or failing) or Conflict (a file in the way)."""
     where = os.fsdecode(error.filename) if error.filename is not None else "the workspace"
     if error.errno in _DISK:
-        return StorageError(f"{where}: {error.strerror}; nothing was changed, make room or mend it and try again")
-    return Conflict(f"{where}: {error.strerror}; nothing was changed, see that it can be read and written, try again")
+        return StorageError(
+            f"{where}: {error.strerror}; nothing was changed; free disk space or repair the disk, then try again"
+        )
+    return Conflict(f"{where}: {error.strerror}; nothing was changed; make it readable and writable, then try again")

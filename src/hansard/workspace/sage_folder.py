@@ -1,10 +1,10 @@
-"""Sage's session folders: `snapshots.jsonl` and `backups/`, read into a workspace and written from one.
+"""Sage's session folders: read `snapshots.jsonl` and `backups/` into a workspace and write them from one.
 
     change        trackedFiles[path]: state created / modified / deleted, contentHash, size, originalContent
     content       originalContent where it is text, else fileBackups[path] and a file in backups/
-    mode, links   `mode` and `kind` beside Sage's own keys, which Sage passes over
+    mode, links   `mode` and `kind` beside Sage's own keys; Sage ignores them
 
-A file whose content is not told is never taken for a new one: its backup is looked for, else it is unknown.
+A file without recorded content is not taken for a new one: its backup is used, else its content is unknown.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from msgspec import UNSET
 from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import HansardError
 from hansard.formats.coding_agents.sage.records import write_snapshot
-from hansard.ledger.backends.driver import Tx
 from hansard.ledger.ids import clock
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
-from hansard.model.conversation import Snapshot as Told
+from hansard.model.conversation import Snapshot as SageSnapshot
 from hansard.model.times import iso_time
 from hansard.workspace.entries import FILE, FOLDER, LINK, Change, Entry, content_hash
-from hansard.workspace.imported_edits import NOBODY_KNOWS, placed
-from hansard.workspace.snapshots import By, Filing
+from hansard.workspace.imported_edits import UNRECORDED_ENTRY, path_in_root
+from hansard.workspace.snapshots import Author, SnapshotWriter
 from hansard.workspace.workspace import Workspace
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -35,40 +34,40 @@ _INLINE = 64 << 10
 
 
 def read_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
-    """The snapshots of an imported Sage session as changes of its thread; how many were new."""
+    """Record the snapshots of an imported Sage session as changes of its thread; returns how many are new."""
     conversation = workspace.ledger.export_conversation(thread_id)
-    known = {one.by.message_id for one in workspace.snapshots(thread_id)}
+    known = {one.author.message_id for one in workspace.snapshots(thread_id)}
     count = 0
-    for told in [] if conversation.snapshots is UNSET else conversation.snapshots:
-        if not isinstance(told.message_id, str) or told.message_id in known:
+    for snapshot in [] if conversation.snapshots is UNSET else conversation.snapshots:
+        if not isinstance(snapshot.message_id, str) or snapshot.message_id in known:
             continue
-        by = By(thread_id=thread_id, message_id=told.message_id)
-        filing = Filing(workspace.driver, workspace.number, by, "transcript", clock())
-        changes = list(_read_changes(workspace, conversation, told, folder, filing))
+        author = Author(thread_id=thread_id, message_id=snapshot.message_id)
+        writer = SnapshotWriter(workspace.driver, workspace.number, author, "transcript", clock())
+        changes = list(_read_changes(workspace, conversation, snapshot, folder, writer))
         if changes:
-            workspace.driver.write(lambda tx, filing=filing, changes=changes: filing.finish(tx, changes))  # type: ignore[misc]
+            workspace.driver.write(lambda tx, writer=writer, changes=changes: writer.finish(tx, changes))  # type: ignore[misc]
             count += 1
     return count
 
 
 def _read_changes(
-    workspace: Workspace, conversation: Conversation, told: Told, folder: str, filing: Filing
+    workspace: Workspace, conversation: Conversation, snapshot: SageSnapshot, folder: str, writer: SnapshotWriter
 ) -> Iterator[Change]:
     base = next((m.context.cwd for m in conversation.messages if m.context and isinstance(m.context.cwd, str)), "")
-    backups = told.backups if isinstance(told.backups, dict) else {}
-    for name, one in (told.files if isinstance(told.files, dict) else {}).items():
+    backups = snapshot.backups if isinstance(snapshot.backups, dict) else {}
+    for name, one in (snapshot.files if isinstance(snapshot.files, dict) else {}).items():
         if type(one) is not dict:
             continue
-        path = placed(workspace.root.path, base or workspace.root.path, os.fsdecode(_spelled(name, one)))
+        path = path_in_root(workspace.root.path, base or workspace.root.path, os.fsdecode(_spelled(name, one)))
         if path is None:
             continue
         state = one.get("state")
-        before = None if state == "created" else _before(one, backups.get(name), folder, filing)
+        before = None if state == "created" else _before(one, backups.get(name), folder, writer)
         after = None if state == "deleted" else _after(one)
         yield Change(path, before, after)
 
 
-def _before(one: dict[str, Any], backup: Any, folder: str, filing: Filing) -> Entry | None:
+def _before(one: dict[str, Any], backup: Any, folder: str, writer: SnapshotWriter) -> Entry | None:
     kind, mode = one.get("originalKind", FILE), one.get("originalMode")
     mode = mode if type(mode) is int else None
     if kind == FOLDER:
@@ -79,8 +78,8 @@ def _before(one: dict[str, Any], backup: Any, folder: str, filing: Filing) -> En
     elif type(backup) is dict and isinstance(backup.get("backupPath"), str):
         data = _backup(folder, backup["backupPath"])
     if data is None:
-        return NOBODY_KNOWS
-    filing.keep(content_hash(data), data)
+        return UNRECORDED_ENTRY
+    writer.keep(content_hash(data), data)
     return Entry(LINK if kind == LINK else FILE, None if kind == LINK else mode, content_hash(data), len(data))
 
 
@@ -90,13 +89,13 @@ def _after(one: dict[str, Any]) -> Entry:
     if kind == FOLDER:
         return Entry(FOLDER, mode)
     if not isinstance(told, str) or _SHA256.fullmatch(told) is None:
-        return NOBODY_KNOWS
+        return UNRECORDED_ENTRY
     size = one.get("size")
     return Entry(kind if kind in (FILE, LINK) else FILE, mode, bytes.fromhex(told), size if type(size) is int else 0)
 
 
 def _backup(folder: str, told: str) -> bytes | None:
-    """A backup by the path a record names; only its name counts, and only in the session's own folder."""
+    """The backup that a record names; only its base name is used, inside the session's folder."""
     path = os.path.join(folder, "backups", os.path.basename(told))
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -107,7 +106,7 @@ def _backup(folder: str, told: str) -> bytes | None:
 
 
 def write_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
-    """A thread's changes as `snapshots.jsonl` and `backups/` in a folder; how many snapshots there are."""
+    """Write a thread's changes as `snapshots.jsonl` and `backups/` into a folder; returns the number of snapshots."""
     make_folders(os.path.join(os.path.abspath(folder), "backups"))
     lines: list[bytes] = []
     for one in workspace.snapshots(thread_id):
@@ -123,14 +122,14 @@ def write_folder(workspace: Workspace, thread_id: str, folder: str) -> int:
             if data is not None and text is None:
                 backups[name] = _write_backup(folder, data)
             files[name] = record
-        told = Told(
-            message_id=one.by.message_id if one.by.message_id is not None else UNSET,
+        snapshot = SageSnapshot(
+            message_id=one.author.message_id if one.author.message_id is not None else UNSET,
             created_at=iso_time(one.at),
             update=False,
             files=files,
             backups=backups,
         )
-        lines.append(exact_json.encode(write_snapshot(told)) + b"\n")
+        lines.append(exact_json.encode(write_snapshot(snapshot)) + b"\n")
     write_whole(os.path.join(folder, "snapshots.jsonl"), b"".join(lines))
     return len(lines)
 
@@ -166,13 +165,8 @@ def _content(workspace: Workspace, entry: Entry | None) -> bytes | None:
     if entry is None or not entry.held:
         return None
 
-    def job(tx: Tx) -> bytes:
-        from hansard.workspace import snapshots as records
-
-        return records.content(tx, entry.hash)
-
     try:
-        return workspace.driver.read(job)
+        return workspace.content(entry)
     except HansardError:
         return None
 

@@ -1,7 +1,8 @@
-"""A look at all files below a root: what changed since the last look, reading only files whose times or size differ.
+"""A scan of all files below a root: what changed since the last scan, reading only files whose times or size differ.
 
-What was never looked at before, or was ignored before, is no change: nobody knows what was there. What a limit kept us
-from seeing stays as it was known, and the look is called partial.
+A path that was not scanned before, or was ignored, does not count as a change, since its earlier state is unknown. What
+a limit excludes keeps its known state, and the scan is partial. The index is stored: the field order of `Known` and
+`Folder` stays.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from msgspec import Struct
 
 from hansard.gc_pause import gc_pause
 from hansard.ledger import bodies
-from hansard.workspace import ignore
-from hansard.workspace import rooted_fs as beneath
+from hansard.workspace import ignore, rooted_fs
 from hansard.workspace.entries import FOLDER, LARGE, LINK, OTHER, Change, Entry, content_hash
 
-_COARSE = 50_000_000  # a file changed twice within a tick of the clock may look unchanged: it is read again
-Keep = Callable[[bytes, bytes], None]  # takes the hash and the bytes of what has to be held
+_CLOCK_TICK = 50_000_000  # ns; a file changed this recently can change again with equal times: it is read again
+Keep = Callable[[bytes, bytes], None]  # stores a content under its hash
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much is looked at: files, bytes read, bytes of one file, seconds."""
+    """Limits of a scan: files, bytes read, bytes of one file, seconds."""
 
     files: int = 200_000
     size: int = 2 << 30
@@ -34,7 +34,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Known(Struct, frozen=True, array_like=True, gc=False):
-    """An entry as it was last seen, with what tells that it is still the same."""
+    """An entry of the last scan, with the times and inode that show it is unchanged."""
 
     kind: str
     mode: int | None
@@ -50,7 +50,7 @@ class Known(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Folder(Struct, array_like=True):
-    """What is in a folder, what was ignored there, and under which rules."""
+    """The entries of a folder, the ignored names, and a hash of the ignore rules."""
 
     rules: bytes
     ignored: list[bytes]
@@ -69,8 +69,8 @@ def write_index(index: Index) -> bytes:
     return bodies.seal(msgspec.msgpack.encode(index), bodies.compress_fast)
 
 
-def known(index: Index, path: bytes) -> Entry | None:
-    """What the last look found at a path."""
+def entry_at(index: Index, path: bytes) -> Entry | None:
+    """The entry of the last scan at a path."""
     above, _, name = path.rpartition(b"/")
     folder = index.get(above)
     found = folder.files.get(name) if folder is not None else None
@@ -78,7 +78,7 @@ def known(index: Index, path: bytes) -> Entry | None:
 
 
 def put(index: Index, path: bytes, entry: Entry | None) -> None:
-    """Tell the index what was put at a path; the next look reads it again to be sure."""
+    """Set the entry at a path; the next scan reads the file again."""
     above, _, name = path.rpartition(b"/")
     folder = index.get(above)
     if folder is None:
@@ -95,9 +95,9 @@ def put(index: Index, path: bytes, entry: Entry | None) -> None:
 
 
 class Scan:
-    """One look. `changes` are in the order of paths, `partial` are the reasons why not all was seen."""
+    """A scan; `changes` are sorted by path, `partial` lists the reasons why files were left out."""
 
-    def __init__(self, root: beneath.Root, index: Index, keep: Keep, limits: Limits, own: frozenset[str]) -> None:
+    def __init__(self, root: rooted_fs.Root, index: Index, keep: Keep, limits: Limits, own: frozenset[str]) -> None:
         self._root, self._old, self._keep, self._limits, self._own = root, index, keep, limits, own
         self.index: Index = {}
         self.changes: list[Change] = []
@@ -129,36 +129,36 @@ class Scan:
             return self._stop(f"more than {self._limits.seconds:g} seconds")
         return False
 
-    def _carry(self, path: bytes) -> None:
-        """What was known of a folder that is not looked into now."""
+    def _keep_known(self, path: bytes) -> None:
+        """Keep the known state of a folder that is not scanned."""
         start = path + b"/" if path else b""
         for name, folder in self._old.items():
             if name == path or name.startswith(start):
                 self.index[name] = folder
 
     def _folder(self, fd: int, prefix: str, rules: ignore.Rules, *, fresh: bool) -> None:
-        """`fresh`: it was not there at the last look, so that all in it is new."""
+        """Scan a folder; `fresh`: it is new since the last scan, and so is all in it."""
         path = prefix[:-1].encode("utf-8", "surrogateescape")
         old = self._old.get(path)
         if self._over():
-            self._carry(path)
+            self._keep_known(path)
             return
         try:
             with os.scandir(fd) as listing:
                 entries = list(listing)
         except OSError as error:
             self._stop(f"{prefix or '.'}: {error.strerror}")
-            self._carry(path)
+            self._keep_known(path)
             return
         names = {entry.name for entry in entries}
         if not names.isdisjoint(ignore.FILES):
             rules = ignore.below(rules, prefix, fd, names)
-        certain = old is not None and old.rules == rules.key
+        same_rules = old is not None and old.rules == rules.key
         before = old.files if old is not None else {}
         left_out = set(old.ignored) if old is not None else set()
         folder = self.index[path] = Folder(rules.key, [], {})
         new = fresh or old is not None
-        now = time.time_ns() - _COARSE
+        now = time.time_ns() - _CLOCK_TICK
         files = folder.files
         for entry in entries:
             name = entry.name
@@ -172,8 +172,8 @@ class Scan:
                 self._stop(f"{prefix}{name}: {error.strerror}")
                 continue
             mode = found.st_mode
-            if was is None or not certain:
-                if ignore.always(name) or (certain and raw in left_out) or prefix + name in self._own:
+            if was is None or not same_rules:
+                if ignore.always(name) or (same_rules and raw in left_out) or prefix + name in self._own:
                     folder.ignored.append(raw)
                     continue
                 if rules.ignores(prefix + name, stat.S_ISDIR(mode)):
@@ -187,7 +187,7 @@ class Scan:
             ):
                 files[raw] = was
                 continue
-            here = new and raw not in left_out  # that it was not there is known
+            here = new and raw not in left_out  # known to be absent at the last scan
             if stat.S_ISDIR(mode):
                 self._enter(fd, prefix, name, raw, found, was, rules, here, folder)
                 continue
@@ -224,12 +224,12 @@ class Scan:
         kept = was is not None and was.kind == FOLDER and was.mode == mode
         one = was if was is not None and kept else Known(FOLDER, mode, b"", 0, 0, 0, 0)
         try:
-            below = os.open(name, beneath.OPEN_FOLDER, dir_fd=fd)
+            below = os.open(name, rooted_fs.OPEN_FOLDER, dir_fd=fd)
         except OSError as error:
             self._stop(f"{prefix}{name}: {error.strerror}")
             if was is not None:
                 folder.files[raw] = was
-                self._carry(path)
+                self._keep_known(path)
             return
         folder.files[raw] = one
         self.files -= 1  # folders are not counted as files
@@ -263,7 +263,7 @@ class Scan:
     def _read(
         self, fd: int, prefix: str, name: str, found: os.stat_result, was: Known | None, now: int
     ) -> Known | None:
-        """A file or link as it is; None if it cannot be read now."""
+        """The current entry of a file or link; None if it cannot be read."""
         mode = stat.S_IMODE(found.st_mode)
         if stat.S_ISLNK(found.st_mode):
             try:
@@ -274,11 +274,11 @@ class Scan:
         elif not stat.S_ISREG(found.st_mode):
             return Known(OTHER, None, b"", found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         elif found.st_size > self._limits.file_size or self.bytes + found.st_size > self._limits.size:
-            self._stop(f"{prefix}{name}: {found.st_size} bytes are not held")
+            self._stop(f"{prefix}{name}: {found.st_size} bytes exceed the limits, content not stored")
             return Known(LARGE, mode, b"", found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
         else:
             try:
-                entry, data = beneath.read(fd, name)
+                entry, data = rooted_fs.read(fd, name)
             except OSError as error:
                 self._stop(f"{prefix}{name}: {error.strerror}")
                 return None
@@ -286,13 +286,13 @@ class Scan:
         if entry.held and entry.hash not in self._held and (was is None or was.hash != entry.hash):
             self._held.add(entry.hash)
             self._keep(entry.hash, data)
-        sure = max(found.st_mtime_ns, found.st_ctime_ns) < now and entry.size == found.st_size
-        times = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino) if sure else (0, 0, 0)
+        unchanging = max(found.st_mtime_ns, found.st_ctime_ns) < now and entry.size == found.st_size
+        times = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino) if unchanging else (0, 0, 0)
         return Known(entry.kind, entry.mode, entry.hash, entry.size, *times)
 
 
-def everything(index: Index) -> Iterator[tuple[bytes, Entry]]:
-    """All paths of an index with what is there."""
+def all_entries(index: Index) -> Iterator[tuple[bytes, Entry]]:
+    """All paths of an index with their entries."""
     for above, folder in index.items():
         for name, one in folder.files.items():
             yield (above + b"/" + name if above else name), one.entry

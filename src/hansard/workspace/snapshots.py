@@ -1,7 +1,8 @@
-"""Workspaces, snapshots and changes as the ledger keeps them: rows as values, each write one transaction.
+"""Workspaces, snapshots and operations as rows of the ledger, and as values.
 
-What a snapshot says and what it holds are written together; a snapshot too large for one transaction is finished by
-the last, and one that was never finished is taken away at the next start.
+A snapshot and its contents are written in one transaction. One that is too large for a transaction becomes valid with
+the last of several; the next start deletes a snapshot that stayed incomplete. Field names of `Operation`, sources,
+kinds and states are stored: they stay.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from hansard.ledger.rows import find_thread
 from hansard.workspace.entries import Change, Entry, changes_of, content_hash, packed
 
 BEING_WRITTEN, IN_FILES, UNDONE = 0, 1, 2
-_OPEN = "open "  # the source of a snapshot whose tool is at work, with the number of its process
-_FLUSH = 32 << 20
+_OPEN = "open "  # source of a snapshot whose tool is running, followed by the process id
+_FLUSH = 32 << 20  # bytes of contents per transaction
 
 
-class By(Struct, frozen=True, kw_only=True):
-    """Whose change it is; without a thread it was made outside."""
+class Author(Struct, frozen=True, kw_only=True):
+    """Who made a change; without a thread: somebody or something outside the ledger."""
 
     thread_id: str | None = None
     message_id: str | None = None
@@ -29,14 +30,14 @@ class By(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
 
 
-OUTSIDE = By()
+OUTSIDE = Author()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """What changed, by whom, when, and how we know: tool, scan, window, transcript; base is the first look."""
+    """Changes with their author and time; `source`: tool, scan, shared, transcript, base, undo, redo, restore, late."""
 
     number: int
-    by: By
+    author: Author
     source: str
     at: int
     state: int
@@ -45,25 +46,25 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def process(self) -> int | None:
-        """The process of a tool that is at work, or died at it."""
+        """The process of a tool that is running, or that died."""
         return int(self.source[len(_OPEN) :]) if self.source.startswith(_OPEN) else None
 
 
 class Item(Struct, frozen=True, array_like=True):
-    """One path of an undo: what was found there, what is put there instead."""
+    """A path of an operation: the entry found there and the entry written."""
 
     path: bytes
     found: Entry | None
     wrote: Entry | None
 
 
-class Deed(Struct, frozen=True, kw_only=True):
-    """What an undo, redo or restore did: from which head to which, which snapshots it took back, which paths."""
+class Operation(Struct, frozen=True, kw_only=True):
+    """What an undo, redo or restore does: heads, snapshots it reverts (undoes) or applies again (redoes), paths."""
 
     slots: str = ""
     from_head: str | None = None
     to_head: str | None = None
-    moves: bool = False  # whether the head moves with it
+    moves: bool = False  # whether the head of the thread moves
     undoes: list[int] = []
     redoes: list[int] = []
     items: list[Item] = []
@@ -71,8 +72,8 @@ class Deed(Struct, frozen=True, kw_only=True):
     redo_of: int | None = None
 
 
-class Done(Struct, frozen=True, kw_only=True):
-    """A deed as it is recorded."""
+class AppliedOperation(Struct, frozen=True, kw_only=True):
+    """An operation as recorded; `state`: intent, done, over (slots deleted), back (rolled back), redone."""
 
     number: int
     thread_id: str | None
@@ -80,24 +81,32 @@ class Done(Struct, frozen=True, kw_only=True):
     state: str
     snap: int
     at: int
-    deed: Deed
+    operation: Operation
 
 
-_deeds = msgspec.msgpack.Decoder(Deed)
+_operations = msgspec.msgpack.Decoder(Operation)
 
 
-def snapshot_of(row: Row) -> Snapshot:
+def _snapshot(row: Row) -> Snapshot:
     snap, thread, message, run, agent, source, at, state, partial, body = row
-    by = By(thread_id=unsafe(thread), message_id=unsafe(message), run_id=unsafe(run), agent_id=unsafe(agent))
+    author = Author(thread_id=unsafe(thread), message_id=unsafe(message), run_id=unsafe(run), agent_id=unsafe(agent))
     return Snapshot(
-        number=snap, by=by, source=source, at=at, state=state, partial=bool(partial), changes=changes_of(bytes(body))
+        number=snap,
+        author=author,
+        source=source,
+        at=at,
+        state=state,
+        partial=bool(partial),
+        changes=changes_of(bytes(body)),
     )
 
 
-def done_of(row: Row) -> Done:
+def _applied_operation(row: Row) -> AppliedOperation:
     number, thread, kind, state, snap, at, body = row
-    deed = _deeds.decode(bodies.unseal(bytes(body)))
-    return Done(number=number, thread_id=unsafe(thread), kind=kind, state=state, snap=snap, at=at, deed=deed)
+    operation = _operations.decode(bodies.unseal(bytes(body)))
+    return AppliedOperation(
+        number=number, thread_id=unsafe(thread), kind=kind, state=state, snap=snap, at=at, operation=operation
+    )
 
 
 def find_workspace(tx: Tx, root: str) -> int | None:
@@ -112,35 +121,35 @@ def make_workspace(tx: Tx, root: str) -> int:
     return found
 
 
-def snapshots(tx: Tx, workspace: int, after: int = 0) -> list[Snapshot]:
-    return [snapshot_of(row) for row in tx.all("workspace_snapshots", workspace=workspace, after=after)]
+def all_snapshots(tx: Tx, workspace: int, after: int = 0) -> list[Snapshot]:
+    return [_snapshot(row) for row in tx.all("workspace_snapshots", workspace=workspace, after=after)]
 
 
-def snapshots_of(tx: Tx, workspace: int, thread_id: str) -> list[Snapshot]:
-    return [snapshot_of(row) for row in tx.all("workspace_snapshots_of", workspace=workspace, id=safe(thread_id))]
+def thread_snapshots(tx: Tx, workspace: int, thread_id: str) -> list[Snapshot]:
+    return [_snapshot(row) for row in tx.all("workspace_snapshots_of", workspace=workspace, id=safe(thread_id))]
 
 
-def being_written(tx: Tx, workspace: int) -> list[Snapshot]:
-    """Snapshots that were begun and not finished, by the living and by the dead."""
-    return [snapshot_of(row) for row in tx.all("unfinished_workspace_snapshots", workspace=workspace)]
+def unfinished_snapshots(tx: Tx, workspace: int) -> list[Snapshot]:
+    """Snapshots that are not complete: of running tools, and of processes that died."""
+    return [_snapshot(row) for row in tx.all("unfinished_workspace_snapshots", workspace=workspace)]
 
 
-def deeds(tx: Tx, workspace: int) -> list[Done]:
-    return [done_of(row) for row in tx.all("workspace_changes", workspace=workspace)]
+def operations(tx: Tx, workspace: int) -> list[AppliedOperation]:
+    return [_applied_operation(row) for row in tx.all("workspace_changes", workspace=workspace)]
 
 
-def unfinished(tx: Tx, workspace: int) -> list[Done]:
-    return [done_of(row) for row in tx.all("unfinished_workspace_changes", workspace=workspace)]
+def unfinished_operations(tx: Tx, workspace: int) -> list[AppliedOperation]:
+    return [_applied_operation(row) for row in tx.all("unfinished_workspace_changes", workspace=workspace)]
 
 
 def content(tx: Tx, name: bytes) -> bytes:
-    """What a file or link held."""
+    """The content of a file or link, verified by its hash."""
     row = tx.one("blob", hash=name)
     if row is None:
-        raise StorageError(f"the content {name.hex()} is not in the ledger; run `hansard verify`, restore a backup")
+        raise StorageError(f"content {name.hex()} is missing from the ledger; run `hansard verify`, restore a backup")
     data = bodies.decompress(bytes(row[0]))
     if content_hash(data) != name:
-        raise StorageError(f"the content {name.hex()} is damaged; run `hansard verify`, restore a backup")
+        raise StorageError(f"content {name.hex()} is damaged; run `hansard verify`, restore a backup")
     return data
 
 
@@ -149,16 +158,24 @@ def has_content(tx: Tx, name: bytes) -> bool:
 
 
 def add_snapshot(
-    tx: Tx, workspace: int, by: By, source: str, at: int, changes: list[Change], *, state: int, partial: bool = False
+    tx: Tx,
+    workspace: int,
+    author: Author,
+    source: str,
+    at: int,
+    changes: list[Change],
+    *,
+    state: int,
+    partial: bool = False,
 ) -> int:
-    thread = None if by.thread_id is None else find_thread(tx, by.thread_id).thread
+    thread = None if author.thread_id is None else find_thread(tx, author.thread_id).thread
     row = tx.one(
         "add_workspace_snapshot",
         workspace=workspace,
         thread=thread,
-        message=safe(by.message_id),
-        run=safe(by.run_id),
-        agent=safe(by.agent_id),
+        message=safe(author.message_id),
+        run=safe(author.run_id),
+        agent=safe(author.agent_id),
         source=source,
         at=at,
         state=state,
@@ -169,22 +186,22 @@ def add_snapshot(
     return int(row[0])
 
 
-def use(tx: Tx, snap: int, changes: list[Change]) -> None:
-    """A snapshot holds what its changes speak of."""
+def reference_contents(tx: Tx, snap: int, changes: list[Change]) -> None:
+    """Reference the contents that changes mention, so that prune keeps them."""
     names = {entry.hash for one in changes for entry in (one.before, one.after) if entry is not None and entry.held}
     tx.many("use_workspace_blob", [{"hash": name, "snap": snap} for name in sorted(names)])
 
 
-class Filing:
-    """A snapshot on its way in. `keep` takes contents; what does not fit into one transaction is written before.
+class SnapshotWriter:
+    """Writes a snapshot; contents that exceed one transaction are written ahead.
 
-    `snap` is the number of one that another process began and did not finish.
+    `snap` continues an incomplete snapshot of another process.
     """
 
     def __init__(
-        self, driver: Driver, workspace: int, by: By, source: str, at: int, *, snap: int | None = None
+        self, driver: Driver, workspace: int, author: Author, source: str, at: int, *, snap: int | None = None
     ) -> None:
-        self._driver, self._workspace, self.by, self._source, self._at = driver, workspace, by, source, at
+        self._driver, self._workspace, self.author, self._source, self._at = driver, workspace, author, source, at
         self._blobs: dict[bytes, tuple[int, bytes]] = {}
         self._size = 0
         self._snap = snap
@@ -192,7 +209,7 @@ class Filing:
 
     @property
     def empty(self) -> bool:
-        """Whether it holds nothing yet."""
+        """Whether nothing has been added yet."""
         return self._snap is None and not self._blobs
 
     def keep(self, name: bytes, data: bytes) -> None:
@@ -205,27 +222,29 @@ class Filing:
                 self._blobs, self._size = {}, 0
 
     def begin(self, process: int, seen: list[Change]) -> None:
-        """Make durable what is there before a tool begins, and that this process is at it."""
+        """Store the entries before a tool runs, and that this process runs it."""
 
         def job(tx: Tx) -> int:
             snap = self._flush(tx)
             tx.run("finish_workspace_snapshot", snap=snap, state=BEING_WRITTEN, partial=0, body=packed(seen))
-            tx.run("name_workspace_snapshot", snap=snap, source=f"{_OPEN}{process}", message=safe(self.by.message_id))
-            use(tx, snap, seen)
+            tx.run(
+                "name_workspace_snapshot", snap=snap, source=f"{_OPEN}{process}", message=safe(self.author.message_id)
+            )
+            reference_contents(tx, snap, seen)
             return snap
 
         self._snap, self.begun = self._driver.write(job), True
         self._blobs, self._size = {}, 0
 
     def drop(self, tx: Tx) -> None:
-        """Nothing came of it."""
+        """Delete the snapshot: nothing changed."""
         if self._snap is not None:
             drop_snapshot(tx, self._snap)
 
     def _flush(self, tx: Tx) -> int:
         snap = self._snap
         if snap is None:
-            snap = add_snapshot(tx, self._workspace, self.by, self._source, self._at, [], state=BEING_WRITTEN)
+            snap = add_snapshot(tx, self._workspace, self.author, self._source, self._at, [], state=BEING_WRITTEN)
         if self._blobs:
             tx.one("share_blobs")
             tx.many("add_blob", [{"hash": n, "size": s, "data": d} for n, (s, d) in self._blobs.items()])
@@ -233,12 +252,12 @@ class Filing:
         return snap
 
     def finish(self, tx: Tx, changes: list[Change], *, partial: bool = False, state: int = IN_FILES) -> int:
-        """The rest of it, in the transaction that makes it count."""
+        """Write the rest and mark the snapshot complete."""
         snap = self._flush(tx)
         tx.run("finish_workspace_snapshot", snap=snap, state=state, partial=int(partial), body=packed(changes))
         if self.begun:
-            tx.run("name_workspace_snapshot", snap=snap, source=self._source, message=safe(self.by.message_id))
-        use(tx, snap, changes)
+            tx.run("name_workspace_snapshot", snap=snap, source=self._source, message=safe(self.author.message_id))
+        reference_contents(tx, snap, changes)
         return snap
 
 
@@ -247,8 +266,8 @@ def drop_snapshot(tx: Tx, snap: int) -> None:
     tx.run("delete_workspace_snapshot", snap=snap)
 
 
-def add_deed(tx: Tx, workspace: int, by: By, kind: str, snap: int, at: int, deed: Deed) -> int:
-    thread = None if by.thread_id is None else find_thread(tx, by.thread_id).thread
+def add_operation(tx: Tx, workspace: int, author: Author, kind: str, snap: int, at: int, operation: Operation) -> int:
+    thread = None if author.thread_id is None else find_thread(tx, author.thread_id).thread
     row = tx.one(
         "add_workspace_change",
         workspace=workspace,
@@ -257,11 +276,11 @@ def add_deed(tx: Tx, workspace: int, by: By, kind: str, snap: int, at: int, deed
         state="intent",
         snap=snap,
         at=at,
-        body=packed(deed),
+        body=packed(operation),
     )
     assert row is not None
     return int(row[0])
 
 
-def set_deed(tx: Tx, number: int, state: str, deed: Deed) -> None:
-    tx.run("set_workspace_change", change=number, state=state, body=packed(deed))
+def set_operation(tx: Tx, number: int, state: str, operation: Operation) -> None:
+    tx.run("set_workspace_change", change=number, state=state, body=packed(operation))

@@ -8,7 +8,7 @@ import click
 
 from hansard.cli.options import db_option, json_option, open_ledger, resolve_message
 from hansard.cli.terminal import display, echo, echo_json
-from hansard.cli.workspace.shared import open_workspace, root_option, thread_option, whose
+from hansard.cli.workspace.shared import find_thread, open_workspace, root_option, thread_option
 
 
 @click.command("diff")
@@ -20,17 +20,17 @@ from hansard.cli.workspace.shared import open_workspace, root_option, thread_opt
 @json_option
 def command(message: str, now: bool, thread: str | None, root: str | None, db: str | None, as_json: bool) -> int:
     """Print the changes of MESSAGE as a unified diff; exit 1 if there are none."""
-    from hansard.workspace.history import changes_of, changes_since, diff, words
+    from hansard.workspace.history import changes_of, changes_since, describe, diff
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
-        key = whose(files, thread)
+        key = find_thread(files, thread)
         at = resolve_message(ledger, key, message)
         changes = (changes_since if now else changes_of)(files, key, at)
         texts = [diff(files, change) for change in changes]
     if as_json:
         echo_json(
             [
-                {"path": display(os.fsdecode(change.path)), "what": words(change), "diff": text}
+                {"path": display(os.fsdecode(change.path)), "what": describe(change), "diff": text}
                 for change, text in zip(changes, texts, strict=True)
             ]
         )

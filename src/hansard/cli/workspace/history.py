@@ -8,7 +8,7 @@ import click
 
 from hansard.cli.options import db_option, json_option, open_ledger, resolve
 from hansard.cli.terminal import counted, display, echo, echo_json
-from hansard.cli.workspace.shared import bring_in, open_workspace, root_option
+from hansard.cli.workspace.shared import import_edits, open_workspace, root_option
 
 _STATES = {1: "", 2: " (undone)"}
 
@@ -29,19 +29,21 @@ _STATES = {1: "", 2: " (undone)"}
 def command(path: str | None, thread: str | None, limit: int, root: str | None, db: str | None, as_json: bool) -> int:
     """List the snapshots of a workspace, or of one PATH in it: number, time, source, author, changes."""
     from hansard.model.times import iso_time
-    from hansard.workspace.history import words
+    from hansard.workspace.history import describe
     from hansard.workspace.rooted_fs import relative
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
         key = None if thread is None else resolve(ledger, thread).id
         if key is not None:
-            bring_in(files, key)
+            import_edits(files, key)
         name = None if path is None else relative(files.root.path, os.path.abspath(path))
-        own = set() if key is None else {one.by.message_id for one in files.snapshots(key)} - {None}
+        own = set() if key is None else {one.author.message_id for one in files.snapshots(key)} - {None}
         found = [
             one
             for one in files.snapshots()
-            if key is None or one.by.thread_id == key or (one.by.thread_id is None and one.by.message_id in own)
+            if key is None
+            or one.author.thread_id == key
+            or (one.author.thread_id is None and one.author.message_id in own)
             if name is None or any(change.path == name for change in one.changes)
         ][-limit:][::-1]
     if as_json:
@@ -51,21 +53,21 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
                     "snapshot": one.number,
                     "at": iso_time(one.at),
                     "source": one.source,
-                    "threadId": one.by.thread_id,
-                    "messageId": one.by.message_id,
-                    "runId": one.by.run_id,
-                    "agentId": one.by.agent_id,
+                    "threadId": one.author.thread_id,
+                    "messageId": one.author.message_id,
+                    "runId": one.author.run_id,
+                    "agentId": one.author.agent_id,
                     "undone": one.state == 2,
                     "partial": one.partial,
-                    "changes": [{"path": display(os.fsdecode(c.path)), "what": words(c)} for c in one.changes],
+                    "changes": [{"path": display(os.fsdecode(c.path)), "what": describe(c)} for c in one.changes],
                 }
                 for one in found
             ]
         )
         return 0 if found else 1
     for one in found:
-        who = display(one.by.agent_id or one.by.thread_id or "outside")
-        where = f" {display(one.by.message_id)}" if one.by.message_id else ""
+        who = display(one.author.agent_id or one.author.thread_id or "outside")
+        where = f" {display(one.author.message_id)}" if one.author.message_id else ""
         when = iso_time(one.at)[:19].replace("T", " ")
         echo(f"{one.number}  {when}  {one.source}  {who}{where}{_STATES[one.state]}")
         listed = one.changes if name is None else [change for change in one.changes if change.path == name]
@@ -73,7 +75,7 @@ def command(path: str | None, thread: str | None, limit: int, root: str | None, 
             echo(f"    {counted(len(listed), 'path')} in the first snapshot")
             continue
         for change in listed:
-            echo(f"    {words(change):<8}  {display(os.fsdecode(change.path))}")
+            echo(f"    {describe(change):<8}  {display(os.fsdecode(change.path))}")
     if not found:
         click.echo("no changes recorded; `hansard snapshot` starts recording", err=True)
         return 1

@@ -1,4 +1,4 @@
-"""What the commands of a workspace share: which folder, which thread, a plan on the terminal, and asking first."""
+"""What the commands on workspaces share: folder, thread, printing a plan, asking before it runs."""
 
 from __future__ import annotations
 
@@ -14,39 +14,46 @@ from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
-    from hansard.workspace import Workspace
-    from hansard.workspace.undo import Course, Outcome
+    from hansard.workspace import UndoPlan, UndoResult, Workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
-MANY = 20
+MANY = 20  # files that change without a question
 
 
 def root_option(command: F) -> F:
     """The option `--root`: the folder of the workspace."""
     return click.option(
-        "--root", metavar="FOLDER", help="The workspace; else the tracked folder this one is in, else this one."
+        "--root",
+        metavar="FOLDER",
+        help="The workspace (default: the nearest tracked folder above this one, else this folder).",
     )(command)
 
 
 def thread_option(command: F) -> F:
-    """The option `--thread`: whose changes it is about."""
-    return click.option("--thread", metavar="THREAD", help="Whose changes; else the thread that changed files last.")(
+    """The option `--thread`: the thread that a command is about."""
+    return click.option("--thread", metavar="THREAD", help="The thread (default: the thread that changed files last).")(
         command
     )
 
 
+def run_options(command: F) -> F:
+    """The options `--dry-run` and `--yes` of commands that change files."""
+    command = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
+    return click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")(command)
+
+
 def open_workspace(ledger: Ledger, root: str | None, *, create: bool = False) -> Workspace:
-    """The workspace of a command; what was cut off before is put right and said."""
+    """The workspace of a command; prints what was recovered from interrupted operations."""
     from hansard.workspace import Workspace
 
     files = Workspace(ledger, root or _tracked(ledger), create=create)
-    for line in files.told:
+    for line in files.recovered:
         click.echo(f"hansard: {display(line)}", err=True)
     return files
 
 
 def _tracked(ledger: Ledger) -> str:
-    """The nearest folder above this one that is tracked."""
+    """The nearest tracked folder at or above the current one, else the current one."""
     from hansard.ledger.backends.driver import unsafe
 
     known = {unsafe(row[1]) for row in ledger._read(lambda tx: tx.all("workspaces"))}
@@ -60,11 +67,11 @@ def _tracked(ledger: Ledger) -> str:
     return folder
 
 
-def whose(files: Workspace, thread: str | None) -> str:
-    """The thread a command is about; one that was imported is read for what it says of files."""
+def find_thread(files: Workspace, thread: str | None) -> str:
+    """The thread a command is about; the edits of an imported session are read first."""
     if thread is not None:
         key = resolve(files.ledger, thread).id
-        bring_in(files, key)
+        import_edits(files, key)
         return key
     found = files.last_thread()
     if found is None:
@@ -72,52 +79,51 @@ def whose(files: Workspace, thread: str | None) -> str:
     return found
 
 
-def bring_in(files: Workspace, thread_id: str) -> None:
-    """What an imported session tells of files: its transcript, Claude Code's backups, Sage's snapshots."""
+def import_edits(files: Workspace, thread_id: str) -> None:
+    """Record the edits of an imported session: its transcript, Claude Code's backups, Sage's snapshots."""
     from hansard.ledger import sources
-    from hansard.workspace import imported_edits as importing
-    from hansard.workspace import sage_folder
+    from hansard.workspace import imported_edits, sage_folder
 
-    importing.bring_in(files, thread_id, backups=_file_history(thread_id))
+    imported_edits.import_edits(files, thread_id, backups=_file_history(thread_id))
     for source in files.ledger._read(lambda tx: sources.of_thread(tx, thread_id)):
         if source.format == "sage":
             sage_folder.read_folder(files, thread_id, os.path.dirname(source.uri))
 
 
 def _file_history(thread_id: str) -> str | None:
-    """Where Claude Code keeps its backups of a session, if it does here."""
+    """Claude Code's folder with backups of a session, if it exists here."""
     home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
     folder = os.path.join(home, "file-history", thread_id)
     return folder if "/" not in thread_id and os.path.isdir(folder) else None
 
 
-def carry_out(course: Course, *, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Show a plan or do it; many files are asked about first."""
-    touched = course.plan.touched
+def run_plan(plan: UndoPlan, *, dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Print a plan, or run it and print the result; more than `MANY` files need a confirmation."""
+    touched = plan.files.touched
     if dry_run:
-        _tell(course.outcome(), as_json, planned=True)
+        _print(plan, plan.workspace.ledger, as_json, planned=True)
         return 0
     if len(touched) > MANY and not yes:
         try:
-            sure = click.confirm(f"{course.kind.capitalize()} would change {len(touched)} files. Go on?", err=True)
+            sure = click.confirm(f"{plan.kind.capitalize()} would change {len(touched)} files. Continue?", err=True)
         except click.Abort:
             click.echo(err=True)
             raise HansardError(
-                f"{len(touched)} files would change and nobody is there to ask; --yes goes on, --dry-run lists them"
+                f"cannot ask whether to change {len(touched)} files: standard input is closed; "
+                "give --yes, or --dry-run to list them"
             ) from None
         if not sure:
             return 1
-    done = course.run()
-    _tell(done, as_json, planned=False)
-    return 1 if done.conflicts else 0
+    result = plan.run()
+    _print(result, plan.workspace.ledger, as_json, planned=False)
+    return 1 if result.conflicts else 0
 
 
-def _tell(done: Outcome, as_json: bool, *, planned: bool) -> None:
-    items = [
-        {"path": os.fsdecode(item.path), "action": item.action, "why": item.why}
-        for item in done.plan.items
-        if item.action != "none"
-    ]
+def _print(done: UndoPlan | UndoResult, ledger: Ledger, as_json: bool, *, planned: bool) -> None:
+    from hansard.workspace.todos import todos_at
+
+    todos = todos_at(ledger, done.thread_id, done.to_head)
+    changed = done.files.touched
     if as_json:
         echo_json(
             {
@@ -126,21 +132,19 @@ def _tell(done: Outcome, as_json: bool, *, planned: bool) -> None:
                 "from": done.from_head,
                 "to": done.to_head,
                 "planned": planned,
-                "files": [{**item, "path": display(item["path"])} for item in items if item["action"] != "keep"],
+                "files": [{"path": display(item.name), "action": item.action, "why": item.why} for item in changed],
                 "conflicts": [{"path": display(path), "why": why} for path, why in done.conflicts],
-                "todos": done.todos,
+                "todos": todos,
             }
         )
         return
-    for item in items:
-        if item["action"] != "keep":
-            echo(f"{item['action']:<6}  {display(item['path'])}")
+    for item in changed:
+        echo(f"{item.action:<6}  {display(item.name)}")
     for path, why in done.conflicts:
         echo(f"keep    {display(path)}: {display(why)}")
-    changed = counted(sum(item["action"] != "keep" for item in items), "file")
     verb = "would change" if planned else "changed"
     head = display(done.to_head) if done.to_head is not None else "before the first message"
     moved = f", the head {'would be' if planned else 'is'} {head}" if done.from_head != done.to_head else ""
-    echo(f"{done.kind}: {changed} {verb}{moved}")
-    for todo in done.todos:
+    echo(f"{done.kind}: {counted(len(changed), 'file')} {verb}{moved}")
+    for todo in todos:
         echo(f"todo    {display(todo.status)}: {display(todo.content)}")

@@ -21,14 +21,14 @@ def command(thread: str | None, message: str | None, root: str | None, db: str |
     """Record the current files. The first snapshot of a folder starts its history."""
     if message is not None and thread is None:
         raise click.UsageError("--message needs --thread.")
-    from hansard.workspace import By
-    from hansard.workspace.history import words
+    from hansard.workspace import Author
+    from hansard.workspace.history import describe
 
     with open_ledger(db, create=True) as ledger, open_workspace(ledger, root, create=True) as files:
         key = None if thread is None else resolve(ledger, thread).id
         at = None if key is None or message is None else resolve_message(ledger, key, message)
-        result = files.snapshot(By(thread_id=key, message_id=at))
-        changes = [(display(os.fsdecode(one.path)), words(one)) for one in result.changes]
+        result = files.snapshot(Author(thread_id=key, message_id=at))
+        changes = [(display(os.fsdecode(one.path)), describe(one)) for one in result.changes]
         if as_json:
             echo_json(
                 {

@@ -22,14 +22,14 @@ def command(
     paths: tuple[str, ...], thread: str, message: str | None, root: str | None, db: str | None, as_json: bool
 ) -> int:
     """Record what changed at PATH since the last snapshot, as changes of THREAD; for hooks that run after a tool."""
-    from hansard.workspace import By
-    from hansard.workspace.history import words
+    from hansard.workspace import Author
+    from hansard.workspace.history import describe
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=True) as files:
         key = resolve(ledger, thread).id
         at = None if message is None else resolve_message(ledger, key, message)
-        result = files.track(By(thread_id=key, message_id=at), *(os.path.abspath(path) for path in paths))
-        changes = [(display(os.fsdecode(one.path)), words(one)) for one in result.changes]
+        result = files.track(Author(thread_id=key, message_id=at), *(os.path.abspath(path) for path in paths))
+        changes = [(display(os.fsdecode(one.path)), describe(one)) for one in result.changes]
     if as_json:
         echo_json({"snapshot": result.number, "changes": [{"path": path, "what": what} for path, what in changes]})
     else:

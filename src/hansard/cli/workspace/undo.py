@@ -1,25 +1,24 @@
-"""`hansard undo`: a thread and the files it changed, back by a turn."""
+"""`hansard undo`: undo the last turns of a thread and their changes to files."""
 
 from __future__ import annotations
 
 import click
 
 from hansard.cli.options import db_option, json_option, open_ledger, resolve_message
-from hansard.cli.workspace.shared import carry_out, open_workspace, root_option, thread_option, whose
+from hansard.cli.workspace.shared import find_thread, open_workspace, root_option, run_options, run_plan, thread_option
 
 
 @click.command("undo")
 @click.argument("turns", metavar="[N]", type=click.IntRange(min=1), default=1)
-@click.option("--to", metavar="MESSAGE", help="Go to this message instead: back, or over to another branch.")
+@click.option("--to", metavar="MESSAGE", help="Go to this message instead, on this or another branch.")
 @click.option(
     "--scope",
     type=click.Choice(["both", "files", "conversation"]),
     default="both",
     show_default=True,
-    help="What goes back.",
+    help="What to undo.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--yes", is_flag=True, help="Do not ask, however many files there are.")
+@run_options
 @thread_option
 @root_option
 @db_option
@@ -35,14 +34,14 @@ def command(
     db: str | None,
     as_json: bool,
 ) -> int:
-    """Take back the last N turns of a thread: its head, its todo list, and the files it changed.
+    """Undo the last N turns (default: 1) of a thread: its head, its todo list, and its changes to files.
 
-    What others changed stays. A file changed since is merged if it is text and that goes cleanly, else it is kept and
-    named (exit 1). `hansard redo` takes it back.
+    Changes of others stay. A text file that has changed since is merged if the changes do not overlap; other files
+    that have changed are kept and listed (exit 1). `hansard redo` reverses an undo.
     """
-    from hansard.workspace.undo import course
+    from hansard.workspace import Undo
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
-        key = whose(files, thread)
+        key = find_thread(files, thread)
         target = None if to is None else resolve_message(ledger, key, to)
-        return carry_out(course(files, key, turns, to=target, scope=scope), dry_run=dry_run, yes=yes, as_json=as_json)
+        return run_plan(files.plan(Undo(key, turns, target, scope)), dry_run=dry_run, yes=yes, as_json=as_json)

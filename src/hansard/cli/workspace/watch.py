@@ -22,15 +22,15 @@ from hansard.cli.workspace.shared import open_workspace, root_option
 @db_option
 def command(thread: str | None, every: float, times: int | None, root: str | None, db: str | None) -> int:
     """Record the changes of a workspace every few seconds, until stopped."""
-    from hansard.workspace import By
-    from hansard.workspace.history import words
+    from hansard.workspace import Author
+    from hansard.workspace.history import describe
 
     with open_ledger(db, create=True) as ledger, open_workspace(ledger, root, create=True) as files:
         key = None if thread is None else resolve(ledger, thread).id
         looks = 0
         while True:
-            for change in files.snapshot(By(thread_id=key)).changes:
-                echo(f"{words(change):<8}  {display(os.fsdecode(change.path))}")
+            for change in files.snapshot(Author(thread_id=key)).changes:
+                echo(f"{describe(change):<8}  {display(os.fsdecode(change.path))}")
             looks += 1
             if looks == times:
                 return 0
