@@ -146,4 +146,4 @@ def test_an_unknown_shell_gets_one_line() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "name bash, zsh or fish" in done.stderr
+    assert "choose bash, zsh or fish" in done.stderr

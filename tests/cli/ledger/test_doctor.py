@@ -176,7 +176,7 @@ def test_found_agents_are_told(tmp_path: Path) -> None:
 
 
 def test_a_healthy_server(database: str) -> None:
-    assert states(database, "schema") == [("note", "no ledger there yet; `hansard import` makes one")]
+    assert states(database, "schema") == [("note", "no ledger in this database yet; `hansard import` creates one")]
     with hansard.open(database) as ledger:
         ledger.create_thread("t")
         ledger.begin_run("t")
