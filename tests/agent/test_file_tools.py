@@ -117,9 +117,9 @@ def test_every_change_is_tied_to_the_message_that_called_the_tool(ledger: Ledger
     made = [one for one in files.workspace.snapshots("t") if one.source in ("tool", "scan")]
     assert [one.changes[0].path for one in made] == [b"b", b"a", b"a"]
     for one, name in zip(made, ("write", "edit", "shell"), strict=True):
-        message = ledger.get("t", one.by.message_id or "")
+        message = ledger.get("t", one.author.message_id or "")
         assert [part.tool_name for part in message.parts if isinstance(part, ToolCallPart)] == [name]
-        assert (one.by.run_id, one.by.agent_id) == (done.run.id, "coder")
+        assert (one.author.run_id, one.author.agent_id) == (done.run.id, "coder")
     files.close()
 
 
@@ -188,7 +188,7 @@ def test_a_turn_that_was_stopped_in_a_shell_is_undone(ledger: Ledger, root: Path
 
     asyncio.run(stop())
     assert sorted(tree(root)) == [b"a", b"b"]
-    assert {one.by.thread_id for one in files.workspace.snapshots() if one.source != "base"} == {"t"}
+    assert {one.author.thread_id for one in files.workspace.snapshots() if one.source != "base"} == {"t"}
     files.workspace.undo("t")
     assert (tree(root), ledger.thread("t").head) == ({}, None)
     files.workspace.redo("t")

@@ -71,7 +71,7 @@ def same(one: Entry | None, two: Entry | None) -> bool:
 def check_path(path: bytes) -> bytes:
     """The path, if it is below the root and outside `.git`; else raises Refused.
 
-    >>> checked(b"src/main.py")
+    >>> check_path(b"src/main.py")
     b'src/main.py'
     """
     parts = path.split(b"/")
