@@ -10,8 +10,7 @@ import os
 
 from hansard.errors import Conflict
 from hansard.ledger.backends.driver import Driver
-from hansard.ledger.ids import clock
-from hansard.ledger.ids import new_id
+from hansard.ledger.ids import clock, new_id
 from hansard.workspace import rooted_fs, snapshots
 from hansard.workspace.apply import Step
 from hansard.workspace.entries import Change, Entry, file_entry, parents, same
