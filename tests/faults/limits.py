@@ -35,7 +35,7 @@ def _bytes(size: int) -> bool:
     empty = said("", id="x", created_at="2026-01-01T00:00:00Z")
     message = said("x" * (size - len(native.encode(empty))), id="x", created_at="2026-01-01T00:00:00Z")
     try:
-        return len(limits.encoded(message, "a message")) == size
+        return len(limits.encode(message, "a message")) == size
     except TooLarge:
         with hansard.open(":memory:") as ledger:
             return _taken(lambda: ledger.append(ledger.create_thread("t").id, message))
