@@ -17,9 +17,9 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from hansard import formats
 from hansard.formats.contract import Target
-from hansard.formats.pydantic_ai.messages.messages import Reading
-from hansard.formats.pydantic_ai.messages.messages import _shares_request as follows_in_request
-from hansard.formats.pydantic_ai.releases import DIALECTS, NAME, NEWEST
+from hansard.formats.pydantic_ai.fields import DIALECTS, NAME, NEWEST
+from hansard.formats.pydantic_ai.messages.documents import Reading
+from hansard.formats.pydantic_ai.messages.documents import _shares_request as follows_in_request
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message

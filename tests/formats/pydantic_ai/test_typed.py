@@ -17,8 +17,8 @@ from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai import usage as pydantic_usage
-from hansard.formats.pydantic_ai.messages import messages as pydantic_messages
-from hansard.formats.pydantic_ai.releases import DIALECTS
+from hansard.formats.pydantic_ai.fields import DIALECTS
+from hansard.formats.pydantic_ai.messages import documents as pydantic_documents
 from hansard.formats.thread_protocol.messages import DIALECT
 from hansard.model import Conversation, Message, exact_json, native
 from tests.conftest import GOLDEN
@@ -60,26 +60,18 @@ def said_of(name: str, document: Any) -> Any:
         return error.problem, error.path
 
 
-def never(*given: Any) -> bool:
-    return False
-
-
-def nothing_found(record: Any) -> Any:
-    raise KeyError
-
-
-def never_found(self: Any, record: Any) -> None:
+def never_found(record: Any, around: Any) -> None:
     return None
 
 
 @contextmanager
 def the_general_way() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pydantic_messages, "_REQUEST", nothing_found)
-        patch.setattr(pydantic_messages.Reading, "fields_of", never_found)
+        patch.setattr(pydantic_documents.Reading, "request_fields", never_found)
+        patch.setattr(pydantic_documents.Reading, "response_fields", never_found)
         patch.setattr(pydantic_usage, "NOTHING", b"")
         for dialect in (*DIALECTS.values(), DIALECT):
-            patch.setattr(dialect, "usual", dict.fromkeys(dialect.usual, never))
+            patch.setattr(dialect, "readers", dict.fromkeys(dialect.readers, never_found))
         yield
 
 

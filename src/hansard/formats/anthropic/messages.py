@@ -74,11 +74,17 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
             rest = {key: value for key, value in record.items() if key not in ("role", "content")}
     else:
         raise Unreadable("a message expected", f"$.messages[{i}]")
-    if not rest:  # as nearly always
-        if role == "assistant" and type(content) is list:
-            out.append(Message(role="assistant", parts=read(content, names)))
-            return
-        if role == "user" and type(content) is str:
+    parts: list[Any] | None = None
+    if not rest and (role == "assistant" or role == "user"):  # as nearly always
+        if type(content) is list:
+            parts = read(content, names)
+            if role == "assistant":
+                out.append(Message(role=role, parts=parts))
+                return
+            if len(parts) == 1 and _is_result(parts[0]):
+                out.append(Message(role="tool", parts=parts))
+                return
+        elif role == "user" and type(content) is str:
             out.append(Message(role="user", parts=[TextPart(text=content)]))
             return
     if type(role) is not str or role in _ROLES_OF_OTHERS:
@@ -90,11 +96,11 @@ def _read_message(record: Any, i: int, names: dict[str, str], out: list[Message]
         return
     marks: dict[str, Any] = {}
     if type(content) is str:
-        parts: list[Any] = [TextPart(text=content)]
+        parts = [TextPart(text=content)]
         if role == "assistant":
             marks["content"] = "string"
     elif type(content) is list:
-        parts = read(content, names)
+        parts = read(content, names) if parts is None else parts
         if role != "assistant" and _plain_text(parts) is not None:
             marks["content"] = "list"
     elif role == "system" and "content" not in record:  # one of the beta may only change settings

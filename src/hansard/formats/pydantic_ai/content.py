@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.formats.field_table import plain
 from hansard.formats.pydantic_ai.fields import Around, Dialect, filled, is_absent, lacks, settle, taken
 from hansard.formats.pydantic_ai.files import read_file, write_file
 from hansard.formats.pydantic_ai.reasoning import put_owner, put_signature, signed, take_owner, take_signature
@@ -72,11 +73,7 @@ def _write_text(part: TextPart, around: Around, place: Place) -> dict[str, Any]:
 
 
 def _read_thinking(block: dict[str, Any], around: Around) -> Part:
-    dialect = around.dialect
-    text = block.get("content")
-    if type(text) is str and dialect.usual["thinking"](block, 0):
-        return ReasoningPart(text=text)
-    block = taken(block)
+    block, dialect = taken(block), around.dialect
     marks: dict[str, Any] = {}
     if "content" in block or dialect.times:
         text = take_str(block, "content")
@@ -210,42 +207,53 @@ _WRITERS: dict[type, Any] = {
 }
 
 
-def read_part(block: Any, readers: dict[str, Any], around: Around) -> Part:
+def read_part(block: Any, readers: dict[str, Any], around: Around) -> Any:
     """A part; one that is unknown or not as its kind promises is kept raw."""
     if type(block) is dict:
         kind = block.get("part_kind")
-        if type(kind) is str and kind in readers and kind in around.dialect.defaults:
-            try:
-                return readers[kind](block, around)  # type: ignore[no-any-return]
-            except SchemaMismatch:
-                pass
+        if type(kind) is str and kind in readers:
+            dialect = around.dialect
+            table = dialect.readers.get(kind)
+            if table is not None and (part := table(block, around)) is not None:  # nearly all are so
+                return part
+            if kind in dialect.defaults:
+                try:
+                    return readers[kind](block, around)
+                except SchemaMismatch:
+                    pass
     return RawPart(format=around.dialect.name, value=block)
 
 
 def read_response(blocks: list[Any], around: Around) -> list[Any]:
     """The parts of an answer."""
     readers = _READERS if BUILTIN_RETURN in around.dialect.defaults else _ALL_READERS
-    is_usual_text = around.dialect.usual["text"]
-    out: list[Any] = []
-    for block in blocks:
-        if type(block) is dict and block.get("part_kind") == "text" and type(text := block.get("content")) is str:
-            if is_usual_text(block, 0):  # nearly all are so
-                out.append(TextPart(text=text))
-                continue
-        out.append(read_part(block, readers, around))
+    return [read_part(block, readers, around) for block in blocks]
+
+
+def read_response_records(records: list[Any], around: Around) -> list[Any]:
+    """The parts of an answer in a typed document."""
+    tables, out = around.dialect.record_readers, []
+    for record in records:
+        kind = record.part_kind
+        part = tables[kind](record, around) if kind in _TYPED else None
+        out.append(read_part(plain(record), _READERS, around) if part is None else part)
     return out
+
+
+_TYPED = ("text", "tool-call", "thinking")
 
 
 def write_response(i: int, message: Message, around: Around) -> list[Any]:
     """The parts of an answer, less those an answer cannot hold."""
-    name, blank = around.dialect.name, around.dialect.blank["text"]
+    tables = around.dialect.writers
     out: list[Any] = []
     for j, part in enumerate(message.parts):
-        if type(part) is TextPart and (part.extra is UNSET or name not in part.extra):
-            if part.signature is UNSET and part.id is UNSET:  # nearly all are so
-                out.append(blank(content=part.text))
+        kind = type(part)
+        if kind is TextPart or kind is ToolCallPart:
+            if (written := tables[kind](part, around)) is not None:  # nearly all are so
+                out.append(written)
                 continue
-        writer = _WRITERS.get(type(part))
+        writer = _WRITERS.get(kind)
         if writer is not None and (written := writer(part, around, (i, j))) is not UNSET:
             out.append(written)
     return out

@@ -2,8 +2,8 @@
 
 Pydantic AI writes every field of a part, nulls and defaults included. A `Dialect` lists them: on reading a field
 with its default value is dropped, on writing it is put back, and only a field that was not there is remembered
-(mark `absent`). A part that says nothing unusual is known by one comparison (`usual`) and written by filling in a
-record of its kind (`blank`).
+(mark `absent`). What a part says beyond that is a field table; one that says more is read and written by `content`,
+`tools` and `requests`.
 """
 
 from __future__ import annotations
@@ -11,30 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
-from msgspec import UNSET, UnsetType, defstruct
+from msgspec import UNSET, UnsetType
 
-from hansard.formats.field_table import Written
+from hansard.formats.field_table import CompleteBlock, Row, complete_record
 from hansard.model.calls import Links, Place, call_names
 from hansard.model.conversation import Message
+from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.model.times import is_time
-
-_OWN = {
-    "text": ("content",),
-    "thinking": ("content",),
-    "tool-call": ("tool_name", "args", "tool_call_id"),
-    "tool-return": ("tool_name", "content", "tool_call_id"),
-    "user-prompt": ("content",),
-    "system-prompt": ("content",),
-}
 
 
 class Dialect:
     """How one format spells the parts: its name, the fields it always writes, and the names that differ.
 
-    `usual[kind](block, more)`: has it its own fields, `more` besides, and all others at their defaults?
+    Blocks that say nothing beyond their rows are read and written by field tables: `readers`, `writers`.
     """
 
     def __init__(
@@ -52,43 +43,78 @@ class Dialect:
         self.name, self.defaults, self.outcomes = name, defaults, outcomes
         self.thinking_id, self.outcome = thinking_id, outcome
         self.times, self.digests, self.without = times, digests, without
-        own = {kind: fields for kind, fields in _OWN.items() if kind in defaults}
-        self.usual = {kind: _usual(len(fields) + 1, defaults[kind]) for kind, fields in own.items()}
 
     @cached_property
-    def blank(self) -> dict[str, Callable[..., Written]]:
-        """A record for each kind of part, in which only the fields of its own are to be filled in."""
-        own = {kind: fields for kind, fields in _OWN.items() if kind in self.defaults}
-        return {
-            kind: blank({**dict.fromkeys(fields), **self.defaults[kind], "part_kind": kind, **_NOT_ALWAYS})
-            for kind, fields in own.items()
-        }
+    def complete(self) -> dict[str, CompleteBlock]:
+        """The field tables of the kinds that this dialect has."""
+        tables = {kind: table for kind, table in _TABLES.items() if kind in self.defaults}
+        found = {}
+        for kind, (part, rows, more) in tables.items():
+            varying: dict[str, Any] = {}
+            if kind in _TIMED and self.times:
+                varying["timestamp"] = "at"
+            if kind == "tool-return" and self.digests:
+                varying["content_file_digests"] = ("output", _digests)
+            found[kind] = CompleteBlock(
+                self.name, kind, part, rows, self.defaults[kind], tag="part_kind", varying=varying, **more
+            )
+        return found
+
+    @cached_property
+    def readers(self) -> dict[str, Callable[[Any, Around], Any]]:
+        """By kind: `read(block, around)`, which gives None when the block says more than its rows."""
+        return {kind: block.read for kind, block in self.complete.items()}
+
+    @cached_property
+    def record_readers(self) -> dict[str, Callable[[Any, Around], Any]]:
+        """The same for typed records."""
+        return {kind: block.read_record(BlockRecord) for kind, block in self.complete.items()}
+
+    @cached_property
+    def writers(self) -> dict[type[Part], Callable[[Any, Around], Any]]:
+        """By class of part: `write(part, around)`, which gives None when there is more to say than the rows can."""
+        kinds = ("text", "tool-call", "tool-return")
+        return {block.part: block.write for kind, block in self.complete.items() if kind in kinds}
 
 
-_NOT_ALWAYS = {"timestamp": UNSET, "content_file_digests": UNSET}
+# -- the field tables ----------------------------------------------------------------------------------------------
 
 
-def blank(fields: dict[str, Any]) -> Callable[..., Written]:
-    """A record that has these values where nothing else is said."""
-    named = [(name, Any, value) for name, value in fields.items()]
-    return cast(Callable[..., Written], defstruct("Blank", named, bases=(Written,), gc=False))
+def _is_data(value: Any) -> bool:
+    """Text or an object of data; whether a list holds files is for `files` to say."""
+    return type(value) is str or (type(value) is dict and "kind" not in value)
 
 
-def _usual(own: int, defaults: dict[str, Any]) -> Callable[[dict[str, Any], int], bool]:
-    """The defaults are strings and nulls, which nothing else is equal to."""
-    count, wanted = own + len(defaults), tuple(defaults.values())
-    if not defaults:
-        return lambda block, more: len(block) == count + more
-    found: Callable[[dict[str, Any]], Any] = itemgetter(*defaults)
-    expected: Any = wanted if len(wanted) > 1 else wanted[0]  # as itemgetter gives them
+def _digests(output: Any) -> Any:
+    """What is recorded of the files in an object or a list that holds none."""
+    return [] if type(output) in (dict, list) else UNSET
 
-    def usual(block: dict[str, Any], more: int) -> bool:
-        try:
-            return len(block) == count + more and found(block) == expected
-        except KeyError:
-            return False
 
-    return usual
+_TIMED = ("tool-return", "user-prompt", "system-prompt")
+_TABLES: dict[str, tuple[type[Part], list[Row], dict[str, Any]]] = {
+    "text": (TextPart, [Row("content", "text", str)], {"unset": ("signature", "id")}),
+    "thinking": (ReasoningPart, [Row("content", "text", str)], {}),
+    "tool-call": (
+        ToolCallPart,
+        [Row("tool_name", "tool_name", str), Row("args", "input", dict), Row("tool_call_id", "tool_call_id", str)],
+        {"unset": ("input_text", "signature", "id"), "not_true": ("provider_executed",)},
+    ),
+    "tool-return": (
+        ToolResultPart,
+        [
+            Row("tool_name", "tool_name", str),
+            Row("content", "output", test=_is_data),
+            Row("tool_call_id", "tool_call_id", str),
+        ],
+        {
+            "fixed": {"is_error": False},
+            "unset": ("content", "status"),
+            "not_true": ("is_error", "preliminary"),
+        },
+    ),
+    "user-prompt": (TextPart, [Row("content", "text", str)], {}),
+    "system-prompt": (TextPart, [Row("content", "text", str)], {}),
+}
 
 
 class Around:
@@ -178,13 +204,6 @@ def kept(rest: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
 # -- times ---------------------------------------------------------------------------------------------------------
 
 
-def time_fields(block: dict[str, Any], around: Around) -> int:
-    """How many fields a part has for a time that is its message's; -1, which fits no part, when it has another."""
-    if around.at is UNSET or not around.dialect.times:
-        return 0
-    return 1 if block.get("timestamp") == around.at else -1
-
-
 def read_time(block: dict[str, Any], marks: dict[str, Any], around: Around) -> None:
     """A part's time is residue only when it is not its message's."""
     if not around.dialect.times:
@@ -213,3 +232,80 @@ def takes_time(text: Any) -> bool:
     (True, False)
     """
     return is_time(text) and _CLOCK.fullmatch(text, 16) is not None
+
+
+# -- releases: the fields that each writes, with their defaults ------------------------------------------------------
+
+NAME = "pydantic-ai"
+NEWEST = "2.66"
+_FEEDBACK = {"cause": "model_retry", "attempt": None, "max_retries": None}
+_MADE = {"id": None, "provider_name": None, "provider_details": None}
+_CALL = {"tool_kind": None, **_MADE}
+_RETURN = {"tool_kind": None, "metadata": None, "outcome": "success"}
+_DEFAULTS_262: dict[str, dict[str, Any]] = {
+    "request": {
+        "instructions": None,
+        "run_id": None,
+        "conversation_id": None,
+        "metadata": None,
+        "state": "complete",
+    },
+    "response": {
+        "model_name": None,
+        "provider_name": None,
+        "provider_url": None,
+        "provider_details": None,
+        "provider_response_id": None,
+        "finish_reason": None,
+        "run_id": None,
+        "conversation_id": None,
+        "metadata": None,
+        "workspace_ref": None,
+        "history_digest": None,
+        "failed_attempts": None,
+        "state": "complete",
+    },
+    "system-prompt": {"dynamic_ref": None, "scope": "conversation", "metadata": None},
+    "user-prompt": {},
+    "tool-return": {**_RETURN, "retry": None},
+    "retry-feedback": {"retry": _FEEDBACK},
+    "retry-prompt": {"tool_name": None},
+    "text": {**_MADE, "citations": None},
+    "thinking": {**_MADE, "signature": None},
+    "tool-call": _CALL,
+    "builtin-tool-call": _CALL,
+    "builtin-tool-return": {**_RETURN, "provider_name": None, "provider_details": None},
+    "file": _MADE,
+    "compaction": {"content": None, **_MADE, "metadata": None},
+    "url": {"force_download": False, "vendor_metadata": None, "media_type": None},
+    "binary": {"vendor_metadata": None},
+    "uploaded-file": {"vendor_metadata": None, "media_type": "application/octet-stream"},
+    "text-content": {"metadata": None},
+    "structured-content": {"metadata": None, "tag": None, "description": None},
+}
+_NEW_266 = {
+    "response": {"model_id": None, "canonical_system": None},
+    "system-prompt": {"context_id": None},
+}
+_NEW_KEYS = frozenset({"model_id", "canonical_system", "context_id", "content_file_digests"})
+_OUTCOMES: dict[str, tuple[bool, str | UnsetType]] = {
+    "success": (False, UNSET),
+    "failed": (True, UNSET),
+    "denied": (True, "denied"),
+    "interrupted": (True, "interrupted"),
+    "retried": (True, "retried"),
+}
+DIALECTS = {
+    "2.62": Dialect(NAME, _DEFAULTS_262, _OUTCOMES, without=_NEW_KEYS),
+    "2.66": Dialect(
+        NAME,
+        {kind: {**fields, **_NEW_266.get(kind, {})} for kind, fields in _DEFAULTS_262.items()},
+        _OUTCOMES,
+        digests=True,
+    ),
+}
+_NO_PARTS = ("request", "response", "url", "binary", "uploaded-file", "text-content", "structured-content")
+BlockRecord = complete_record(
+    list(DIALECTS[NEWEST].complete.values()),
+    [key for kind, fields in DIALECTS[NEWEST].defaults.items() if kind not in _NO_PARTS for key in fields],
+)

@@ -197,18 +197,6 @@ def is_plain(part: Part, name: str) -> bool:
 # -- content of tool results ---------------------------------------------------------------------------------------
 
 
-def data_fields(block: dict[str, Any], dialect: Dialect) -> int:
-    """How many fields besides `content` a result has for words or an object of data; -9 when it may be more."""
-    value = block.get("content")
-    if type(value) is str:
-        return 0
-    if type(value) is not dict or "kind" in value:
-        return -9
-    if not dialect.digests:
-        return 0
-    return 1 if block.get("content_file_digests") == [] else -9
-
-
 def read_returned(block: dict[str, Any], marks: dict[str, Any], dialect: Dialect) -> tuple[Any, Any]:
     """`(output, content)`: a result that holds files is a list of parts, any other is data."""
     value = block.pop("content", UNSET)

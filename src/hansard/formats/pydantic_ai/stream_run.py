@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hansard.formats.documents import read
-from hansard.formats.pydantic_ai.releases import DIALECTS, NEWEST
+from hansard.formats.pydantic_ai.fields import DIALECTS, NEWEST
 from hansard.streams.text_buffer import joined
 
 NAME = "pydantic-ai"

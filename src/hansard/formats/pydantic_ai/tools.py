@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.field_table import Written
 from hansard.formats.pydantic_ai.fields import (
     Around,
     Dialect,
@@ -23,9 +22,8 @@ from hansard.formats.pydantic_ai.fields import (
     read_time,
     settle,
     taken,
-    time_fields,
 )
-from hansard.formats.pydantic_ai.files import data_fields, digests, read_returned, write_returned
+from hansard.formats.pydantic_ai.files import digests, read_returned, write_returned
 from hansard.formats.pydantic_ai.reasoning import put_signature, signed
 from hansard.formats.residue import pack, take_maybe_str, take_str, unpack
 from hansard.model.arguments import read_arguments, write_arguments
@@ -41,11 +39,6 @@ _NO_NAME = "unknown"
 
 def read_call(block: dict[str, Any], around: Around, kind: str = "tool-call") -> Part:
     dialect = around.dialect
-    name, args = block.get("tool_name"), block.get("args", UNSET)
-    if kind == "tool-call" and type(args) is dict and type(name) is str and dialect.usual[kind](block, 0):
-        call_id = block.get("tool_call_id")
-        if type(call_id) is str:  # nearly all are so
-            return ToolCallPart(tool_call_id=call_id, tool_name=name, input=args)
     block = taken(block)
     marks: dict[str, Any] = {}
     name, args = take_str(block, "tool_name"), block.pop("args", UNSET)
@@ -81,9 +74,6 @@ def _read_args(args: Any, marks: dict[str, Any]) -> tuple[Any, str | UnsetType]:
 
 
 def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
-    if _is_usual_call(part, around.dialect.name):
-        blank = around.dialect.blank["tool-call"]
-        return blank(tool_name=part.tool_name, args=part.input, tool_call_id=part.tool_call_id)
     rest, marks = unpack(around.dialect.name, part.extra)
     kind = BUILTIN_CALL if part.provider_executed is True and around.knows(BUILTIN_CALL) else "tool-call"
     how = marks.get("args")
@@ -102,20 +92,6 @@ def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
         out["id"] = part.id
     put_signature(out, part, rest, marks)
     return {**out, **rest, "part_kind": kind}
-
-
-def _is_usual_call(part: ToolCallPart, name: str) -> bool:
-    """Has it an id, a name and an object of arguments, and nothing else of ours?"""
-    return (
-        (part.extra is UNSET or name not in part.extra)
-        and type(part.input) is dict
-        and part.input_text is UNSET
-        and type(part.tool_call_id) is str
-        and type(part.tool_name) is str
-        and part.provider_executed is not True
-        and part.signature is UNSET
-        and part.id is UNSET
-    )
 
 
 def _name(part: Any, around: Around) -> str:
@@ -143,20 +119,7 @@ def put_call_id(out: dict[str, Any], part: Any, marks: dict[str, Any], around: A
 # -- results -------------------------------------------------------------------------------------------------------
 
 
-def read_usual_return(block: dict[str, Any], around: Around) -> Part | None:
-    """A result of words or data that came as it should and says nothing else: nearly all are so."""
-    more = data_fields(block, around.dialect) + time_fields(block, around)
-    call_id, name = block.get("tool_call_id"), block.get("tool_name")
-    if more < 0 or type(call_id) is not str or type(name) is not str:
-        return None
-    if not around.dialect.usual["tool-return"](block, more):
-        return None
-    return ToolResultPart(tool_call_id=call_id, tool_name=name, output=block["content"], is_error=False)
-
-
 def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return") -> Part:
-    if kind == "tool-return" and (usual := read_usual_return(block, around)) is not None:
-        return usual
     dialect = around.dialect
     block = taken(block)
     marks: dict[str, Any] = {}
@@ -182,32 +145,9 @@ def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return"
     )
 
 
-def write_usual_return(part: ToolResultPart, around: Around) -> Written | None:
-    """The result, when it has an id, a name, data that came as it should, and nothing else of ours."""
-    dialect, output = around.dialect, part.output
-    if (
-        (part.extra is not UNSET and dialect.name in part.extra)
-        or output is UNSET
-        or part.content is not UNSET
-        or part.is_error is True
-        or part.status is not UNSET
-        or part.preliminary is True
-        or type(part.tool_call_id) is not str
-        or type(part.tool_name) is not str
-    ):
-        return None
-    return dialect.blank["tool-return"](
-        tool_name=part.tool_name,
-        content=output,
-        tool_call_id=part.tool_call_id,
-        timestamp=around.at if dialect.times else UNSET,
-        content_file_digests=[] if dialect.digests and (type(output) is dict or type(output) is list) else UNSET,
-    )
-
-
 def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> Any:
-    if kind == "tool-return" and (usual := write_usual_return(part, around)) is not None:
-        return usual
+    if kind == "tool-return" and (written := around.dialect.writers[ToolResultPart](part, around)) is not None:
+        return written
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     content, files = write_returned(part, marks, dialect)

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import encode
 
-from hansard.formats.pydantic_ai.fields import blank, filled, is_absent, settle
-from hansard.formats.pydantic_ai.releases import NAME
+from hansard.formats.field_table import written_with
+from hansard.formats.pydantic_ai.fields import NAME, filled, is_absent, settle
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Usage
 
@@ -17,7 +17,7 @@ _COUNTS = {
     "cache_read_tokens": "cache_read_tokens",
     "output_reasoning_tokens": "reasoning_tokens",
 }
-_USAGE = {
+NO_COUNTS = {
     "input_tokens": 0,
     "cache_write_tokens": 0,
     "cache_write_1h_tokens": 0,
@@ -31,8 +31,10 @@ _USAGE = {
     "details": {},
     "cost": None,
 }
-NOTHING = Raw(encode(_USAGE))
-NO_USAGE = blank({**_USAGE, "details": None})(details={})  # one for all: nobody changes a record that is written
+NOTHING = Raw(encode(NO_COUNTS))
+NO_USAGE = written_with({**NO_COUNTS, "details": None})(
+    details={}
+)  # one for all: nobody changes a record that is written
 _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_tokens"}
 
 
@@ -50,7 +52,7 @@ def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
         if type(rest.get(old)) is int:
             rest[name] = rest.pop(old)
             marks["names"] = "old"
-    settle(_USAGE, rest, marks)
+    settle(NO_COUNTS, rest, marks)
     if not rest and not marks:
         return UNSET
     for key in ("input_tokens", "output_tokens"):
@@ -63,7 +65,7 @@ def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
 
 
 def write_usage(usage: Usage | UnsetType) -> dict[str, Any]:
-    out = _USAGE.copy()
+    out = NO_COUNTS.copy()
     out["details"] = {}
     if usage is UNSET:
         return out

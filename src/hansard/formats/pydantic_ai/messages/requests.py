@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from hansard.formats.pydantic_ai.content import raw_value, read_compaction, read_part, write_compaction
 from hansard.formats.pydantic_ai.fields import (
     Around,
+    BlockRecord,
     filled,
     kept,
     put_time,
@@ -23,16 +24,13 @@ from hansard.formats.pydantic_ai.fields import (
     settle,
     taken,
     takes_time,
-    time_fields,
 )
 from hansard.formats.pydantic_ai.files import is_item, is_plain, read_item, write_item
 from hansard.formats.pydantic_ai.tools import (
     put_call_id,
     read_return,
-    read_usual_return,
     take_call_id,
     write_return,
-    write_usual_return,
 )
 from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, unpack
 from hansard.model import exact_json
@@ -210,7 +208,7 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
     for block in blocks:
         role = _role_of(block)
         if not runs or runs[-1].role != role:
-            around.at = _time_of(block, around)
+            around.at = _time_of(block.get("timestamp") if type(block) is dict else None, around)
             runs.append(RoleRun(role, around.at))
         run = runs[-1]
         if role != "tool" and (found := _read_prompt(block, around)) is not None:
@@ -224,24 +222,23 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
 
 
 def read_alone(block: Any, around: Around) -> tuple[str, Any] | None:
-    """`(role, part)` for the only part of a request; None when it is no usual prompt of the user's or result."""
-    if type(block) is not dict:
+    """`(role, part)` for the only part of a request; None when it is not a prompt or result that its table says."""
+    if type(block) is dict:
+        kind, tables, time = block.get("part_kind"), around.dialect.readers, block.get("timestamp")
+    elif type(block) is BlockRecord:
+        kind, tables, time = block.part_kind, around.dialect.record_readers, block.timestamp  # type: ignore[attr-defined]
+    else:
         return None
-    kind, content = block.get("part_kind"), block.get("content")
-    around.at = _time_of(block, around)
-    if kind == "tool-return":
-        part = read_usual_return(block, around)
-        return None if part is None else ("tool", part)
-    if kind == "user-prompt" and type(content) is str:
-        if around.dialect.usual["user-prompt"](block, time_fields(block, around)):
-            return "user", TextPart(text=content)
-    return None
+    around.at = _time_of(time, around)
+    if kind != "tool-return" and kind != "user-prompt":
+        return None
+    part = tables[kind](block, around)
+    return None if part is None else (_ROLES[kind], part)
 
 
-def _time_of(block: Any, around: Around) -> Any:
+def _time_of(time: Any, around: Around) -> Any:
     """The time of a message is that of its first part, else that of its request."""
-    time = block.get("timestamp") if around.dialect.times and type(block) is dict else None
-    return time if time is not None and takes_time(time) else around.sent
+    return time if type(time) is str and around.dialect.times and takes_time(time) else around.sent
 
 
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
@@ -250,8 +247,8 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
     if (kind != "user-prompt" and kind != "system-prompt") or kind not in around.dialect.defaults:
         return None
     content = block.get("content")
-    if type(content) is str and around.dialect.usual[kind](block, time_fields(block, around)):  # nearly all are so
-        return [TextPart(text=content)], {}
+    if (part := around.dialect.readers[kind](block, around)) is not None:  # nearly all are so
+        return [part], {}
     rest = taken(block)
     marks: dict[str, Any] = {}
     parts: list[Any]
@@ -278,8 +275,8 @@ def write_request(i: int, message: Message, around: Around) -> list[Any]:
         only = message.parts[0]  # nearly all are so
         if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra):
             return [_prompt("user-prompt", only.text, {}, around)]
-        if type(only) is ToolResultPart and (usual := write_usual_return(only, around)) is not None:
-            return [usual]
+        if type(only) is ToolResultPart and (written := dialect.writers[ToolResultPart](only, around)) is not None:
+            return [written]
     prompts = unpack(dialect.name, message.extra)[1].get("prompts")
     entries = iter(prompts if type(prompts) is list else ())
     out: list[Any] = []
@@ -316,7 +313,8 @@ def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: 
 
 def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> Any:
     if not marks:
-        return around.dialect.blank[kind](content=content, timestamp=around.at if around.dialect.times else UNSET)
+        written = around.dialect.complete[kind].written
+        return written(content=content, timestamp=around.at) if around.dialect.times else written(content=content)
     rest = marks.get("rest")
     rest = rest if type(rest) is dict else {}
     out = {"content": content, **filled(around.dialect.defaults[kind], marks)}
