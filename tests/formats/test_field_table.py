@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.contract import Target
+from hansard.formats.field_table import Block, Row
+from hansard.formats.residue import SchemaMismatch
 from hansard.formats.rules.conform import conform
 from hansard.model import Conversation, Message, RawPart, TextPart, ToolCallPart, ToolResultPart, exact_json, native
 from tests.conftest import GOLDEN
@@ -135,3 +138,64 @@ def test_what_anthropic_writes_with_records_is_what_the_general_way_writes(conve
     general = [replace(message, extra={}) if message.extra is UNSET else message for message in messages]
     written = [exact_json.encode(chosen.write(Conversation(messages=each), Target())) for each in (messages, general)]
     assert written[0] == written[1]
+
+
+# -- the generator -------------------------------------------------------------------------------------------------
+
+
+def call_table(**row: Any) -> Block:
+    """A block as a format would declare it: an id, a name that may be missing, an input with or without logic."""
+    rows = [Row("id", "tool_call_id", str, True), Row("title", "tool_name", str), Row("args", "input", **row)]
+    return Block("toy", "call", ToolCallPart, rows)
+
+
+def test_values_that_no_row_takes_are_residue_and_come_back() -> None:
+    table = call_table()
+    for block in (
+        {"type": "call", "id": "c1", "title": "f", "args": None},
+        {"type": "call", "id": "c1", "title": None, "zz": [1]},
+        {"type": "call", "id": "c1", "args": 1.0, "$": {"a": 1}},
+    ):
+        part = table.read(block, {})
+        assert exact_json.same(table.write(part), block)
+    assert table.read({"type": "call", "id": "c1", "title": 5}, {}).extra == {"toy": {"title": 5}}
+
+
+def test_a_part_without_residue_is_written_as_a_struct_that_says_the_same() -> None:
+    table, part = call_table(), ToolCallPart(tool_call_id="c1", input={"a": 1})
+    assert exact_json.encode(table.write_record(part)) == exact_json.encode(table.write(part))
+    assert exact_json.encode(table.write(part)) == b'{"type":"call","id":"c1","args":{"a":1}}'
+
+
+def test_a_block_that_does_not_fit_names_the_row() -> None:
+    table = call_table()
+    with pytest.raises(SchemaMismatch, match=r"^toy call: id must be str$"):
+        table.read({"type": "call", "id": 5}, {})
+    with pytest.raises(SchemaMismatch, match=r"^toy call: id is missing$"):
+        table.read({"type": "call"}, {})
+
+
+def test_a_wrong_row_is_refused_where_the_table_is_made() -> None:
+    with pytest.raises(TypeError, match=r"^toy call: nick: ToolCallPart has no field 'nickname'$"):
+        Block("toy", "call", ToolCallPart, [Row("nick", "nickname")])
+    with pytest.raises(TypeError, match=r"^toy call: args: a row with logic needs both read and write$"):
+        call_table(read=lambda value, context, hints: value)
+
+
+def test_a_traceback_shows_the_row_whose_logic_fails() -> None:
+    def fail(value: Any, context: Any, hints: dict[str, Any]) -> Any:
+        raise ZeroDivisionError
+
+    table = call_table(read=fail, write=lambda part, hints: part.input)
+    try:
+        table.read({"type": "call", "id": "c1", "args": {}}, {})
+    except ZeroDivisionError as error:
+        frame = traceback.extract_tb(error.__traceback__)[-2]
+    assert frame.filename == "<field table toy: call> read"
+    assert str(frame.line).endswith("# args")
+
+
+def test_the_generated_code_can_be_printed() -> None:
+    source = call_table().source()
+    for name in ("read", "write", "read_record", "write_record"):
+        assert f"def {name}(" in source

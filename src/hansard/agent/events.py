@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from pydantic_ai.messages import ToolCallPart as NativeCall
 from pydantic_ai.messages import ToolReturn, ToolReturnPart
 
-from hansard.formats.pydantic_ai.stream import PydanticAIDecoder
-from hansard.formats.pydantic_ai.stream_run import read_part
+from hansard.formats.pydantic_ai.stream import PydanticAIDecoder, read_part
 from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import Delta, MessageStart, Other, PartEnd, PartStart
 from hansard.streams.sdk_objects import plain

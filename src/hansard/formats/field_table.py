@@ -164,23 +164,10 @@ class Block:
         taken = {row.native: None if row.read else row.kind for row in self.fields}
         self.known = {self.tag, *(key for key, kind in taken.items() if kind is None)}
         self.kinds = {key: kind for key, kind in taken.items() if kind is not None}
-        self._check()
+        _check(self, (*self.by_name, *self.fixed, *self.derived))
 
     def __repr__(self) -> str:
         return f"<Block {self.format}: {self.name}>"
-
-    def _check(self) -> None:
-        """A mistake in a row is told where the table is made, not where a document meets it."""
-        known = {*self.part.__struct_fields__} - {"extra", "unknown"}
-        for row in self.rows:
-            for field in row.targets:
-                if field not in known:
-                    raise TypeError(f"{self.place(row.native)}: {self.part.__name__} has no field {field!r}")
-            if (row.read is None) != (row.write is None) or (len(row.targets) > 1 and row.read is None):
-                raise TypeError(f"{self.place(row.native)}: a row with logic needs both read and write")
-        for field in (*self.by_name, *self.fixed, *self.derived):
-            if field not in known:
-                raise TypeError(f"{self.format} {self.name}: {self.part.__name__} has no field {field!r}")
 
     def place(self, key: str) -> str:
         """How errors and tracebacks name a row."""
@@ -247,6 +234,22 @@ class Block:
         if type(part) is RawPart:
             raise NeedsPlainDecode
         return part
+
+
+def _check(block: Block | CompleteBlock, others: Sequence[str]) -> None:
+    """Refuse a wrong row where the table is made, not where a document meets it."""
+    place, known = f"{block.format} {block.name}", {*block.part.__struct_fields__} - {"extra", "unknown"}
+    for row in block.rows:
+        if not row.native.isidentifier():
+            raise TypeError(f"{place}: {row.native}: a native key must be an identifier")
+        if (row.read is None) != (row.write is None) or (len(row.targets) > 1 and row.read is None):
+            raise TypeError(f"{place}: {row.native}: a row with logic needs both read and write")
+        for field in row.targets:
+            if field not in known:
+                raise TypeError(f"{place}: {row.native}: {block.part.__name__} has no field {field!r}")
+    for field in others:
+        if field not in known:
+            raise TypeError(f"{place}: {block.part.__name__} has no field {field!r}")
 
 
 def body(name: str, key: str, message: Any, settings: Sequence[str]) -> type[Record]:
@@ -350,6 +353,7 @@ class CompleteBlock:
         self.rows, self.defaults, self.fixed, self.varying = tuple(rows), defaults, fixed or {}, varying or {}
         self.unset, self.not_true = unset, not_true
         self.own = (*(row.native for row in self.rows), *self.varying)
+        _check(self, (*self.fixed, *unset, *not_true))
         own = dict.fromkeys(row.native for row in self.rows)
         self.written = written_with({**own, **defaults, tag: name, **dict.fromkeys(self.varying, UNSET)})
 

@@ -1,4 +1,24 @@
-"""The Messages API of Anthropic."""
+"""Anthropic Messages API: a request, a bare list of messages, or a response.  As of anthropic 2.8.0, GA and beta.
+
+    canonical                         native
+    system (leading)                  the `system` field; later ones `role: system`
+    user, tool                        a user message; tool results and the rest of it are messages of their own
+    text                              text; citations and cache_control are residue
+    reasoning                         thinking (signature), redacted_thinking (encrypted)
+    compaction                        compaction (its text, encrypted, signature)
+    tool-call                         tool_use; provider-executed: server_tool_use, mcp_tool_use
+    tool-result                       tool_result; provider-executed: every other *_tool_result
+    file                              image, document (base64, url, file, text)
+    raw(anthropic)                    any other block, verbatim; alone in an event: a record of an unknown role
+
+Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
+times, agents, other providers' reasoning.
+
+Read `fields` first (the field tables; `formats/field_table.py` explains them), then `content` (blocks with logic),
+`files`, `messages`, `rules`. `stream` is the decoder; only it may import `streams`. Otherwise: the core of `formats`,
+`rules`, the model. Free to change: detection, a new key or block in `fields`, `rules` when the API changes what it
+accepts. Stored, so never renamed: residue keys and spelling hints (`"$"`: `type`, `content`, `joined`, `at` ...).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,28 @@
-"""ModelMessages of Pydantic AI and its events."""
+"""Pydantic AI: the list of messages that `ModelMessagesTypeAdapter` writes.  As of pydantic-ai-slim 2.62 and 2.66.
+
+    canonical                         native
+    system, user, tool                parts of a request; a user message after a system message shares its request
+    assistant                         a response: model, usage, finish_reason, time, state
+    parts                             see `content` and `tools`
+    conversation id                   conversation_id of its messages
+    run id, metadata                  run_id, metadata of the request or response
+    raw(pydantic-ai)                  any other part or item of content, verbatim
+    event with one raw part           a message of an unknown kind
+
+A request with parts of several roles is one message a role; the mark `joined` says where that is not as above. Every
+field is written, as Pydantic AI does; the profile (2.62 or 2.66) says which there are and is a mark of the
+conversation. Instructions, provider details and the like stay with their message. A part has a time of its own only
+where it is not its message's; where no time is known none is written, and Pydantic AI takes the time of loading.
+Lost, and reported: ids of messages, agents, events, data and sources, names of files, finish reasons that Pydantic AI
+would refuse.
+
+Read `fields` first: which fields each release writes, and the field tables (`formats/field_table.py` explains them).
+Then `messages/documents` (requests, responses), `messages/requests` (prompts and parts of several roles), `content`,
+`tools`, `files`, `reasoning` (signatures), `usage`. `stream` is the decoder; only it may import `streams`. Otherwise:
+the core of `formats` and the model. `thread_protocol` is written in a dialect of the same parts. Free to change:
+detection, a new release in `fields`. Stored, so never renamed: residue keys and spelling hints (`"$"`: `absent`,
+`prompts`, `joined`, `args` ...).
+"""
 
 from __future__ import annotations
 

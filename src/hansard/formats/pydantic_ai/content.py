@@ -9,7 +9,7 @@
     file, compaction           file, compaction
     signature of any part      provider_details.thought_signature (Google), signature of thinking (the others)
 
-Requests, which hold parts of several roles, are in `pydantic_requests`.
+Requests, which hold parts of several roles, are in `messages/requests`.
 """
 
 from __future__ import annotations

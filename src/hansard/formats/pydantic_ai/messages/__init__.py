@@ -1,4 +1,4 @@
-"""Documents and messages of Pydantic AI."""
+"""Documents of Pydantic AI: `documents` has requests and responses, `requests` the parts of a request."""
 
 from __future__ import annotations
 

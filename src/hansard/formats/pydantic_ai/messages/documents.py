@@ -1,20 +1,6 @@
-"""Pydantic AI: the list of messages that `ModelMessagesTypeAdapter` writes.  As of pydantic-ai-slim 2.62 and 2.66.
+"""Requests and responses of Pydantic AI: `read` and `write`, one pass over a document each.
 
-    canonical                         native
-    system, user, tool                parts of a request; a user message behind a system message shares its request
-    assistant                         a response: model, usage, finish_reason, time, state
-    parts                             see `pydantic_parts` and `pydantic_tools`
-    conversation id                   conversation_id of its messages
-    run id, metadata                  run_id, metadata of the request or response
-    raw(pydantic-ai)                  any other part or item of content, word for word
-    event with one raw part           a message of an unknown kind
-
-A request with parts of several roles is one message a role; the mark `joined` says where that is not as above. Every
-field is written, as Pydantic AI does; the profile (2.62 or 2.66) says which there are and is a mark of the
-conversation. Instructions, provider details and the like stay with their message. A part has a time of its own only
-where it is not its message's; where no time is known none is written, and Pydantic AI takes the time of loading.
-Lost, and reported: ids of messages, agents, events, data and sources, names of files, finish reasons that Pydantic AI
-would refuse.
+Messages nearly always have all their fields and no others, and most of these are null: that is looked at first.
 """
 
 from __future__ import annotations
