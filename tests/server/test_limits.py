@@ -13,8 +13,7 @@ from litestar.testing import TestClient
 import hansard
 from hansard import Ledger
 from hansard.model import FilePart, Message, TextPart, ToolResultPart
-from hansard.server import access_control as door
-from hansard.server import app, chat, create_app, tokens, workspaces
+from hansard.server import access_control, app, chat, create_app, tokens, workspaces
 from hansard.server import downloads as files
 from hansard.server import slow_clients as patience
 
@@ -24,8 +23,8 @@ LIMITS = {
     (patience, "_SLOWEST"): 10_000,
     (patience, "HEAD_SECONDS"): 15.0,
     (patience, "HEAD_BYTES"): 65_536,
-    (door, "_LONGEST"): 4096,
-    (door, "_SAFE"): ("GET", "HEAD", "OPTIONS"),
+    (access_control, "_LONGEST"): 4096,
+    (access_control, "_SAFE"): ("GET", "HEAD", "OPTIONS"),
     (tokens, "COOKIE_DAYS"): 30,
     (tokens, "_MOST"): 10,
     (tokens, "_WINDOW"): 60.0,

@@ -147,7 +147,7 @@ def opened(path: Path, project: Path) -> tuple[App, dict[str, Ledger]]:
         if name
     }
     app = create_app(ledgers[""], tokens=GRANTS, tenants=tenants, hosts=["known.test"])
-    app.door.attempts = Attempts(most=10**9)
+    app.access_control.attempts = Attempts(most=10**9)
     return app, ledgers
 
 
@@ -236,7 +236,7 @@ def test_asked_rightly_every_operation_is_fine(world: World) -> None:
 
 def test_nobody_comes_in_who_may_not(world: World) -> None:
     before = everything(world.ledger_b)
-    cookie = {"cookie": f"hansard-8484={world.shared.app.door.tokens.cookie_for_token(WRITES.encode())}"}
+    cookie = {"cookie": f"hansard-8484={world.shared.app.access_control.tokens.cookie_for_token(WRITES.encode())}"}
     known = {"http from a page": {**cookie, "origin": BASE, "sec-fetch-site": "same-origin"}, "bearer": bearer(WRITES)}
     strangers = [
         {"origin": "http://evil.test"},

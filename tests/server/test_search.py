@@ -44,6 +44,6 @@ def test_a_parameter_that_is_given_twice_is_refused_by_name() -> None:
         for path in ("/api/threads?agent=a&limit=3&agent=b", "/api/search?q=tea&q=coffee", "/api/threads?x=1&x=1"):
             refused = client.get(path)
             assert refused.status_code == 400
-            assert refused.json()["error"] == "it is given twice"
+            assert refused.json()["error"] == "parameter given twice"
             assert refused.json()["path"].startswith("?")
         assert client.get("/api/threads?agent=a&limit=3").status_code == 200

@@ -252,10 +252,10 @@ def _read_private(path: str) -> bytes:
 
 def _announce(url: str, app: App, access: _Access) -> None:
     """Print the address with a single-use login link; tokens are never printed."""
-    if len(access.tenants) > 1 or app.door.tokens is None:
+    if len(access.tenants) > 1 or app.access_control.tokens is None:
         click.echo(f"hansard serves {url} (log in with a token; Ctrl-C stops the server)")
     else:
-        link = f"{url}/login#{app.door.tokens.new_code()}"
+        link = f"{url}/login#{app.access_control.tokens.new_code()}"
         click.echo(f"hansard serves {link} (open it in a browser, the link works once; Ctrl-C stops the server)")
     if access.token_file is not None:
         click.echo(f"programs send the token in {access.token_file} as `Authorization: Bearer`")

@@ -1,11 +1,11 @@
-"""Who may come in: checked before anything else is looked at.
+"""Access control: host, origin and token checks, before routing.
 
-- `Host` must be an address or a name we were given: a page that points its own name at us is turned away (421).
-- A request that a browser makes must be one of our own pages', or of an origin that was allowed: `Origin` and
-  `Sec-Fetch-Site` (403). What changes something must declare its body as JSON, which no form can do (415).
-- With tokens, every request carries one as `Authorization: Bearer`, or the cookie a browser was given for one (401).
-  Who is wrong too often waits (429). A token that may read only changes nothing (403).
-- A cookie counts only for our own pages; to change something a browser must say that it is one.
+- `Host` must be an IP address or a configured name, which stops DNS rebinding (421).
+- A browser's request must come from a page of this server or from an allowed origin: `Origin` and `Sec-Fetch-Site`
+  (403). A request that changes something must declare a JSON body, which no HTML form can do (415).
+- With tokens, each request carries one as `Authorization: Bearer`, or the cookie issued for one (401). Repeated wrong
+  tokens are delayed (429). A read-only token changes nothing (403).
+- A cookie is valid only for pages of this server; for a change, the browser must confirm the same origin.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 4096  # bytes of a token or of all cookies
 
 
 class Refusal(Struct, frozen=True, kw_only=True):
-    """Why somebody is turned away, and how many seconds to wait before trying again."""
+    """A rejected request: status, error, and seconds to wait before a retry."""
 
     status: int
     fault: Fault
@@ -40,7 +40,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach it?"""
+    """Whether only this machine can reach the address."""
     if host == "localhost":
         return True
     address = _address(host)
@@ -54,33 +54,33 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-class Door:
-    """`hosts` are the names we are known by besides localhost, `origins` other sites whose pages may ask."""
+class AccessControl:
+    """`hosts` are the names of this server besides localhost, `origins` other sites whose pages may send requests."""
 
     def __init__(self, tokens: Tokens | None, hosts: Iterable[str], origins: Iterable[str]) -> None:
         self.tokens, self.attempts = tokens, Attempts()
         self._hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self._origins = set(origins)
 
-    def enter(self, scope: Any, *, needs_token: bool = True) -> Grant | Refusal:
-        """What somebody may do here, or why nothing; what is the same for everybody needs no token."""
+    def check(self, scope: Any, *, needs_token: bool = True) -> Grant | Refusal:
+        """Return what the request may do, or why it is rejected; static pages need no token."""
         method, headers = scope["method"], folded(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if not self._known(host):
-            way_out = "use localhost, or start with --allow-host NAME"
-            return _refusal(421, f"this server is not known as {host[:200]!r}", way_out)
+            way_out = "use localhost, or start the server with --allow-host NAME"
+            return _refusal(421, f"unknown host {host[:200]!r}", way_out)
         if method not in _SAFE or needs_token:
-            if (stranger := self._stranger(host, headers)) is not None:
-                way_out = "ask from a page of this server, or start with --allow-origin ORIGIN"
-                return _refusal(403, f"a page of {stranger} may not come in here", way_out)
+            if (foreign := self._foreign(host, headers)) is not None:
+                way_out = "use a page of this server, or start it with --allow-origin ORIGIN"
+                return _refusal(403, f"requests from a page of {foreign} are not allowed", way_out)
         if method not in (*_SAFE, "DELETE") and _has_body(headers) and not _is_json(headers):
             kind = headers.get(b"content-type", b"").decode("latin-1")
-            return _refusal(415, f"a body of type {kind[:200]!r}", "send JSON with content-type: application/json")
+            return _refusal(415, f"unsupported body type {kind[:200]!r}", "use content-type: application/json")
         if self.tokens is None or not needs_token or method == "OPTIONS":
             return OPEN
         grant = self._grant(self.tokens, scope, host, headers)
         if isinstance(grant, Grant) and grant.role == "read" and method not in _SAFE:
-            return _refusal(403, "this token may read only", "use one that may write")
+            return _refusal(403, "this token is read-only", "use a token that may write")
         return grant
 
     def _grant(self, tokens: Tokens, scope: Any, host: str, headers: dict[bytes, bytes]) -> Grant | Refusal:
@@ -93,18 +93,18 @@ class Door:
                 return _NO_TOKEN
             if scope["method"] not in _SAFE and not _own_page(host, headers):
                 return _refusal(
-                    403, "a cookie alone changes nothing", "ask from a page of this server, or with a token"
+                    403, "a cookie alone is not enough for a change", "use a page of this server, or send a token"
                 )
             return found
         scheme, _, given = headers[b"authorization"].partition(b" ")
         return self.try_token(scope, given.strip()) if scheme.lower() == b"bearer" else _NO_TOKEN
 
     def try_token(self, scope: Any, token: bytes) -> Grant | Refusal:
-        """What a token opens, unless wrong ones came from there too often."""
+        """Grant of a token, unless too many wrong tokens came from the address."""
         assert self.tokens is not None
         address = scope["client"][0] if scope.get("client") else ""
         if wait := self.attempts.wait(address, token):
-            return too_often(wait)
+            return too_many_attempts(wait)
         grant = self.tokens.find(token)
         if grant is None:
             self.attempts.failed(address)
@@ -113,10 +113,10 @@ class Door:
         return grant
 
     def cookie_of(self, scope: Any) -> str | None:
-        """Our cookie, if a page of ours sends it: pages of other ports have the same cookies."""
+        """The cookie, if a page of this server sends it: pages of other ports share cookies."""
         headers = folded(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._stranger(host, headers, ours_only=True) is not None:
+        if self._foreign(host, headers, ours_only=True) is not None:
             return None
         name = f"{cookie_name(host)}="
         for pair in headers.get(b"cookie", b"").decode("latin-1").split(";"):
@@ -125,11 +125,11 @@ class Door:
         return None
 
     def _known(self, host: str) -> bool:
-        """Names are listed. An address needs no list: it is names that can be pointed at us."""
+        """Whether the host is an IP address or a configured name; only names can be rebound."""
         name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
         return name in self._hosts or _address(name) is not None
 
-    def _stranger(self, host: str, headers: dict[bytes, bytes], *, ours_only: bool = False) -> str | None:
+    def _foreign(self, host: str, headers: dict[bytes, bytes], *, ours_only: bool = False) -> str | None:
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin in self._origins and not ours_only:
             return None
@@ -141,7 +141,7 @@ class Door:
 
 
 def folded(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by name. One that comes twice is one list, which is then no name, origin or type that we know."""
+    """Headers by name. A repeated header becomes one list, which then matches no known name, origin or type."""
     found: dict[bytes, bytes] = {}
     for name, value in headers:
         between = b"; " if name == b"cookie" else b", "
@@ -150,12 +150,12 @@ def folded(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def cookie_name(host: str) -> str:
-    """Browsers keep cookies apart by host, not by port: the port is in the name."""
+    """Name of the cookie; it contains the port because browsers separate cookies by host only."""
     return f"hansard-{host.rpartition(':')[2] if host.rpartition(':')[2].isdigit() else 'web'}"
 
 
-def too_often(wait: int) -> Refusal:
-    """Somebody was wrong too often."""
+def too_many_attempts(wait: int) -> Refusal:
+    """Rejection after too many wrong tokens."""
     fault = Fault(error="too many wrong tokens came from your address", way_out=f"wait {wait} seconds")
     return Refusal(status=429, fault=fault, wait=wait)
 
@@ -170,7 +170,7 @@ _NO_TOKEN = _refusal(
 
 
 def _own_page(host: str, headers: dict[bytes, bytes]) -> bool:
-    """Does the browser itself say that one of our pages asks?"""
+    """Whether the browser confirms that a page of this server sends the request."""
     origin = headers.get(b"origin", b"").decode("latin-1").partition("://")[2].lower()
     return origin == host or headers.get(b"sec-fetch-site") == b"same-origin"
 

@@ -1,4 +1,4 @@
-"""The application: routes, their documentation, who may come in, and the watch over runs that died."""
+"""The ASGI application: routes, OpenAPI, access control, and recovery of runs whose process died."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hansard.server import chat, documents, login, threads
 from hansard.server import downloads as files
 from hansard.server import static_files as pages
 from hansard.server import workspaces as workspaces_
-from hansard.server.access_control import HEADERS, Door, Refusal
+from hansard.server.access_control import HEADERS, AccessControl, Refusal
 from hansard.server.app_state import WHOSE, Served, kept_slashes
 from hansard.server.openapi import components
 from hansard.server.responses import HANDLERS, JSON, asked_once, encoded
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from hansard.agent import Agent
 
 _LARGEST = 64 * 1024 * 1024
-_WATCH = 5.0  # seconds between two looks for runs whose process died
+_WATCH = 5.0  # seconds between two searches for runs whose process died
 _log = logging.getLogger("hansard.server")
 
 
 class App(Litestar):
-    """Litestar behind a door: see `door`."""
+    """A Litestar application with access control before routing."""
 
-    door: Door
+    access_control: AccessControl
     tenants: dict[str, Served]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Turn away who may not come in; give every answer the headers that keep a browser from mischief."""
+        """Reject unauthorised requests; add the security headers to each response."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        entered = self.door.enter(scope, needs_token=not pages.is_page(scope["path"]))
+        entered = self.access_control.check(scope, needs_token=not pages.is_page(scope["path"]))
         if isinstance(entered, Refusal):
-            await _turn_away(send, entered)
+            await _reject(send, entered)
             return
         scope = {**scope, WHOSE: self.tenants[entered.tenant]}
         if raw := scope.get("raw_path"):
@@ -73,7 +73,7 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-async def _turn_away(send: Send, refusal: Refusal) -> None:
+async def _reject(send: Send, refusal: Refusal) -> None:
     body = encoded(refusal.fault)
     headers = [*HEADERS, (b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
@@ -98,10 +98,10 @@ def create_app(
 ) -> App:
     """The server as an ASGI application; the ledgers stay the caller's to close.
 
-    With a `token` every request must carry it. `tokens` say what each opens: a tenant of `tenants`, by its name, or
-    without a name this ledger. `hosts` are names the server is known by besides localhost and addresses; `origins`
-    other sites whose pages may use it; `workspaces` the folders where undo and redo may change files (None: all that
-    the ledger tracks). Without any token, who comes in is the business of whoever runs the application.
+    With a `token` each request must carry it. `tokens` map tokens to what they grant: a tenant of `tenants` by name, or
+    this ledger without a name. `hosts` are names of the server besides localhost and IP addresses; `origins` other
+    sites whose pages may use it; `workspaces` the folders where undo and redo may change files (None: all that the
+    ledger tracks). Without any token, the caller is responsible for authentication.
     """
     others, whose = list(origins), {**(tenants or {}), "": Served(ledger, agents, workspaces=workspaces)}
     app = App(
@@ -134,7 +134,7 @@ def create_app(
         logging_config=None,
         debug=False,
     )
-    app.door, app.tenants = Door(_tokens(token, tokens, whose), hosts, others), whose
+    app.access_control, app.tenants = AccessControl(_tokens(token, tokens, whose), hosts, others), whose
     return app
 
 
@@ -143,22 +143,22 @@ def _tokens(token: str | None, tokens: Mapping[str, Grant] | None, tenants: Mapp
         return None
     grants = {**({} if token is None else {token: OPEN}), **(tokens or {})}
     if not grants:
-        raise HansardError("an empty list of tokens would let nobody in; leave it out, or give one")
+        raise HansardError("empty list of tokens: no request would be accepted; leave it out, or give a token")
     for grant in grants.values():
         if grant.tenant not in tenants:
-            raise HansardError(f"a token opens the tenant {grant.tenant!r}, which is not among the tenants given")
+            raise HansardError(f"a token names the unknown tenant {grant.tenant!r}; add it to `tenants`")
     return Tokens(grants)
 
 
 def _living(here: Served) -> Callable[[Litestar], Any]:
-    """While the application lives, runs whose process died are found and marked as interrupted; its own end with it."""
+    """While the application runs, mark runs of dead processes as interrupted; at its end, close its own runs."""
 
     async def watch() -> None:
         while True:
             try:
                 for thread_id, run_id in await here.aio.recover():
                     _log.info("the run %s of thread %s was interrupted", run_id, thread_id)
-            except HansardError as error:  # the disk or the database server: the next look may find it well again
+            except HansardError as error:  # disk or database server: retried after the pause
                 _log.warning("could not look for interrupted runs: %s", error)
             await asyncio.sleep(_WATCH)
 

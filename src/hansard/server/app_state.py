@@ -1,4 +1,4 @@
-"""What the handlers of one application share: the ledger and the agents of the tenant whose token was shown."""
+"""State shared by the handlers of an application: the ledger and agents of the request's tenant."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from hansard.agent import Agent
 
 WHOSE = "hansard.served"
-_MARK = "\udc2f"  # half a surrogate pair: hardly ever part of a name, and then it is doubled
+_MARK = "\udc2f"  # a lone surrogate: rarely part of a name, and then doubled
 
 
 class Served:
-    """A tenant: a ledger and who answers there. The first agent answers when a request names none.
+    """A tenant: a ledger and its agents. The first agent answers requests that name none.
 
-    `workspaces` are the folders whose files may be changed from outside by undo and redo; None is every folder that
-    the ledger tracks.
+    `workspaces` are the folders whose files undo and redo may change over HTTP; None allows each folder that the ledger
+    tracks.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Served:
         if len(self.agents) != len(agents):
             names = [agent.name for agent in agents]
             twice = next(name for name in names if names.count(name) > 1)
-            raise HansardError(f"two agents are called {twice!r}; give each a name of its own")
+            raise HansardError(f"duplicate agent name {twice!r}; give each agent its own name")
 
     @property
     def aio(self) -> AsyncLedger:
@@ -55,23 +55,23 @@ class Served:
             self.loop.call_soon_threadsafe(end)
 
     def agent(self, name: object) -> Agent:
-        """The agent somebody asked for."""
+        """The agent that a request names."""
         if not self.agents:
             raise HansardError("this server has no agent; start it with --agent module:agent")
         if not isinstance(name, str):
             return next(iter(self.agents.values()))
         if name not in self.agents:
-            raise HansardError(f"no agent {name!r}; there are {', '.join(self.agents)}")
+            raise HansardError(f"no agent {name!r}; choose from {', '.join(self.agents)}")
         return self.agents[name]
 
 
 def served(request: AnyRequest) -> Served:
-    """What this request may work on: the door found out whose it is."""
+    """State of the request's tenant, as access control determined it."""
     return cast(Served, cast(Any, request.scope)[WHOSE])
 
 
 def kept_slashes(raw_path: bytes) -> str:
-    """A path to be routed: a slash inside a name (`%2F`) is not one between names."""
+    """Path for routing: a slash inside a name (`%2F`) does not separate names."""
     return "/".join(
         _unquoted(name).replace(_MARK, _MARK * 2).replace("/", _MARK + "-")
         for name in raw_path.decode("latin-1").split("/")
@@ -79,7 +79,7 @@ def kept_slashes(raw_path: bytes) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """Bytes of UTF-8; half a surrogate pair, which an id may hold, is written as UTF-8 would write it."""
+    """Percent-decoded UTF-8; lone surrogates, which ids may contain, pass."""
     from urllib.parse import unquote_to_bytes
 
     data = unquote_to_bytes(name)
@@ -90,5 +90,5 @@ def _unquoted(name: str) -> str:
 
 
 def named(text: str) -> str:
-    """A name out of such a path."""
+    """A name from such a path."""
     return _MARK.join(piece.replace(_MARK + "-", "/") for piece in text.split(_MARK * 2)) if _MARK in text else text

@@ -1,7 +1,7 @@
-"""The chat endpoints that `useChat` and `DefaultChatTransport` talk to.
+"""Chat endpoints for `useChat` and `DefaultChatTransport`.
 
-A client that goes away does not stop an answer: it goes on and is recorded, and `GET .../stream` gives it again from
-its start, from any process. Stopping is a request of its own.
+A client that disconnects does not stop an answer: it continues and is recorded, and `GET .../stream` replays it from
+its start, on any process. Stopping is a separate request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hansard.server.app_state import Served, named, served
 from hansard.server.openapi import says, streams
 from hansard.server.responses import AnyRequest, answer, read_body
 
-_MOST = 1 << 20  # bytes that wait for a slow client before we wait for it
+_MOST = 1 << 20  # bytes queued for a slow client before its answer pauses
 _log = logging.getLogger("hansard.server")
 Version = Annotated[
     str | None, QueryParameter(description="The version of the client: v5, v6 or v7; put it into the `api` address.")
@@ -35,16 +35,16 @@ Version = Annotated[
 
 @get("/api/agents", operation_class=says(list[bodies.AgentShown]), tags=["chat"])
 async def list_agents(request: AnyRequest) -> Response[bytes]:
-    """The agents that answer here, the one who is asked when none is named first."""
+    """Agents of this server; the first one is the default."""
     return answer([bodies.AgentShown(name=name) for name in served(request).agents])
 
 
 @post("/api/chat", operation_class=streams(404, 409, takes=bodies.ChatRequest), status_code=200, tags=["chat"])
 async def ask(request: AnyRequest, target: Version = None) -> Stream:
-    """Say something, say it again, edit, answer a tool call or an approval; the answer streams.
+    """Send a message, regenerate, edit, answer a tool call or an approval; the answer streams.
 
-    `agent` in the body names who is to answer. What a client says of earlier messages is not believed: they are found
-    by their ids.
+    `agent` in the body names the agent. Earlier messages are looked up by their ids; their content in the request is
+    ignored.
     """
     body = await request.body()
     asked = read_body(bodies.ChatRequest, body)
@@ -54,7 +54,7 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
 
 @get("/api/chat/{thread_id:str}/stream", operation_class=streams(or_nothing=True), tags=["chat"])
 async def resume(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Stream | Response[None]:
-    """The answer that is being given, from its start; 204 when there is none."""
+    """The running answer from its start; 204 if there is none."""
     here = served(request)
     try:
         wanted = _target(target)
@@ -68,18 +68,18 @@ async def resume(request: AnyRequest, thread_id: FromPath[str], target: Version 
 
 @post("/api/chat/{thread_id:str}/stop", operation_class=says(bodies.Stopped, 404), status_code=200, tags=["chat"])
 async def stop(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Stop the answer that is being given; what was said so far is kept."""
+    """Stop the running answer; its content so far is kept."""
     return answer(bodies.Stopped(stopped=await served(request).agent(None).stop(named(thread_id))))
 
 
 @get("/api/chat/{thread_id:str}", operation_class=says(bodies.ChatShown, 404), tags=["chat"])
 async def get_chat(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Response[bytes]:
-    """A thread as a client begins with it: its UIMessages, and whether there is something to resume."""
+    """UIMessages of a thread, and whether an answer can be resumed."""
     return answer(await asyncio.to_thread(_shown, served(request).ledger, named(thread_id), target))
 
 
 def _shown(ledger: Ledger, thread_id: str, target: str | None) -> bodies.ChatShown:
-    active = any(run.status == "active" for run in ledger.runs(thread_id))  # first: what ends meanwhile is shown
+    active = any(run.status == "active" for run in ledger.runs(thread_id))  # before the transcript
     said = Conversation(messages=ledger.transcript(thread_id))
     messages = formats.write(said, "ai-sdk-ui", target=target).data
     return bodies.ChatShown(id=thread_id, messages=messages, active=active)
@@ -87,7 +87,7 @@ def _shown(ledger: Ledger, thread_id: str, target: str | None) -> bodies.ChatSho
 
 def _target(version: str | None) -> str | None:
     if version is not None and version not in AiSdkUiEmitter.targets:
-        raise Unreadable(f"no version {version!r}", "?target", f"there are {', '.join(AiSdkUiEmitter.targets)}")
+        raise Unreadable(f"unknown version {version!r}", "?target", f"choose from {', '.join(AiSdkUiEmitter.targets)}")
     return version
 
 
@@ -100,9 +100,9 @@ def _streamed(here: Served, first: bytes, rest: AsyncIterator[bytes]) -> Stream:
 async def coalesced(
     first: bytes, rest: AsyncIterator[bytes], streams: set[asyncio.Task[None]]
 ) -> AsyncGenerator[bytes, None]:
-    """A stream of bytes in fewer pieces: what has gathered while the last piece was being sent goes as one.
+    """Join the chunks that arrive while the previous one is being sent.
 
-    While it lasts its task is in `streams`; cancelling that ends it.
+    The task is in `streams` while it runs; cancelling it ends the stream.
     """
     waiting = [first] if first else []
     some, room = asyncio.Event(), asyncio.Event()
@@ -115,7 +115,7 @@ async def coalesced(
                 if sum(map(len, waiting)) > _MOST:
                     room.clear()
                     await room.wait()
-        except HansardError as error:  # 200 was said already: the rest can be told in the stream only
+        except HansardError as error:  # the status 200 is already sent: report in the stream
             _log.warning("a stream broke: %s", error)
             waiting.append(b"data: " + exact_json.encode({"type": "error", "errorText": str(error)}) + b"\n\n")
         finally:
@@ -140,7 +140,7 @@ async def coalesced(
                 some.clear()
     finally:
         streams.discard(task)
-        task.cancel()  # not awaited: whoever cancels us would cancel the waiting too
+        task.cancel()  # not awaited: a cancelled caller would cancel the wait too
 
 
 ROUTES = [list_agents, ask, resume, stop, get_chat]

@@ -27,7 +27,7 @@ from hansard.server.schemas import Converted, Imported, Validated, converted, da
 
 @get("/api/formats", operation_class=says(list[bodies.FormatShown]), tags=["documents"])
 async def list_formats() -> Response[bytes]:
-    """The formats that can be read and written."""
+    """Formats that can be read and written."""
     return answer(await asyncio.to_thread(lambda: [_shown(formats.get(name)) for name in formats.names()]))
 
 
@@ -49,7 +49,7 @@ async def export_thread(
     to: Annotated[str, QueryParameter(name="format", description="The format to write.")] = "hansard",
     target: Annotated[str | None, QueryParameter(description="A profile of the format, as v6 of ai-sdk-ui.")] = None,
 ) -> Response[bytes]:
-    """A thread as a document of a format, and exactly what it could not carry."""
+    """Export a thread as a document, with its losses."""
     return await asyncio.to_thread(_export, served(request).ledger, named(thread_id), to, target)
 
 
@@ -65,7 +65,7 @@ def _export(ledger: Ledger, thread_id: str, to: str, target: str | None) -> Resp
     tags=["documents"],
 )
 async def import_document(request: AnyRequest) -> Response[bytes]:
-    """Put a document's conversations into the ledger; of what is known only the new is added.
+    """Import the conversations of a document; only new messages are added.
 
     A conversation becomes the thread of its own id, or of `threadId`; one without an id becomes a new thread.
     """
@@ -90,7 +90,7 @@ def _import(ledger: Ledger, body: bytes) -> Response[bytes]:
 
 @post("/api/convert", operation_class=says(Converted, takes=bodies.Convert), status_code=200, tags=["documents"])
 async def convert_document(request: AnyRequest) -> Response[bytes]:
-    """Write a document in another format, and say exactly what it could not carry."""
+    """Convert a document to another format, with its losses."""
     return await asyncio.to_thread(_convert, await request.body())
 
 
@@ -104,7 +104,7 @@ def _convert(body: bytes) -> Response[bytes]:
 
 @post("/api/validate", operation_class=says(Validated, takes=bodies.Validate), status_code=200, tags=["documents"])
 async def validate_document(request: AnyRequest) -> Response[bytes]:
-    """Check a document's conversations against the rules, and against a provider's rules."""
+    """Validate the conversations of a document, optionally against a provider's rules."""
     return await asyncio.to_thread(_validate, await request.body())
 
 

@@ -1,5 +1,5 @@
-"""Files that are in the ledger, as downloads. They are somebody else's and would be pages of ours: a browser may save
-them and show four kinds of pictures, known by their first bytes; never run, frame or sniff them."""
+"""Downloads of files in the ledger. They are untrusted: a browser may save them and display four kinds of images,
+recognised by their first bytes, but never run, frame or sniff them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _LONGEST = 200
 async def get_file(
     request: AnyRequest, thread_id: FromPath[str], message_id: FromPath[str], number: FromPath[int]
 ) -> Response[bytes]:
-    """The bytes of a file of a message, the first one being 0; files inside tool results count too."""
+    """Bytes of a file of a message; numbers start at 0 and include files in tool results."""
     message = await served(request).aio.get(named(thread_id), named(message_id))
     for i, part in enumerate(_files(message)):
         if i == number and (data := _bytes(part)) is not None:
             return Response(data, media_type=_kind(data), headers=_headers(part))
-    raise NotFound(f"no file {number} with bytes of its own in message {named(message_id)!r}")
+    raise NotFound(f"message {named(message_id)!r} has no stored file {number}")
 
 
 def _files(message: Message) -> Iterator[FilePart]:
@@ -50,7 +50,7 @@ def _files(message: Message) -> Iterator[FilePart]:
 
 
 def _bytes(part: FilePart) -> bytes | None:
-    """What the ledger itself holds; an address is never followed."""
+    """Bytes stored in the ledger; URLs are never fetched."""
     text = part.data
     if text is UNSET and isinstance(part.url, str) and part.url[:5].lower() == "data:":
         head, _, text = part.url.partition(",")

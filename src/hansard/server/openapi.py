@@ -1,4 +1,4 @@
-"""The OpenAPI of each operation: what it takes, what it answers, every status it may give.
+"""OpenAPI of each operation: request, response and every status code.
 
 Parameters come from the handlers' signatures; bodies and answers are the structs themselves, as JSON Schema.
 """
@@ -68,7 +68,7 @@ _KINDS: list[Any] = [
     bodies.ChatRequest,
     bodies.Stopped,
 ]
-# What a native message, agent or result looks like where a body lists them as plain objects.
+# Schemas of native messages, agents and results that bodies list as plain objects.
 _ITEMS = {("NewMessages", "messages"): "Message", ("NewThread", "agents"): "Agent", ("ThreadChange", "agents"): "Agent"}
 _ALWAYS = {
     400: "The request does not fit; `path` is the place.",
@@ -102,15 +102,15 @@ def _schemas() -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 class _Ours(Components):
-    """Litestar puts the schemas that it made in the place of those it was given; these stay."""
+    """Components that Litestar does not replace by generated schemas."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, {**_schemas()[1], **(value or {})} if name == "schemas" else value)
 
 
 def components() -> Components:
-    """All schemas by name, and the two ways in."""
-    token = SecurityScheme(type="http", scheme="bearer", description="Asked for when the server has a token.")
+    """All schemas by name, and the two security schemes."""
+    token = SecurityScheme(type="http", scheme="bearer", description="Required if the server has a token.")
     name = "hansard-PORT"
     cookie = SecurityScheme(type="apiKey", name=name, security_scheme_in="cookie", description="From /api/login.")
     return _Ours(security_schemes={"token": token, "cookie": cookie})
@@ -124,7 +124,7 @@ def _media(kind: Any) -> dict[str, OpenAPIMediaType]:
 def says(
     kind: Any = None, *errors: int, takes: Any = None, status: int = 200, why: str = "Done.", open: bool = False
 ) -> type[Operation]:
-    """The documentation of an operation: the kind of its answer, of its body, and the errors it may give.
+    """Document an operation: response, body and errors.
 
     `open`: it needs no token.
     """
@@ -134,7 +134,7 @@ def says(
 
 
 def downloads(*errors: int) -> type[Operation]:
-    """The documentation of an operation that answers with the bytes of a file."""
+    """Document an operation that returns a file."""
     kinds = ("application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
     schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
     content = {kind: OpenAPIMediaType(schema=schema) for kind in kinds}
@@ -142,11 +142,11 @@ def downloads(*errors: int) -> type[Operation]:
 
 
 def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[Operation]:
-    """The documentation of an operation that answers with an AI SDK stream."""
+    """Document an operation that returns an AI SDK stream."""
     stream = {"text/event-stream": OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING))}
     answers = {"200": OpenAPIResponse(description="An AI SDK UI message stream, from its start.", content=stream)}
     if or_nothing:
-        answers["204"] = OpenAPIResponse(description="Nothing is being said.")
+        answers["204"] = OpenAPIResponse(description="No answer is running.")
     return _operation(answers, errors, takes)
 
 

@@ -1,4 +1,4 @@
-"""What the server answers with: exact JSON, and faults as JSON `{error, path?, wayOut?}`; never a trace.
+"""Responses: exact JSON, and errors as JSON `{error, path?, wayOut?}`, never a traceback.
 
 A fault of the asker's is a 4xx that names the place. Only the ledger's disk or server (503) and a fault of our own
 (500, its trace in the log) are anything else.
@@ -26,7 +26,7 @@ _log = logging.getLogger("hansard.server")
 
 
 class Fault(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What went wrong: `path` is the place in the request, `wayOut` what to do about it.
+    """An error: `path` is the place in the request, `wayOut` the remedy.
 
     Of a conflict about the head of a thread, `expected` and `found` are the two heads.
     """
@@ -39,7 +39,7 @@ class Fault(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 def answer(value: Any, status: int = 200) -> Response[bytes]:
-    """A value as JSON, exactly: unknown fields, half surrogate pairs and long numbers included."""
+    """Exact JSON of a value: unknown fields, lone surrogates and long numbers included."""
     return Response(encoded(value), status_code=status, media_type=JSON)
 
 
@@ -74,22 +74,22 @@ def _plain(value: Any) -> Any:
 
 
 def read_body(kind: type[T], body: bytes) -> T:
-    """The body of a request; what does not fit is refused with its place."""
+    """Decode the body of a request; an error names its place."""
     try:
         value = exact_json.decode(body)
     except Unreadable as error:
-        raise Unreadable(error.problem, error.path, "send JSON; /schema says what") from None
+        raise Unreadable(error.problem, error.path, "send JSON as described in /schema") from None
     try:
         return msgspec.convert(value, kind, builtin_types=(Decimal,))
     except UnicodeEncodeError:
-        raise Unreadable("half a surrogate pair where something else belongs", "$", "see /schema") from None
+        raise Unreadable("a lone surrogate is not allowed here", "$", "see /schema") from None
     except msgspec.ValidationError as error:
         problem, _, place = str(error).rpartition(" - at ")
         raise Unreadable(problem or place, place.strip("`") if problem else "$", "see /schema") from None
 
 
 def fault_of(error: HansardError) -> Fault:
-    """The same as a value."""
+    """Error response of an exception."""
     if isinstance(error, Unreadable):
         return Fault(error=error.problem, path=error.path, way_out=error.way_out or UNSET)
     if isinstance(error, Conflict):
@@ -98,12 +98,12 @@ def fault_of(error: HansardError) -> Fault:
 
 
 def refused(_: AnyRequest, error: HansardError) -> Response[bytes]:
-    """The handler of our own errors."""
+    """Handler of Hansard's errors."""
     return answer(fault_of(error), error.status)
 
 
 def misdirected(_: AnyRequest, error: HTTPException) -> Response[bytes]:
-    """The handler of what the router refuses: no such route, no such method, a parameter that does not fit."""
+    """Handler of the router's errors: unknown route or method, invalid parameter."""
     fault = Fault(error=error.detail or type(error).__name__)
     given = error.extra
     if isinstance(given, list) and given and isinstance(given[0], dict):
@@ -115,25 +115,25 @@ def misdirected(_: AnyRequest, error: HTTPException) -> Response[bytes]:
 
 
 def failed(request: AnyRequest, error: Exception) -> Response[bytes]:
-    """The handler of everything else: a fault of our own."""
+    """Handler of all other exceptions: an internal error."""
     _log.error("%s %s", request.method, request.scope["path"], exc_info=error)
-    text = f"a fault of hansard's own ({type(error).__name__}); the server's log has the trace, please report it"
+    text = f"internal error ({type(error).__name__}); see the server's log and report it"
     return answer(Fault(error=text), 500)
 
 
 def undecoded(request: AnyRequest, error: UnicodeDecodeError) -> Response[bytes]:
-    """The handler of bytes behind the question mark that are no text; whatever else cannot be decoded is our fault."""
+    """Handler of a query string that is not UTF-8; other decoding errors are internal errors."""
     if request.scope["query_string"].isascii():
         return failed(request, error)
     return answer(Fault(error="the query is not UTF-8", path="?", way_out="percent-encode it"), 400)
 
 
 async def asked_once(request: AnyRequest) -> None:
-    """Before a request: of a parameter that is given twice nobody knows which is meant, so none is taken."""
+    """Reject a request that gives a query parameter twice."""
     seen: set[str] = set()
     for key, _ in request.query_params.multi_items():
         if key in seen:
-            raise Unreadable("it is given twice", f"?{key[:100]}", "give it once")
+            raise Unreadable("parameter given twice", f"?{key[:100]}", "give it once")
         seen.add(key)
 
 

@@ -1,8 +1,8 @@
-"""The viewer: one page and the files it is made of, shipped with the package and served from memory.
+"""Static files of the viewer, served from memory.
 
-The page holds nothing of the ledger; it asks the API like any other client. Everything in a ledger is somebody else's
-words, so the page may run no script, style or form but our own, load nothing from elsewhere, and turn no text into
-markup: the policy says so to the browser, whatever the code does.
+The page contains no data of the ledger; it uses the API like any other client. Content of a ledger is untrusted, so the
+content security policy allows only the viewer's own scripts and styles, nothing from other hosts, and no HTML from
+text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAGES = {"/": "viewer.html", "/login": "login.html"}
 
 
 def is_page(path: str) -> bool:
-    """Is this one of the viewer's own files, or the way in or out? The same for everybody, so they need no token."""
+    """Whether the path is a static file, login or logout, which need no token."""
     return path in _PAGES or path in ("/api/login", "/api/logout") or path.removeprefix("/viewer/") in _shipped()
 
 
@@ -51,7 +51,7 @@ def _shipped() -> dict[str, tuple[bytes, str]]:
 
 def _file(name: str) -> Response[bytes]:
     if name not in _shipped():
-        raise NotFoundException(f"the viewer has no file {name!r}")
+        raise NotFoundException(f"unknown viewer file {name!r}")
     content, kind = _shipped()[name]
     headers = {"content-security-policy": POLICY, "cache-control": "no-cache"}
     return Response(content, media_type=kind, headers=headers)
@@ -59,13 +59,13 @@ def _file(name: str) -> Response[bytes]:
 
 @get(list(_PAGES), include_in_schema=False)
 async def page(request: AnyRequest) -> Response[bytes]:
-    """The viewer, or the page that logs a browser in."""
+    """The viewer or the login page."""
     return _file(_PAGES[request.url.path])
 
 
 @get("/viewer/{name:str}", include_in_schema=False)
 async def file(name: FromPath[str]) -> Response[bytes]:
-    """A file that the viewer is made of."""
+    """A file of the viewer."""
     return _file(name)
 
 

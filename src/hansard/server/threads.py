@@ -1,4 +1,4 @@
-"""Threads over HTTP: list, make, change, forget; their messages, branches, runs and calls that wait."""
+"""Threads over HTTP: list, create, change, erase; messages, branches, runs and pending calls."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hansard.server.openapi import says
 from hansard.server.responses import AnyRequest, answer, read_body
 from hansard.server.schemas import agents_of, messages_of, results_of
 
-Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
-After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="Maximum number of items.")]
+After = Annotated[str | None, QueryParameter(description="`next` of the previous page.")]
 Resource = Annotated[str | None, QueryParameter(name="resourceId", description="Only threads of this resource.")]
-FormatOf = Annotated[str | None, QueryParameter(description="Only threads that came in this format.")]
-AgentOf = Annotated[str | None, QueryParameter(description="Only threads where this agent spoke.")]
-ModelOf = Annotated[str | None, QueryParameter(description="Only threads where this model answered.")]
-Project = Annotated[str | None, QueryParameter(description="Only threads of work in this folder.")]
+FormatOf = Annotated[str | None, QueryParameter(description="Only threads imported from this format.")]
+AgentOf = Annotated[str | None, QueryParameter(description="Only threads with messages of this agent.")]
+ModelOf = Annotated[str | None, QueryParameter(description="Only threads with answers of this model.")]
+Project = Annotated[str | None, QueryParameter(description="Only threads of this project folder.")]
 Since = Annotated[str | None, QueryParameter(description="Threads changed since: 2026-11-18, ISO 8601, 7d, today.")]
-Until = Annotated[str | None, QueryParameter(description="Threads last changed until: the same.")]
+Until = Annotated[str | None, QueryParameter(description="Threads last changed until; same formats.")]
 _ONE = "/api/threads/{thread_id:str}"
 
 
@@ -41,7 +41,7 @@ async def list_threads(
     since: Since = None,
     until: Until = None,
 ) -> Response[bytes]:
-    """A page of threads by their last change; `/api/facts` lists what they can be narrowed by."""
+    """A page of threads by last change; `/api/facts` lists values for the filters."""
     aio = served(request).aio
     if any(one is not None for one in (format, agent, model, project, since, until)):
         page = await aio.threads_where(
@@ -63,7 +63,7 @@ async def list_threads(
 
 @get("/api/facts", operation_class=says(list[Facet]), tags=["threads"])
 async def list_facts(request: AnyRequest) -> Response[bytes]:
-    """The formats, agents, models and projects there are, each with the number of its threads."""
+    """Formats, agents, models and projects, each with its number of threads."""
     return answer(await served(request).aio.facts())
 
 
@@ -73,7 +73,7 @@ async def list_facts(request: AnyRequest) -> Response[bytes]:
     tags=["threads"],
 )
 async def create_thread(request: AnyRequest) -> Response[bytes]:
-    """Make a thread. Making one again that says the same gives it back."""
+    """Create a thread. Repeating the request returns the same thread."""
     body = read_body(bodies.NewThread, await request.body())
     made = await served(request).aio.create_thread(
         body.id if isinstance(body.id, str) and body.id else None,
@@ -88,13 +88,13 @@ async def create_thread(request: AnyRequest) -> Response[bytes]:
 
 @get(_ONE, operation_class=says(Thread, 404), tags=["threads"])
 async def get_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """One thread as it stands."""
+    """One thread."""
     return answer(await served(request).aio.thread(named(thread_id)))
 
 
 @patch(_ONE, operation_class=says(Thread, 404, takes=bodies.ThreadChange), tags=["threads"])
 async def change_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Change what a thread says of itself."""
+    """Change properties of a thread."""
     body = read_body(bodies.ThreadChange, await request.body())
     changed = await served(request).aio.update_thread(
         named(thread_id),
@@ -108,7 +108,7 @@ async def change_thread(request: AnyRequest, thread_id: FromPath[str]) -> Respon
 
 @delete(_ONE, operation_class=says(Tombstone, 404), status_code=200, tags=["threads"])
 async def forget_thread(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Delete a thread's words for good; only a tombstone is left."""
+    """Erase a thread permanently; a tombstone remains."""
     return answer(await served(request).aio.forget(named(thread_id)))
 
 
@@ -118,9 +118,9 @@ async def list_messages(
     thread_id: FromPath[str],
     limit: Limit = 50,
     newest: FromQuery[bool] = True,
-    before: Annotated[str | None, QueryParameter(description="The id of a message on the path.")] = None,
-    after: Annotated[str | None, QueryParameter(description="The id of a message on the path.")] = None,
-    head: Annotated[str | None, QueryParameter(description="Another branch, by its last message.")] = None,
+    before: Annotated[str | None, QueryParameter(description="Id of a message on the path.")] = None,
+    after: Annotated[str | None, QueryParameter(description="Id of a message on the path.")] = None,
+    head: Annotated[str | None, QueryParameter(description="Another branch, given by its last message.")] = None,
 ) -> Response[bytes]:
     """A page of the transcript, in native JSON: the newest first, or the oldest.
 
@@ -138,7 +138,7 @@ async def list_messages(
     tags=["messages"],
 )
 async def append_messages(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Say something. The same id and words again is nothing; other words under a known id are a conflict."""
+    """Append messages. Repeating an id with the same content is a no-op; other content is a conflict."""
     body = read_body(bodies.NewMessages, await request.body())
     said = await served(request).aio.append(
         named(thread_id), messages_of(body.messages), parent=body.parent, expected_head=body.expected_head
@@ -148,45 +148,45 @@ async def append_messages(request: AnyRequest, thread_id: FromPath[str]) -> Resp
 
 @get(f"{_ONE}/messages/{{message_id:str}}", operation_class=says(Message, 404), tags=["messages"])
 async def get_message(request: AnyRequest, thread_id: FromPath[str], message_id: FromPath[str]) -> Response[bytes]:
-    """One message, on whatever branch it is."""
+    """One message, on any branch."""
     return answer(await served(request).aio.get(named(thread_id), named(message_id)))
 
 
 @get(f"{_ONE}/branches", operation_class=says(list[Branch], 404), tags=["branches"])
 async def list_branches(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Every end of the tree, the active one first."""
+    """All branches, the active one first."""
     return answer(await served(request).aio.branches(named(thread_id)))
 
 
 @get(f"{_ONE}/tree", operation_class=says(list[TreeNode], 404), tags=["branches"])
 async def get_tree(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Every message with its parent, in the order they were written."""
+    """All messages with their parents, in the order of writing."""
     return answer(await served(request).aio.tree(named(thread_id)))
 
 
 @post(f"{_ONE}/checkout", operation_class=says(Thread, 404, takes=bodies.Checkout), status_code=200, tags=["branches"])
 async def checkout(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Put the head at a message. Nothing is lost: all branches stay."""
+    """Move the head to a message. All branches stay."""
     body = read_body(bodies.Checkout, await request.body())
     return answer(await served(request).aio.checkout(named(thread_id), body.message_id, tip=body.tip))
 
 
 @post(f"{_ONE}/fork", operation_class=says(Thread, 404, takes=bodies.Fork), status_code=200, tags=["branches"])
 async def fork(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Go on from an earlier message: what is said next is a branch beside the rest."""
+    """Continue from an earlier message: the next message starts a branch."""
     body = read_body(bodies.Fork, await request.body())
     return answer(await served(request).aio.checkout(named(thread_id), body.message_id))
 
 
 @get(f"{_ONE}/runs", operation_class=says(list[Run], 404), tags=["runs"])
 async def list_runs(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """All runs of a thread, in the order they began."""
+    """All runs of a thread, by start."""
     return answer(await served(request).aio.runs(named(thread_id)))
 
 
 @get(f"{_ONE}/runs/{{run_id:str}}", operation_class=says(bodies.RunShown, 404), tags=["runs"])
 async def get_run(request: AnyRequest, thread_id: FromPath[str], run_id: FromPath[str]) -> Response[bytes]:
-    """One run, and what it has said."""
+    """One run with its messages."""
     aio, thread, run = served(request).aio, named(thread_id), named(run_id)
     value = await aio.run(thread, run)
     return answer(bodies.RunShown(run=value, messages=await aio.run_messages(thread, run)))
@@ -194,13 +194,13 @@ async def get_run(request: AnyRequest, thread_id: FromPath[str], run_id: FromPat
 
 @get(f"{_ONE}/pending", operation_class=says(list[Pending], 404), tags=["runs"])
 async def list_pending(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """The tool calls that wait for an approval or an answer from outside."""
+    """Tool calls waiting for an approval or an external result."""
     return answer(await served(request).aio.pending(named(thread_id)))
 
 
 @post(f"{_ONE}/pending", operation_class=says(Message, 404, takes=bodies.Results), status_code=200, tags=["runs"])
 async def resolve(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """Answer pending calls: one tool message at the head, and they wait no longer."""
+    """Answer pending calls with one tool message at the head."""
     body = read_body(bodies.Results, await request.body())
     return answer(await served(request).aio.resolve(named(thread_id), results_of(body.results)))
 
@@ -209,7 +209,7 @@ async def resolve(request: AnyRequest, thread_id: FromPath[str]) -> Response[byt
 async def search(
     request: AnyRequest,
     words: Annotated[
-        str, QueryParameter(name="q", description='Words, "phrases", role: tool: agent: thread: since: until:')
+        str, QueryParameter(name="q", description='Terms, "phrases", role: tool: agent: thread: since: until:')
     ],
     limit: Limit = 20,
     after: After = None,
@@ -221,7 +221,7 @@ async def search(
     since: Since = None,
     until: Until = None,
 ) -> Response[bytes]:
-    """Messages with these words, in all threads or those that `/api/threads` lists with the same parameters.
+    """Search messages, in all threads or those that `/api/threads` lists with the same parameters.
 
     `snippet` has the words between \\x02 and \\x03.
     """

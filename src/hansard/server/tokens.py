@@ -1,8 +1,7 @@
-"""What opens the server: tokens, the one-time code of the login link, and the cookie a browser gets for either.
+"""Credentials: tokens, one-time codes of login links, and cookies.
 
-No token is kept, only its digest, and digests are compared in constant time, all of them each time. A cookie is a date
-sealed with the digest of the token it was given for: it ends with its date or with its token, and any process that
-knows the token knows the cookie.
+Only digests of tokens are kept; all of them are compared each time, in constant time. A cookie is a date signed with
+the digest of its token: it expires with its date or with its token, and each process with the token accepts it.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from msgspec import Struct
 from hansard.errors import HansardError
 
 COOKIE_DAYS = 30
-_MOST, _WINDOW = 10, 60.0  # so many wrong tokens in so many seconds from one address, and it has to wait
-_REMEMBERED = 10_000  # addresses at most: an attacker may have many
+_MOST, _WINDOW = 10, 60.0  # wrong tokens per seconds from one address before it must wait
+_REMEMBERED = 10_000  # addresses; an attacker may have many
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """What a token opens: a tenant's ledger ("" is the application's own), to read, or to write to as well."""
+    """Rights of a token: a tenant ("" is the application's own ledger), and the role."""
 
     tenant: str = ""
     role: Literal["read", "write"] = "read"
@@ -36,12 +35,12 @@ OPEN = Grant(role="write")
 
 
 def new_token() -> str:
-    """A token that nobody guesses: 256 bits."""
+    """A random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def digest(token: bytes) -> bytes:
-    """What is kept of a token."""
+    """Digest of a token, which is all that is kept."""
     return hashlib.sha256(token).digest()
 
 
@@ -50,12 +49,12 @@ class Tokens:
 
     def __init__(self, grants: Mapping[str, Grant]) -> None:
         if any(not token.strip() or token != token.strip() or not token.isprintable() for token in grants):
-            raise HansardError("a token is empty, or has spaces around it or characters that no header carries")
+            raise HansardError("invalid token: it must be printable, not empty and without surrounding spaces")
         self._grants = [(digest(token.encode()), grant) for token, grant in grants.items()]
         self._codes: dict[bytes, bytes] = {}
 
     def find(self, token: bytes) -> Grant | None:
-        """What a token opens."""
+        """Grant of a token."""
         return self._of_digest(digest(token))
 
     def _of_digest(self, wanted: bytes) -> Grant | None:
@@ -68,23 +67,23 @@ class Tokens:
     # -- browsers --------------------------------------------------------------------------------------------------
 
     def new_code(self) -> str:
-        """A code for a login link. It can be used once, and stands for the first token."""
+        """A one-time code for a login link, with the rights of the first token."""
         code = secrets.token_urlsafe(24)
         self._codes[digest(code.encode())] = self._grants[0][0]
         return code
 
     def cookie_for_code(self, code: bytes) -> str | None:
-        """The cookie a code is worth; it is worth nothing afterwards."""
+        """Exchange a code for a cookie; the code is used up."""
         kept = self._codes.pop(digest(code), None)
         return None if kept is None else _sealed(kept, int(time.time()) + COOKIE_DAYS * 86400)
 
     def cookie_for_token(self, token: bytes) -> str | None:
-        """The cookie a token is worth."""
+        """Exchange a token for a cookie."""
         key = digest(token)
         return None if self._of_digest(key) is None else _sealed(key, int(time.time()) + COOKIE_DAYS * 86400)
 
     def find_cookie(self, cookie: str) -> Grant | None:
-        """What a cookie opens: what its token opens now."""
+        """Grant of a cookie: the current grant of its token."""
         date = cookie.partition(".")[0]
         if not (date.isascii() and date.isdigit() and len(date) < 12 and int(date) > time.time()):
             return None
@@ -100,7 +99,7 @@ def _sealed(key: bytes, date: int) -> str:
 
 
 class Attempts:
-    """How often each address has been wrong lately. Whoever was right from there before need not wait for others."""
+    """Rate limit for wrong tokens per address; a token that was right from there before is not delayed."""
 
     def __init__(self, most: int = _MOST, window: float = _WINDOW) -> None:
         self._most, self._window = most, window
@@ -108,7 +107,7 @@ class Attempts:
         self._right: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def wait(self, address: str, token: bytes) -> int:
-        """The seconds until this address may try this token; 0 is now."""
+        """Seconds until this address may try this token."""
         times = self._failed.get(_network(address))
         if not times or (_network(address), digest(token)) in self._right:
             return 0
@@ -118,7 +117,7 @@ class Attempts:
         return 0 if len(times) < self._most else int(times[0] + self._window - now) + 1
 
     def failed(self, address: str) -> None:
-        """A wrong token came from there."""
+        """Record a wrong token."""
         times = self._failed.setdefault(_network(address), deque(maxlen=self._most))
         times.append(time.monotonic())
         self._failed.move_to_end(_network(address))
@@ -126,14 +125,14 @@ class Attempts:
             self._failed.popitem(last=False)
 
     def succeeded(self, address: str, token: bytes) -> None:
-        """A right one came from there."""
+        """Record a right token."""
         self._right[_network(address), digest(token)] = None
         if len(self._right) > _REMEMBERED:
             self._right.popitem(last=False)
 
 
 def _network(address: str) -> str:
-    """Who has one address of IPv6 has 2**64 of them."""
+    """Network of an address: a host with one IPv6 address has 2**64 of them."""
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The files that a thread changed, over HTTP: what each message did, and undo and redo.
+"""Workspaces over HTTP: file changes of each message, undo and redo.
 
 A plan is looked at first and carried out second: `apply` names the plan that was shown, and where it is not what would
 be done now, nothing is done (409). No folder is tracked from here, and only those are touched that the server was
@@ -44,8 +44,8 @@ from hansard.workspace.plan import PlannedPath
 from hansard.workspace.todos import todos_at
 
 T = TypeVar("T")
-Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most.")]
-After = Annotated[str | None, QueryParameter(description="The `next` of the page before.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="Maximum number of items.")]
+After = Annotated[str | None, QueryParameter(description="`next` of the previous page.")]
 _ALL = "/api/threads/{thread_id:str}/workspaces"
 _ONE = _ALL + "/{workspace:int}"
 _PATHS = 500  # of one snapshot that are listed
@@ -56,7 +56,7 @@ _TOTAL = 1_000_000  # letters of all diffs of an answer
 
 @get(_ALL, operation_class=says(list[WorkspaceShown], 404), tags=["workspaces"])
 async def list_workspaces(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
-    """The folders whose files a thread changed, the last one first."""
+    """Folders whose files a thread changed, the last one first."""
     here = served(request)
     return answer([_shown(here, row) for row in await asyncio.to_thread(_rows, here, named(thread_id))])
 
@@ -65,7 +65,7 @@ async def list_workspaces(request: AnyRequest, thread_id: FromPath[str]) -> Resp
 async def list_changes(
     request: AnyRequest, thread_id: FromPath[str], workspace: FromPath[int], limit: Limit = 200, after: After = None
 ) -> Response[bytes]:
-    """What each message of a thread did to files, the last first."""
+    """File changes of each message, the last first."""
     return await asyncio.to_thread(_changes, served(request), named(thread_id), workspace, limit, after)
 
 
@@ -83,13 +83,13 @@ async def get_plan(
     thread_id: FromPath[str],
     workspace: FromPath[int],
     kind: FromQuery[Literal["undo", "redo"]] = "undo",
-    turns: Annotated[int | None, QueryParameter(ge=1, le=100_000, description="How many turns back; 1.")] = None,
-    to: Annotated[str | None, QueryParameter(description="A message to go to instead.")] = None,
+    turns: Annotated[int | None, QueryParameter(ge=1, le=100_000, description="Number of turns; 1 by default.")] = None,
+    to: Annotated[str | None, QueryParameter(description="Target message instead of a number of turns.")] = None,
     reach: Annotated[
-        Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What goes back.")
+        Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What is moved.")
     ] = "both",
 ) -> Response[bytes]:
-    """What an undo or redo would do. Nothing is touched. Redo takes the last undo back, whatever its scope was."""
+    """Plan of an undo or redo; nothing is changed. Redo reverts the last undo, with its scope."""
     asked = Apply(plan="", kind=kind, turns=turns or UNSET, to=UNSET if to is None else to, scope=reach)
     return await asyncio.to_thread(
         _with_plan, served(request), named(thread_id), workspace, asked, lambda found: answer(_plan(found))
@@ -103,7 +103,7 @@ async def get_plan(
     tags=["workspaces"],
 )
 async def apply(request: AnyRequest, thread_id: FromPath[str], workspace: FromPath[int]) -> Response[bytes]:
-    """Carry out a plan: exactly the one that was shown, or nothing."""
+    """Apply a plan: exactly the one that was shown, or nothing."""
     order = read_body(Apply, await request.body())
     return await asyncio.to_thread(
         _with_plan, served(request), named(thread_id), workspace, order, lambda found: _run(found, order.plan)
@@ -137,7 +137,7 @@ def _shown(here: Served, row: _Row) -> WorkspaceShown:
 
 
 def _refusal(here: Served, root: str) -> str | None:
-    """Why the server leaves a folder alone; None if it need not."""
+    """Why the server may not change a folder; None if it may."""
     if here.workspaces is not None and root not in here.workspaces:
         return f"this server may not touch {root}; start it with --workspace {root}"
     return None if os.path.isdir(root) else f"{root} is not on this machine"
@@ -147,7 +147,7 @@ def _find(here: Served, thread_id: str, workspace: int) -> str:
     for number, root, _, _ in _rows(here, thread_id):
         if number == workspace:
             return root
-    raise NotFound(f"thread {thread_id!r} changed no files in a workspace {workspace}; GET workspaces lists them")
+    raise NotFound(f"thread {thread_id!r} changed no files in a workspace {workspace}; see GET workspaces")
 
 
 def _snapshots(here: Served, thread_id: str, workspace: int) -> list[Snapshot]:
@@ -159,7 +159,7 @@ def _changes(here: Served, thread_id: str, workspace: int, limit: int, after: st
     found = _snapshots(here, thread_id, workspace)[::-1]
     if after is not None:
         if (last := whole_number(after)) is None:
-            raise Unreadable(f"no cursor {after!r}", "?after", "give the `next` of the page before")
+            raise Unreadable(f"invalid cursor {after!r}", "?after", "give the `next` of the previous page")
         found = [one for one in found if one.number < last]
     more = len(found) > limit
     page = Page(items=[_change(one) for one in found[:limit]], next=str(found[limit - 1].number) if more else None)
@@ -186,7 +186,7 @@ def _diffs(here: Served, thread_id: str, workspace: int, snapshot: int) -> Respo
         if one.number == snapshot:
             break
     else:
-        raise NotFound(f"no change {snapshot} of thread {thread_id!r} in workspace {workspace}; GET changes lists them")
+        raise NotFound(f"no change {snapshot} of thread {thread_id!r} in workspace {workspace}; see GET changes")
 
     def held(entry: Entry) -> bytes | None:
         def job(tx: Tx) -> bytes | None:
@@ -201,7 +201,7 @@ def _diffs(here: Served, thread_id: str, workspace: int, snapshot: int) -> Respo
 
 
 def _differ(content: Callable[[Entry], bytes | None]) -> Callable[[Change], str]:
-    """Diffs of a bounded length, all together too: a page is to show them."""
+    """Diffs with a limit for each and for all."""
     left = _TOTAL
 
     def short(entry: Entry) -> bytes | None:
@@ -256,7 +256,7 @@ def _planned(item: PlannedPath, diff: Callable[[Change], str] | None = None) -> 
 
 
 def _name(found: UndoPlan) -> str:
-    """A plan's own name: another one as soon as anything of it is another."""
+    """Digest of a plan, which changes with any part of it."""
     operation = found.operation
     said: list[Any] = [
         found.kind,
