@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.anthropic import ROLES
-from hansard.formats.anthropic.content import BLOCKS, write_block, write_record
+from hansard.formats.anthropic.content import BLOCKS, RECORD_WRITERS, write_block
 from hansard.formats.anthropic.fields import NAME, SETTINGS
 from hansard.formats.contract import Target
 from hansard.formats.field_table import NeedsPlainDecode, Record, Written, body, decode
@@ -137,11 +137,11 @@ def _write_message(message: Message) -> Any:
     """The record of a message: a struct, or a dict where the message has residue."""
     role, extra = "user" if message.role == "tool" else message.role, message.extra
     rest, marks = unpack(NAME, extra) if extra is not UNSET else _NOTHING
-    text = _plain_text(message.parts)
+    text = _plain_text(message.parts) if marks or role != "assistant" else None
     if text is not None and marks.get("content", "list" if role == "assistant" else "string") == "string":
         content: Any = text
     else:
-        content = [write_record(part) for part in message.parts]
+        content = [RECORD_WRITERS[type(part)](part) for part in message.parts]
         if not content and marks.get("content") == "none":
             return {"role": role, **rest}
     if role == "assistant" and message.model is not UNSET:  # an answer, sent back
