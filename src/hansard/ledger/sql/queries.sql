@@ -172,6 +172,9 @@ insert into blob (tenant, hash, size, data) values (:tenant, :hash, :size, :data
 -- name: use_blob
 insert into blob_use (tenant, hash, thread) values (:tenant, :hash, :thread) on conflict do nothing
 
+-- name: blob
+select data from blob where tenant = :tenant and hash = :hash
+
 -- name: add_run
 insert into run (tenant, thread, run, id, status, agent, fork_seg, fork_depth, base_seg, base_depth, seg, depth,
   tip_hash, tip_said, lease_until, body)
