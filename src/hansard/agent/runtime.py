@@ -22,15 +22,17 @@ from hansard.agent.model_messages import model_messages
 from hansard.agent.recorder import RunCapability
 from hansard.agent.sse_response import Answer
 from hansard.agent.stream_hub import StreamHub
+from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
 from hansard.agent.ui_turns import answer_so_far, replay
 from hansard.errors import HansardError, NotFound
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
+from hansard.model import native
 from hansard.model.agent_view import to_model_messages
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
-from hansard.model.conversation import Conversation, Message, PendingCall, Run
+from hansard.model.conversation import Conversation, Message, PendingCall, Run, Thinking
 from hansard.model.parts import DataPart, TextPart
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, MessageStart, Other
@@ -65,8 +67,10 @@ class Agent:
         instructions: Any = None,
         agent: PydanticAgent[Any, Any] | None = None,
         target: str = "v6",
+        thinking: str | Thinking | None = None,
         **more: Any,
     ) -> None:
+        self.thinking = default_thinking(thinking)
         self.ledger, self.name, self.id, self.target = ledger, name, id or name, target
         if agent is None:
             if model is None:
@@ -108,13 +112,19 @@ class Agent:
         model = self.agent.model
         model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
         registered = Registered(id=self.id, name=self.name, model=model_name or UNSET)
+        said = [] if prompt is None else [*prompt] if _several(prompt) else [user_message(prompt)]
+        if said:
+            said = with_thinking(said, resolve_thinking(self.thinking, said))
         await open_thread(self.ledger, thread_id, registered)
         await self.stop(thread_id)  # one at a time: what is said now interrupts what is being said
-        if prompt is not None:
-            said = [user_message(one) for one in prompt] if _several(prompt) else [user_message(prompt)]
+        if said:
             await self.ledger.aio.append(thread_id, said, parent=fork_from)
             fork_from = UNSET
         place = await self._place(thread_id, fork_from)
+        thinking = resolve_thinking(self.thinking, place.before)
+        metadata: dict[str, Any] = {} if shown_id is None else {"messageId": shown_id}
+        if thinking is not None:
+            metadata["thinking"] = native.plain(thinking)
         stream = StreamHub()
         recorder = RunCapability(
             self.ledger,
@@ -123,10 +133,10 @@ class Agent:
             place=place,
             listener=stream,
             waits=False,
-            metadata=None if shown_id is None else {"messageId": shown_id},
+            metadata=metadata or None,
             preface=handoff(place.before, self.id),
         )
-        task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream))
+        task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream, thinking))
         self._tasks[task] = thread_id, stream
         task.add_done_callback(self._ended)
         return stream, task
@@ -149,6 +159,7 @@ class Agent:
         results: DeferredToolResults | None,
         deps: Any,
         stream: StreamHub,
+        thinking: Thinking | None,
     ) -> RunResult:
         try:
             thread = await self.ledger.aio.thread(thread_id)
@@ -161,6 +172,7 @@ class Agent:
                 deferred_tool_results=results,
                 deps=deps,
                 capabilities=[recorder],
+                model_settings=model_settings(thinking),
             )
             run = recorder.run
             if run is None:
