@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 import venv
 import zipfile
 from pathlib import Path
@@ -41,7 +42,8 @@ def run(*command: str | Path, cwd: Path | None = None, **more: str) -> subproces
 
 def pip(*arguments: str | Path) -> str:
     """The pip of the tests' own environment, also for others: an environment without pip is made in no time."""
-    done = run(sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments)
+    with tempfile.TemporaryDirectory() as home:  # pip asks for Rust's release, and rustup writes its settings
+        done = run(sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, HOME=home)
     if done.returncode:
         pytest.skip(f"packages cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
     return done.stdout

@@ -70,7 +70,7 @@ def test_nothing_is_copied_onto_something(filled: str, database: str, capsys: py
     assert "not empty" in capsys.readouterr().err
     assert list(said(database)) == ["mine"]
     assert run(["copy", filled, "--db", database]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_a_copy_that_fails_half_way_leaves_nothing(filled: str, database: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ export class Filters {
     this.opener = opener;
     this.apply = apply;
     this.only = {};
+    this.between = false;
     opener.addEventListener("click", () => this.toggle());
   }
 
@@ -63,7 +64,7 @@ export class Filters {
       const choice = el("select", { id: `filter-${kind}`, disabled: !found.length, change: () => this.set({ [kind]: choice.value }) }, el("option", { value: "" }, found.length ? "All" : "—"), found.map((one) => el("option", { value: one.value, selected: one.value === this.only[kind], title: shown(one.value) }, labelOf(kind, one))));
       return [el("label", { for: `filter-${kind}` }, label), choice];
     });
-    const between = this.only.until || (this.only.since && !TIMES.some(([value]) => value === this.only.since));
+    const between = this.between || this.only.until || (this.only.since && !TIMES.some(([value]) => value === this.only.since));
     const time = el("select", { id: "filter-time", change: () => this.time(time.value) }, TIMES.map(([value, label]) => el("option", { value, selected: value === (between ? "between" : (this.only.since ?? "")) }, label)));
     const day = (name, label) => {
       const box = el("input", { type: "date", "aria-label": label, change: () => this.set({ [name]: box.value }) });
@@ -76,14 +77,18 @@ export class Filters {
   }
 
   time(value) {
-    this.days.hidden = value !== "between";
+    this.between = value === "between"; // the list of facts may come now, and all is drawn again
+    this.days.hidden = !this.between;
     if (value !== "between") this.set({ since: value, until: "" });
   }
 
   set(change) {
     this.only = change === null ? {} : Object.fromEntries(Object.entries({ ...this.only, ...change }).filter(([, value]) => value));
     sessionStorage.setItem(KEPT, JSON.stringify(this.only));
-    if (change === null) this.toggle(true);
+    if (change === null) {
+      this.between = false;
+      this.toggle(true);
+    }
     this.clear.hidden = !this.count();
     this.mark();
     this.apply(this.only);
