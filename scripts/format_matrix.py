@@ -154,26 +154,26 @@ def pairs() -> list[str]:
             cells.append("." if not written.losses else f"{said}/{len(written.losses)}")
         rows.append(f"| {numbers[source]} `{source}` | " + " | ".join(cells) + " |")
     only = [f"{numbers[name]} `{name}`" for name in names if name not in readable]
-    return [*rows, "", f"Only written: {', '.join(only)}."]
+    return [*rows, "", f"Write-only: {', '.join(only)}."]
 
 
 _TEXT = """# What each format carries
 
-This page is computed: `make matrix` writes it, a test says when it is old. One conversation with every kind of
-part (an image, signed thinking, two calls, a result, a denial, a source, named data, a refusal, a branch, todos,
-tokens, two agents) is written in each format, read back and compared. For a conversation of yours
-`hansard convert SRC --to FORMAT --losses -` tells the same, place by place.
+`make matrix` computes this page, and a test checks that it is up to date. A sample conversation with every kind of part
+(an image, signed thinking, two calls, a result, a denial, a source, named data, a refusal, a branch, todos, tokens, two
+agents) is written in each format, read back and compared. For your own conversation use
+`hansard convert SRC --to FORMAT --losses -`.
 
-## Of everything
-*yes*: it reads back just as it was. *-*: some of it does not, and is in the list of losses, whose length is in the last
-column. Signed thinking is written for the model that made it.
+## By kind of content
+*yes*: it reads back unchanged. *-*: some of it does not, and is in the list of losses; the last column has its length.
+Signed thinking is written for the model that made it.
 
 {carried}
 
-## From each to each
-The conversation as the format of the row holds it, written in the format of the column. `2/7`: seven losses, two of
-them of what somebody said or of what the target's rules changed; the others are ids, times, settings and spelling.
-A dot: none at all. A document written in its own format is always the same again.
+## From each format to each
+The sample written in the format of the row, then converted to the format of the column. `2/7`: seven losses, two of them
+of content or repairs; the others are ids, times, settings and spelling. A dot: no losses. A document written in its own
+format is always unchanged.
 
 {pairs}
 """
@@ -187,7 +187,7 @@ def main() -> int:
     made = page()
     if "--check" in sys.argv:
         if not PAGE.exists() or PAGE.read_text() != made:
-            print("docs/formats.md is old; way out: make matrix")
+            print("docs/formats.md is out of date; run make matrix")
             return 1
         return 0
     PAGE.write_text(made)

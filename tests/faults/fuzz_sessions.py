@@ -147,7 +147,7 @@ SURFACES = [
         for name in AGENTS
     ),
     *(
-        Surface(f"edits told by {name}", partial(_editing, name), partial(edits, name))
+        Surface(f"edits recorded by {name}", partial(_editing, name), partial(edits, name))
         for name in ("claude-code", "codex", "gemini-cli")
     ),
     Surface("patches", lambda: [PATCH, PATCH.replace(b"\n", b"\r\n"), b"@@ -1 +1 @@\n-one\n+1\n"], patches),

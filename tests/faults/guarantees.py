@@ -103,7 +103,7 @@ def write_page(holds: dict[str, str]) -> None:
 
 def _table(known: dict[str, Proven], holds: dict[str, str]) -> list[str]:
     lines = [
-        "| proof | what must hold | tries | broken | seen | defects caught | seconds |",
+        "| fault test | what must hold | tries | broken | seen | defects caught | seconds |",
         "|---|---|--:|--:|---|---|--:|",
     ]
     for name, one in known.items():
@@ -119,13 +119,13 @@ def _table(known: dict[str, Proven], holds: dict[str, str]) -> list[str]:
 def _machine(known: dict[str, Proven]) -> list[str]:
     """When and on what, and what is below the full numbers."""
     if not known:
-        return ["Nothing was proven yet."]
+        return ["No fault test has run yet."]
     dates = sorted(one.date for one in known.values())
     newest = max(known.values(), key=lambda one: one.date).versions
     short = [name for name, one in known.items() if one.tries < one.asked]
     broken = [name for name, one in known.items() if not one.holds]
     lines = [
-        f"{len(known)} proofs, run from {dates[0]} to {dates[-1]} UTC; {len(broken)} broken"
+        f"{len(known)} fault tests, run from {dates[0]} to {dates[-1]} UTC; {len(broken)} broken"
         + (f" ({', '.join(broken)})" if broken else "")
         + f"; {len(short)} with fewer tries than a full run has"
         + ("; the table says how many." if short else "."),

@@ -135,7 +135,7 @@ SETTABLE = [
 def markdown() -> list[str]:
     """The table, a line each."""
     usual = {SETTABLE[0].what: Limits().file_size}
-    lines = ["| what | at most | past it |", "|---|--:|---|"]
+    lines = ["| what | limit | beyond it |", "|---|--:|---|"]
     for one in (*LIMITS, *SETTABLE):
         lines.append(f"| {one.what} | {usual.get(one.what, one.most):,} {one.unit} | {one.beyond} |")
     return lines

@@ -7,7 +7,7 @@ from tests.faults.harness import Outcome, Place, proof
 
 TRIES = 1_000_000
 SLOW = {"import of": 100_000}  # each writes into a ledger; what they parse has its million
-HOLDS = "only documented errors, under a second and 512 MB; what is taken is given back the same"
+HOLDS = "only documented errors, under a second and 512 MB; accepted input is written back the same"
 ALL_DEFECTS = "server-sent events"  # the guard is the same everywhere: the defects that take their time, once
 
 

@@ -10,7 +10,7 @@ from tests.server.live import BEARER, LiveServer
 
 @proof(
     "fuzz: requests by the OpenAPI document",
-    holds="only the answers that it documents, and no fault of the server's own",
+    holds="only documented responses, and no internal server error",
     tries=20_000,
     sample=60,
     defects=("search is broken",),

@@ -224,7 +224,7 @@ def _read(logs: list[Path]) -> dict[str, list[Op]]:
     return histories
 
 
-_EXPLAINED = "everything that was acknowledged is explained by some serial order"
+_EXPLAINED = "a serial order explains everything that was acknowledged"
 
 
 @proof(

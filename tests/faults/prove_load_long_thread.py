@@ -19,7 +19,7 @@ _TEXT = "message {} says that the weather in town {} is fine, and the tea is {}"
 
 @proof(
     "load: a thread of 1,000,000 messages",
-    holds="pages, one more message, branches, search and verify say what was written; pages take no memory",
+    holds="pages, appends, branches, search and verify match what was written; pages need constant memory",
     tries=1_000_000,
     sample=3000,
     defects=("skips one",),

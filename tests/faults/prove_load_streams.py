@@ -21,7 +21,7 @@ _WORD = re.compile(rb'"delta":"((?:w\d+ )+)"')
 
 @proof(
     "load: 200 streams",
-    holds="every word of every answer reaches its client and the ledger",
+    holds="every token of every answer reaches its client and the ledger",
     tries=6000,
     sample=20,
     defects=("forgetful recorder",),

@@ -13,7 +13,7 @@ from tests.faults.memory import peak
 from tests.ledger.said import said, words
 
 WRITERS = 8
-HOLDS = "no error, nothing lost or twice, each writer's words in the order it said them"
+HOLDS = "no error, nothing lost or duplicated, each writer's messages in order"
 
 
 @proof("load: 8 writers, SQLite", holds=HOLDS, tries=16_000, sample=160, defects=("ack-first",))

@@ -99,7 +99,7 @@ class Storm:
 
 @proof(
     "cancelled calls, PostgreSQL",
-    holds="each is whole or absent, no transaction is left open, the next call works",
+    holds="each is complete or absent, no transaction stays open, the next call works",
     tries=10_000,
     sample=200,
     defects=("a transaction over an await",),

@@ -82,7 +82,7 @@ ACTS = {
 
 @proof(
     "PostgreSQL: the connection is cut",
-    holds="each message is there exactly once and each call succeeds, wherever the cut was",
+    holds="each message is there exactly once and each call succeeds, at every cut",
     tries=2000,
     sample=40,
     defects=("the caller tries again under a new id", "the store does not look for the id"),

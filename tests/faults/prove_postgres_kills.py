@@ -69,7 +69,7 @@ class Writer(threading.Thread):
 
 @proof(
     "PostgreSQL: the server is killed",
-    holds="what was acknowledged is there once, in its order, and no caller sees an error",
+    holds="acknowledged data is there once, in order, and no caller sees an error",
     tries=100,
     sample=6,
     defects=("acknowledged before it is in the log",),

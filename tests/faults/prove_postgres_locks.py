@@ -28,7 +28,7 @@ _TOGETHER = 4
 
 @proof(
     "PostgreSQL: deadlocks, locks and serialization failures",
-    holds="deadlocks and serialization failures are tried again; a lock that is held is one clear error, nothing half",
+    holds="deadlocks and serialization failures are retried; a held lock is one clear error, nothing partial",
     tries=600,
     sample=16,
     defects=(NOT_AGAIN, HALF),

@@ -48,7 +48,7 @@ def open_at_once(number: int, barrier: Barrier, databases: list[str], defect: st
 
 @proof(
     "PostgreSQL: opened by many at once",
-    holds="everybody gets the ledger and can write to it at once",
+    holds="every process opens the ledger and can write to it immediately",
     tries=100,
     sample=2,
     defects=(UNGUARDED,),
@@ -70,7 +70,7 @@ def opened_at_once(tries: int, place: Place, defect: str | None) -> Outcome:
 
 @proof(
     "PostgreSQL: tenants on connections that come and go",
-    holds="a tenant sees its own words and nobody else's, on every connection",
+    holds="a tenant sees its own messages only, on every connection",
     tries=5_000,
     sample=60,
     defects=(SHARED,),

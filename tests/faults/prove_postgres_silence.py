@@ -35,7 +35,7 @@ class _Deaf(ConnectionWatchdog):
 
 
 @proof(
-    "PostgreSQL: the network falls silent",
+    "PostgreSQL: the network stops responding",
     holds="no call waits longer than retry_for, statement_timeout, lock_timeout and network_timeout together",
     tries=400,
     sample=16,

@@ -24,7 +24,7 @@ LATE = "the standby is not waited for, and gets its news late"
 
 @proof(
     "PostgreSQL: the standby takes over",
-    holds="what was acknowledged is on the standby, once and in order; the writers move over without an error",
+    holds="acknowledged data is on the standby, once and in order; the writers reconnect without an error",
     tries=20,
     sample=1,
     defects=(LATE,),

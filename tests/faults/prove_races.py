@@ -147,8 +147,8 @@ def _headed(tries: int, url: str, defect: str | None) -> Outcome:
     return Outcome(tries=tries, failures=failures, seen={"let in": len(told), "refused": tries * _RACERS - len(told)})
 
 
-_FAIR = "of runs that are committed at one fork point at once exactly one stands, and everybody is told the truth"
-_FIRST = "of those who name the same head exactly one is let in, and nobody's words are lost"
+_FAIR = "of runs committed at one fork point exactly one is in force, and each caller gets the right result"
+_FIRST = "of the writers that name the same head exactly one succeeds, and no message is lost"
 
 
 @proof("races of commits, SQLite", holds=_FAIR, tries=10_000, sample=60, defects=(SCATTERED,), control_tries=6)

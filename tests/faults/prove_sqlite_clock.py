@@ -76,7 +76,7 @@ def _run(ledger: hansard.Ledger, clock: SteppingClock, thread: str, run_id: str)
 
 @proof(
     "stepping clocks, SQLite",
-    holds="messages keep each writer's order, ids of a process rise and are nobody else's, no run loses its words",
+    holds="messages keep each writer's order, ids increase and are unique, no run loses content",
     tries=8_000,
     sample=160,
     defects=("order by clock", "ids by clock"),

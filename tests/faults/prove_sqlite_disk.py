@@ -231,7 +231,7 @@ def every_point(
 
 @proof(
     "EIO and ENOSPC at every call, SQLite",
-    holds="only a StorageError comes out, what was acknowledged stays, the same handle goes on",
+    holds="only StorageError is raised, acknowledged data stays, the same handle works again",
     tries=2000,
     sample=60,
     defects=("rollback forgotten",),

@@ -34,7 +34,7 @@ class Deaf:
 
 @proof(
     "a disk that is really full, SQLite",
-    holds="the call fails by name, what was acknowledged stays and is read, the same handle goes on when there is room",
+    holds="the call raises StorageError, acknowledged data stays readable, the handle works again when there is space",
     tries=100,
     sample=5,
     defects=("the error is not heard",),
@@ -58,10 +58,10 @@ def full_disk(tries: int, place: Place, defect: str | None) -> Outcome:
                         writer.deed()
                     failures.append(f"disk {number}: never full")
                 except HansardError as error:
-                    seen["said to be full"] += "full" in str(error)
+                    seen["reported full"] += "full" in str(error)
                 try:
                     ledger.transcript(writer.threads[0])
-                    seen["deeds while full"] += _on(writer)
+                    seen["operations while full"] += _on(writer)
                     disk.grow(64 << 20)
                     writer.append()
                     failures += [f"disk {number}: {one}" for one in broken(ledger, lines)]

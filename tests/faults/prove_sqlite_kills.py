@@ -36,7 +36,7 @@ def kills(tries: int, ledger: Callable[[], str], defect: str | None) -> Outcome:
 
 @proof(
     "kill -9 of writers, SQLite",
-    holds="every acknowledged word is there, a deed that was cut off is whole or absent, the ledger verifies",
+    holds="every acknowledged message is there, an interrupted operation is complete or absent, the ledger verifies",
     tries=1000,
     sample=25,
     defects=("ack-first",),
@@ -47,7 +47,7 @@ def sqlite_kills(tries: int, place: Place, defect: str | None) -> Outcome:
 
 @proof(
     "kill -9 of writers, PostgreSQL",
-    holds="every acknowledged word is there, a deed that was cut off is whole or absent, the ledger verifies",
+    holds="every acknowledged message is there, an interrupted operation is complete or absent, the ledger verifies",
     tries=200,
     sample=6,
     defects=("ack-first",),

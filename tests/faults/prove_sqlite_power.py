@@ -43,7 +43,7 @@ def recorded(folder: Path, seed: int, defect: str | None) -> tuple[dict[str, Lef
 
 @proof(
     "power loss, SQLite",
-    holds="the ledger opens, verifies, has every acknowledged word, and no deed by half",
+    holds="the ledger opens, verifies, has every acknowledged message and no partial operation",
     tries=20_000,
     sample=250,
     defects=("synchronous normal", "synchronous off"),

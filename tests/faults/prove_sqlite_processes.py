@@ -50,7 +50,7 @@ def write(number: int, barrier: Barrier, url: str, each: int, defect: str | None
 
 @proof(
     "eight writers, one SQLite file",
-    holds="no call fails, nothing is lost or doubled, everybody's order is kept",
+    holds="no call fails, nothing is lost or duplicated, each writer's order is kept",
     tries=8_000,
     sample=400,
     defects=("transactions that read before they lock",),
@@ -96,7 +96,7 @@ def start_up(number: int, barrier: Barrier, url: str, defect: str | None) -> boo
 
 @proof(
     "eight processes open a new or old SQLite file at once",
-    holds="all of them come in, it is made or migrated once, and has what each of them said",
+    holds="every process opens it, it is created or migrated once, and has the messages of all",
     tries=20,
     sample=3,
     defects=("migrated without a lock",),
@@ -142,7 +142,7 @@ def _acknowledged(stop: str, number: int) -> int:
 
 @proof(
     "backups under four writers, SQLite",
-    holds="each is a ledger that verifies and has all that was acknowledged before it began, and nothing by half",
+    holds="each backup verifies and has everything acknowledged before it began, and nothing partial",
     tries=200,
     sample=6,
     defects=("the file is copied",),
@@ -191,7 +191,7 @@ def _restored(path: str, before: list[int], seen: Counter[str]) -> list[str]:
 
 @proof(
     "forked handles and a second SQLite library",
-    holds="both are refused by name, and the ledger goes on",
+    holds="both are rejected with a clear error, and the ledger keeps working",
     tries=100,
     sample=5,
     defects=("nobody looks",),

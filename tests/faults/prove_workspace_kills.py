@@ -25,7 +25,7 @@ from tests.workspace.trees import tree
 
 @proof(
     "kill -9 of an undo",
-    holds="at the next start files and head are entirely before or entirely after, and undo and redo go on",
+    holds="at the next start files and head are entirely before or entirely after, and undo and redo work again",
     tries=1000,
     sample=16,
     defects=("not taken back",),

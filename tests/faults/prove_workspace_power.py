@@ -164,7 +164,7 @@ def power_loss_during_undo(tries: int, place: Place, defect: str | None) -> Outc
 
 @proof(
     "power loss while files are written",
-    holds="exports, backups and sessions handed over are the old or the new, and the new when that was acknowledged",
+    holds="exports, backups and handed-over sessions are the old or the new version, the new one once acknowledged",
     tries=4000,
     sample=200,
     defects=("not synced",),
