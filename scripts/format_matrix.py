@@ -171,9 +171,9 @@ Signed thinking is written for the model that made it.
 {carried}
 
 ## From each format to each
-The sample written in the format of the row, then converted to the format of the column. `2/7`: seven losses, two of them
-of content or repairs; the others are ids, times, settings and spelling. A dot: no losses. A document written in its own
-format is always unchanged.
+The sample written in the format of the row, then converted to the format of the column. `2/7`: seven losses, two of
+them of content or repairs; the others are ids, times, settings and spelling. A dot: no losses. A document written in
+its own format is always unchanged.
 
 {pairs}
 """
