@@ -132,7 +132,7 @@ def test_a_recorded_pydantic_agent_has_the_tools_too(memory: Ledger, root: Path)
     files.workspace.undo("t")
     assert tree(root) == {}
     nobody: PydanticAgent[Any, str] = PydanticAgent(model, toolsets=[files])
-    with pytest.raises(HansardError, match="nobody records this run"):
+    with pytest.raises(HansardError, match="this run is not recorded"):
         asyncio.run(nobody.run("go"))
     files.close()
 
@@ -236,7 +236,7 @@ def test_what_a_failed_run_did_belongs_to_the_turn_that_asked_for_it(memory: Led
         ("/etc/hostname", "begins with /"),
         (".git/config", "inside a .git folder"),
         ("link", "is a link to"),
-        ("out/file", "a folder on the way"),
+        ("out/file", "a parent of"),
         ("fifo", "FIFO"),
         ("nul\x00", "not below the root"),
     ],
@@ -265,7 +265,7 @@ def test_a_path_that_is_not_below_the_root_is_refused_and_the_model_is_told(
 
 def test_a_path_given_from_the_root_on_is_told_in_the_way_it_is_wanted(memory: Ledger, root: Path) -> None:
     (answer,) = told(memory, root, call("read", path=f"{root}/src/a.py"))
-    assert answer.endswith("as 'src/a.py'")
+    assert answer.endswith("relative to the project's folder: 'src/a.py'")
 
 
 @pytest.mark.prove
@@ -318,16 +318,16 @@ def test_reading_shows_lines_and_says_what_is_left(memory: Ledger, root: Path) -
         call("read", path="src"),
         call("read", path="nothing"),
     )
-    assert answers[0] == "line 11\nline 12\n[lines 11 to 12 of 5000; offset=13 goes on]"
+    assert answers[0] == "line 11\nline 12\n[lines 11 to 12 of 5000; offset=13 continues]"
     assert answers[1] == "line 4999\nline 5000"
     assert answers[2] == "long has 5,000 lines; there is none at 5001"
-    assert answers[3].endswith("[lines 1 to 2000 of 5000; offset=2001 goes on]")
+    assert answers[3].endswith("[lines 1 to 2000 of 5000; offset=2001 continues]")
     assert answers[4] == "cup.png is a binary file (image/png, 7 bytes); it is not shown."
     assert answers[5].startswith("latin is a binary file")
     assert answers[6] == "empty is an empty file."
     assert answers[7] == ". is a folder with 5 names:\ncup.png\nempty\nlatin\nlong\nsrc/"
     assert answers[8] == "src is an empty folder."
-    assert answers[9].startswith("there is no nothing;")
+    assert answers[9].startswith("nothing does not exist;")
 
 
 def test_what_is_read_in_pieces_is_the_whole_file(memory: Ledger, root: Path) -> None:
@@ -408,10 +408,10 @@ def test_a_shell_is_told_apart_by_its_end_and_leaves_nothing_running(memory: Led
         most=1000,
     )
     assert answers[0] == "here\nwrong\n[exit code 3]"
-    assert answers[1:3] == ["(it said nothing)", "(it said nothing)"]
+    assert answers[1:3] == ["(no output)", "(no output)"]
     assert answers[3].endswith("[killed: it took longer than 0.5 s]")
     assert answers[4] == "started"
-    assert "[... 99,003 bytes left out here ...]" in answers[5]
+    assert "[... 99,003 bytes omitted ...]" in answers[5]
     assert (answers[5][:500], answers[5][-3:]) == ("x" * 500, "end")
     assert gone(int((root / "pid").read_text()))
     assert gone(int((root / "pid2").read_text()))
@@ -423,7 +423,7 @@ def test_a_shell_that_needs_a_yes_waits_for_it(memory: Ledger, root: Path) -> No
     assert [one.kind for one in done.pending] == ["approval"]
     assert tree(root) == {}
     files.close()
-    with pytest.raises(HansardError, match="no file tool 'sh'; there are read, write, edit, shell"):
+    with pytest.raises(HansardError, match="unknown file tool 'sh'; choose from read, write, edit, shell"):
         FileTools(memory, root, only=["sh"])
 
 

@@ -192,14 +192,14 @@ def test_an_agent_serves_what_a_real_model_said(ledger: hansard.Ledger, name: st
 def test_what_cannot_be_played_is_refused_with_a_way_out() -> None:
     with playing("anthropic", WORDS["anthropic"]) as server:
         for path, body, words in (
-            ("/v1/messages", b"{}", "ask for a stream"),
-            ("/v1/messages", b"not json", "no JSON"),
-            ("/v1/messages", b"[1]", "no object"),
-            ("/v1/elsewhere", b"{}", "nothing is played at '/v1/elsewhere'"),
+            ("/v1/messages", b"{}", "request a stream"),
+            ("/v1/messages", b"not json", "not valid JSON"),
+            ("/v1/messages", b"[1]", "not an object"),
+            ("/v1/elsewhere", b"{}", "nothing is served at '/v1/elsewhere'"),
             ("/v1/responses", b'{"stream": true}', "no recording of openai-responses"),
         ):
             with pytest.raises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(urllib.request.Request(server.url + path, data=body, method="POST"))
             assert words in json.loads(caught.value.read())["error"]["message"]
-    with pytest.raises(hansard.HansardError, match="nothing to play"):
+    with pytest.raises(hansard.HansardError, match="no recordings"):
         ReplayServer()

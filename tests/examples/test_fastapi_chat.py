@@ -43,7 +43,7 @@ def test_an_answer_streams_and_is_there_afterwards(server: ChatServer) -> None:
 def test_what_cannot_be_answered_is_refused_with_its_status_and_place(server: ChatServer) -> None:
     words = posted("c")
     for body, status, place in (
-        ({**words, "messages": []}, 400, "$.messages: nothing was said"),
+        ({**words, "messages": []}, 400, "$.messages: no messages"),
         ({**words, "messages": [{**words["messages"][0], "role": "king"}]}, 400, "$.messages[0].role"),
         ({**words, "trigger": "regenerate-message", "messageId": "gone"}, 404, "$.messageId"),
         ({**words, "messages": [{"id": "a", "role": "assistant", "parts": []}]}, 409, "not the last answer"),

@@ -139,7 +139,7 @@ def test_a_server_that_may_not_touch_the_folder_says_so(browser: Any, server: Li
         for page in opened(browser, careful):
             show(page, "files")
             page.click("#show-files")
-            page.wait_for_selector("#files .warn:has-text('may not touch')")
+            page.wait_for_selector("#files .warn:has-text('may not change')")
             assert page.is_disabled("#ask-undo")
             assert page.locator("#files .change").count() == 2
 

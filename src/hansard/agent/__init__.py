@@ -2,18 +2,18 @@
 
     agent = Agent(model, ledger=ledger, name="waiter", tools=[...], instructions="Be kind.")
 
-    async for delta in agent.stream(thread_id, "Which tea?"):   # canonical deltas, durable before they are given
-    result = await agent.run(thread_id, "Which tea?")           # the same, only its end
+    async for delta in agent.stream(thread_id, "Which tea?"):   # canonical deltas, durable before they are yielded
+    result = await agent.run(thread_id, "Which tea?")           # the same, returns the result
     async for data in await agent.sse(body):                    # body: what `DefaultChatTransport` posted, as a dict
-    await agent.ui_messages(thread_id)                          # what a page begins with
-    stream = await agent.resume(thread_id)                      # bytes of the run that goes on, from its start, or None
-    await agent.stop(thread_id)                                 # from any process; True if there was something to stop
+    await agent.ui_messages(thread_id)                          # initial messages of a page
+    stream = await agent.resume(thread_id)                      # bytes of the active run from its start, or None
+    await agent.stop(thread_id)                                 # from any process; whether a run was active
     AI_SDK_HEADERS                                              # the headers of `sse` and `resume`
 
-A consumer that goes away does not stop a run: it belongs to the agent, and `await agent.wait()` waits for all of them.
-`Recorder` records a Pydantic AI agent you already have, `HansardConversationStore` is its store of conversations,
-`MessageStore` four calls for those who only want to keep messages, `ScriptedModel` a model without a key. `FileTools`
-are read, write, edit and shell in a folder, whose changes can be undone.
+A run continues when its consumer disconnects: it belongs to the agent, and `await agent.wait()` waits for all runs.
+`Recorder` records an existing Pydantic AI agent, `HansardConversationStore` is a conversation store for it,
+`MessageStore` stores messages only, `ScriptedModel` is a model that needs no API key. `FileTools`
+are read, write, edit and shell in a folder, with undo.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HOMES = {
 
 
 class MissingExtra(HansardError):
-    """Something that needs packages which are not installed."""
+    """Placeholder for an export whose packages are not installed."""
 
 
 def __getattr__(name: str) -> Any:
@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("pydantic_ai", "pydantic"):
             raise
-        raise MissingExtra(f"{name} needs Pydantic AI ({error}); way out: pip install 'hansard[agent]'") from None
+        raise MissingExtra(f"{name} needs Pydantic AI ({error}); run pip install 'hansard[agent]'") from None
     globals()[name] = value
     return value
 

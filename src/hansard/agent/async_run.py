@@ -1,7 +1,7 @@
-"""A run of the ledger as asyncio drives it: deltas into its journal, messages staged, the end.
+"""Asyncio interface to a run of the ledger: write deltas to its journal, stage messages, end it.
 
-Nothing that is awaited here blocks the loop. `write` does not wait: what it is given is durable a moment later, and
-`durable` waits for that. Listeners are told of deltas with the future that says so.
+Nothing awaited here blocks the loop. `write` does not wait: the deltas become durable a moment later, and `durable`
+waits for that. Listeners receive each delta with the future of its write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SAYS = ("assistant", "tool")
 
 
 class AsyncRun:
-    """Made by `begin`."""
+    """Created by `begin`."""
 
     def __init__(self, ledger: Ledger, run: RunHandle, agent_id: str | None, listener: Listener | None) -> None:
         self.ledger, self.run, self.agent_id = ledger, run, agent_id
@@ -90,7 +90,7 @@ class AsyncRun:
             raise self.run.lost
 
     async def stage(self, messages: Sequence[Message]) -> list[Message]:
-        """Messages that stand for all deltas written so far."""
+        """Stage messages that replace all deltas written so far."""
         given = [self._of_agent(message) for message in messages]
         if not given:
             return []
@@ -103,7 +103,7 @@ class AsyncRun:
         return stored
 
     def partial(self) -> list[Message]:
-        """What the deltas behind the last staged message say."""
+        """The messages of the deltas after the last staged message."""
         return [] if self._unsaid else [message for message in self._since.messages() if message.parts]
 
     async def commit(self, pending: list[PendingCall]) -> Run:
@@ -131,13 +131,13 @@ class AsyncRun:
 
 
 async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None) -> None:
-    """The thread is there, and knows the agent."""
+    """Ensure that the thread exists and lists the agent."""
     try:
         thread = await ledger.aio.thread(thread_id)
     except NotFound:
         try:
             await ledger.aio.create_thread(thread_id, agents=UNSET if agent is None else [agent])
-        except Conflict:  # somebody else made it meanwhile
+        except Conflict:  # another writer created it
             thread = await ledger.aio.thread(thread_id)
         else:
             return

@@ -1,16 +1,16 @@
-"""What an AI SDK client posts, as something to be asked in a thread.
+"""Requests of AI SDK clients as prompts of a thread.
 
-A client sends its whole history each time. Of that only this is believed: new words of the user, outputs of tools that
-wait for the client, a yes or no to what was asked for. Everything else is named by id and taken from the ledger.
+A client sends its complete history each time. Only new user messages, outputs of pending client-side tools, and
+approvals are used. Everything else is loaded by id from the ledger.
 
-    submit, last message is the user's       its new words go behind the last message the ledger knows
-    submit, messageId of the user's          the words are said anew: a branch beside the old ones
-    submit, last message is the answer       outputs and approvals for the calls that wait in it; the answer goes on
-    regenerate, messageId of an answer       the words before it are answered again: a branch
-    regenerate, messageId of the user's      these words are answered again
-    regenerate                               the last words are
+    submit, last message from the user       it is appended after the last message that the ledger has
+    submit, messageId of a user message      the message is edited: a new branch
+    submit, last message is an answer        outputs and approvals for its pending calls; the answer continues
+    regenerate, id of an answer              the prompt before it is answered again: a new branch
+    regenerate, messageId of a user message  this prompt is answered again
+    regenerate                               the last prompt is answered again
 
-An edited message keeps its id on the wire; in the ledger it is another message, which remembers that id in its residue.
+An edited message keeps its id in the protocol; in the ledger it is a new message that stores that id in its residue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAY_SAY = (TextPart, FilePart, DataPart, SourcePart, RawPart)
 
 
 class Asked(NamedTuple):
-    """`shown_id` is the id that the client knows the answer by, when it goes on; else it is a new one."""
+    """`shown_id`: the client's id of an answer that continues; absent for a new answer."""
 
     thread_id: str
     prompts: list[Message] = []
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
 
 async def ask(ledger: Ledger, request: Request) -> Asked:
-    """Tell what a request asks for."""
+    """Resolve a request to a prompt."""
     try:
         path: list[Message] = await ledger.aio.transcript(request.thread_id)
     except NotFound:
@@ -57,7 +57,7 @@ async def ask(ledger: Ledger, request: Request) -> Asked:
 
 
 class Request:
-    """The envelope of a body; what it says of messages is looked into by `ask`."""
+    """Check the envelope of a body; `ask` checks its messages."""
 
     def __init__(self, body: Any) -> None:
         if type(body) is not dict:
@@ -70,9 +70,9 @@ class Request:
             raise Unreadable("a list of messages expected", "$.messages")
         trigger = body.get("trigger", _SUBMIT)
         if trigger not in (_SUBMIT, _AGAIN):
-            raise Unreadable(f"no trigger {trigger!r}", "$.trigger", f"it is {_SUBMIT} or {_AGAIN}")
+            raise Unreadable(f"unknown trigger {trigger!r}", "$.trigger", f"use {_SUBMIT} or {_AGAIN}")
         if not sent and trigger == _SUBMIT:
-            raise Unreadable("nothing was said", "$.messages")
+            raise Unreadable("no messages", "$.messages")
         given = body.get("messageId")
         if given is not None and type(given) is not str:
             raise Unreadable("the id of a message expected", "$.messageId")
@@ -89,7 +89,7 @@ class Request:
         return self.sent[i].get("role")
 
     def read(self, i: int) -> list[Message]:
-        """One of the messages, in our words."""
+        """One of the messages, as a canonical message."""
         try:
             return formats.read([self.sent[i]], "ai-sdk-ui").messages
         except Unreadable as error:
@@ -113,7 +113,7 @@ class _Asking:
             if i is not None:
                 turn = self.known.get(request.id(i) or "")
                 if turn is None and request.message_id in (None, request.id(i)):
-                    return await self.submitted()  # words that never arrived
+                    return await self.submitted()  # a message that never arrived
             elif request.message_id is None:
                 turn = next((turn for turn in reversed(self.turns) if turn.role == "user"), None)
         if turn is None:
@@ -121,14 +121,14 @@ class _Asking:
         if turn.role == "user":
             return self._behind(turn.start)
         if turn.start == 0:
-            raise Unreadable("there are no words before this answer", "$.messageId")
+            raise Unreadable("no user message before this answer", "$.messageId")
         return self._behind(turn.start - 1)
 
     def _behind(self, i: int) -> Asked:
         return Asked(self.request.thread_id, fork_from=self._fork(i))
 
     def _fork(self, i: int) -> Any:
-        """What names the place behind a message of the path; UNSET is the head."""
+        """The fork point after a message of the path; UNSET is the head."""
         return UNSET if i == len(self.path) - 1 else None if i < 0 else self.path[i].id
 
     # -- something new ---------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class _Asking:
         if request.role(last) == "assistant":
             return await self._answered(last)
         if request.role(last) != "user":
-            raise Unreadable("the last message is neither the user's nor an answer", f"{request.place(last)}.role")
+            raise Unreadable("the last message must be from the user or the assistant", f"{request.place(last)}.role")
         edited = self.known.get(request.message_id or "") or self.known.get(request.id(last) or "")
         if edited is not None and edited.role == "user":
             said = self._words(last)
@@ -154,11 +154,11 @@ class _Asking:
         return await self._new([self._words(i) for i in range(first, last + 1)], fork)
 
     def _words(self, i: int) -> Message:
-        """What the user says, without anything that only the server may say."""
+        """The user's parts, without fields that only the server may set."""
         (said,) = self.request.read(i)[:1]
         for j, part in enumerate(said.parts):
             if type(part) not in _MAY_SAY:
-                raise Unreadable("the user cannot say this", f"{self.request.place(i)}.parts[{j}]")
+                raise Unreadable("not allowed in a user message", f"{self.request.place(i)}.parts[{j}]")
         return Message(role="user", parts=said.parts, id=said.id, metadata=said.metadata, extra=said.extra)
 
     async def _new(self, said: list[Message], fork: Any) -> Asked:
@@ -198,13 +198,13 @@ class _Asking:
                 results.calls[call.tool_call_id] = ToolFailed(shown_error(part)) if failed(part) else shown_output(part)
         left = [call_id for call_id in waiting if call_id not in results.calls and call_id not in results.approvals]
         if left or not waiting:
-            what = f"the call {left[0]!r} still waits for an answer" if left else "no call waits for an answer"
-            raise Unreadable(what, f"{request.place(i)}.parts", "answer all calls, or say something new")
+            what = f"the call {left[0]!r} is still pending" if left else "no pending call"
+            raise Unreadable(what, f"{request.place(i)}.parts", "answer all pending calls, or send a new message")
         return Asked(request.thread_id, shown_id=turn.id, results=results)
 
 
 def _decide(part: ToolCallPart, call: Pending, results: DeferredToolResults) -> None:
-    """A yes or no, if it is to what was asked."""
+    """An approval or denial, if the call asked for one."""
     told: Any = part.approval
     if type(told) is not dict or type(told.get("approved")) is not bool:
         return
@@ -213,7 +213,7 @@ def _decide(part: ToolCallPart, call: Pending, results: DeferredToolResults) -> 
     reason = told.get("reason")
     if told["approved"]:
         results.approvals[call.tool_call_id] = True
-        if type(reason) is str and reason:  # for the tool, and for the record
+        if type(reason) is str and reason:  # for the tool and the ledger
             approval = {"id": told["id"], "approved": True, "reason": reason}
             results.metadata[call.tool_call_id] = {"approval": approval}
     else:

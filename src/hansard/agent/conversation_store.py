@@ -2,12 +2,12 @@
 
     conversation      a thread of the same id; its scope is the thread's `resourceId`
     entry             one or more messages, of which the last has the entry's id
-    head, branches    the thread's head; branches that were left stay, as always
-    fork              a thread of its own, with the messages before the fork
-    the record        what messages cannot say is in the thread's metadata, under `pydanticAi`
+    head, branches    the thread's head; inactive branches stay
+    fork              a separate thread, with the messages before the fork
+    the record        data without a place in messages: in the thread's metadata, under `pydanticAi`
 
-Any thread can be loaded, also one that a `Recorder` wrote: then there is nothing to save. `delete` hides a conversation
-and leaves its words in the ledger; `ledger.forget(thread_id)` erases them, and with them the id.
+Any thread can be loaded; a thread that a `Recorder` wrote needs no save. `delete` hides a conversation and keeps its
+messages in the ledger; `ledger.forget(thread_id)` erases them and the id.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "pydantic_ai.conversation_store":
         raise
-    raise HansardError("HansardConversationStore needs pydantic-ai 2.66 or newer; way out: pip install -U") from None
+    raise HansardError("HansardConversationStore needs pydantic-ai 2.66 or newer; run pip install -U") from None
 
 T = TypeVar("T")
 _KEY = "pydanticAi"
@@ -57,7 +57,7 @@ _KEPT = 4096
 
 
 class HansardConversationStore(ConversationStore):
-    """`await store.load(id)`, `await store.save(result)`, `branch`, `fork`: see Pydantic AI's own page."""
+    """`await store.load(id)`, `await store.save(result)`, `branch`, `fork`: see Pydantic AI's documentation."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -138,7 +138,7 @@ class HansardConversationStore(ConversationStore):
             self._homes.popitem(last=False)
 
     async def _home(self, entry_id: str) -> str | None:
-        """The thread of an entry: as remembered, else by looking through all of them, newest first."""
+        """The thread of an entry: cached, else found by a scan of all threads, newest first."""
         known = self._homes.get(entry_id)
         if known is not None and await self._has(known, entry_id):
             return known
@@ -180,7 +180,7 @@ def _record(tx: Tx, conversation_id: str, *, lock: bool = False) -> Conversation
         return None
     head = shown.head
     own = "revision" in kept and kept.get("head") == head
-    # what others did to the thread since is another revision of it
+    # changes by other writers make another revision
     revision = kept["revision"] if own else f"{kept.get('revision', conversation_id)}@{head}"
     waiting = kept.get("deferred") if own else None
     return ConversationRecord(
@@ -211,7 +211,7 @@ def _write(
     source: str | None,
     now: int,
 ) -> None:
-    """All of a save in one transaction, or nothing of it."""
+    """A save in one transaction."""
     conversation_id = record.conversation_id
     stored = _record(tx, conversation_id, lock=True)
     if (stored.revision if stored is not None else None) != expected_revision:

@@ -14,7 +14,7 @@ from hansard.ledger.live.journal import DurableFuture
 
 
 async def durable(written: DurableFuture) -> None:
-    """Wait until it is durable; raises if it never will be. Cancelling stops nobody else's waiting."""
+    """Wait until it is durable; raises if it failed. Cancelling does not affect other waiters."""
     if not written.done() and written.batch is not None:
         loop = asyncio.get_running_loop()
         here = written.batch.loop_futures.get(loop)
@@ -31,7 +31,7 @@ _AHEAD = 1024
 async def durable_events(
     stream: AsyncIterable[E], take: Callable[[E], DurableFuture | None], hurry: Callable[[], None]
 ) -> AsyncIterator[E]:
-    """The events of a stream, each when what `take` wrote of it is durable; at the end nobody waits for more."""
+    """Yield the events of a stream, each as soon as the write that `take` made of it is durable."""
     queue: asyncio.Queue[tuple[E, DurableFuture | None] | BaseException | None] = asyncio.Queue(_AHEAD)
 
     async def pump() -> None:

@@ -1,7 +1,6 @@
-"""What an agent's run does, as deltas: its events, and what its tools gave back the moment they did.
+"""Agent events to deltas, with tool results at the moment the tool returns.
 
-A tool's result is told twice, by the tool and by the event that follows; the second is a delta only if it says
-something else.
+A tool result arrives twice, from the tool and from the event that follows; the second becomes a delta only if it
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _TOLD = ("final_result", "function_tool_call", "output_tool_call", "function_too
 
 
 class RunEvents:
-    """Events in, deltas out; `calls` and `results` are what is known of them by the id of the call."""
+    """Events in, deltas out; `calls` and `results` by call id."""
 
     def __init__(self, message_id: str) -> None:
         self.message_id = message_id
@@ -31,12 +30,12 @@ class RunEvents:
         self.results: dict[str, tuple[str, ToolResultPart]] = {}
         self.approvals: dict[str, str] = {}
         self._decoder = PydanticAIDecoder()
-        self.data: list[DataPart] = []  # what the application told and no message says yet
+        self.data: list[DataPart] = []  # of the application, not in a message yet
         self._begun = False
         self._told = 0
 
     def begin(self) -> list[Delta]:
-        """The answer begins, if it has not."""
+        """Start the answer, if it has not started."""
         if self._begun:
             return []
         self._begun = True
@@ -59,7 +58,7 @@ class RunEvents:
         return out
 
     def called(self, call: NativeCall) -> list[Delta]:
-        """A tool is about to run; its call is told if nothing told it before."""
+        """A tool is about to run; emit its call unless an event did."""
         if call.tool_call_id in self.calls:
             return []
         part = read_part("response", plain(call))
@@ -68,7 +67,7 @@ class RunEvents:
         return [*self.begin(), PartStart(key=key, part=part), PartEnd(key=key, part=part)]
 
     def returned(self, call: NativeCall, result: Any) -> list[Delta]:
-        """A tool gave something back."""
+        """A tool returned."""
         value = result.return_value if isinstance(result, ToolReturn) else result
         given = ToolReturnPart(tool_name=call.tool_name, content=value, tool_call_id=call.tool_call_id)
         part = read_part("request", plain(given))
@@ -102,7 +101,7 @@ class RunEvents:
         return [] if _same(before, part) else [PartEnd(key=key, part=part)]
 
     def _asked(self, requests: Any) -> list[Delta]:
-        """Calls that wait for somebody's yes say so."""
+        """Mark calls that need approval."""
         out: list[Delta] = []
         for call in requests.approvals:
             out += self.called(call)
@@ -120,7 +119,7 @@ def _same(one: ToolResultPart, other: ToolResultPart) -> bool:
 
 
 def _data(event: Any) -> DataPart:
-    """An event of the application's own, as a part that clients are shown."""
+    """A custom event of the application, as a part that clients see."""
     fields = plain(event)
     told = {key: value for key, value in fields.items() if key not in _ADDED and value is not None}
     return DataPart(name=fields.get("name") or "custom", data=told.get("data", told))

@@ -1,12 +1,11 @@
-"""File tools for agents: read, write, edit and shell, below one folder, every change tied to the call that made it.
+"""File tools for agents: read, write, edit and shell in one folder; each change is attributed to its tool call.
 
     files = FileTools(ledger, "project")
     agent = Agent(model, ledger=ledger, toolsets=[files])       # or a pydantic_ai.Agent with a Recorder
 
-What the tools change is recorded in the folder's workspace as the thread's, run's, agent's and message's, so that
-`hansard undo` takes it back. The file tools stay below the folder and follow no links. The shell is the user's own: it
-can reach whatever the user can; `approve=["shell"]` asks first. What a model does wrong is told to it, as the result of
-its call.
+The folder's workspace records each change with its thread, run, agent and message, so that `hansard undo` reverts it.
+The file tools stay below the folder and follow no links. The shell has the user's rights; `approve=["shell"]` asks
+before each command. Errors that the model can correct are returned to it as the result of its call.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from hansard.workspace.atomic_write import put
 from hansard.workspace.entries import FILE, FOLDER, LARGE, LINK, check_path
 
 NAMES = ("read", "write", "edit", "shell")
-_LINE = 2000  # characters of one line that are shown
+_LINE = 2000  # characters shown of a line
 
 
 class FileTools(FunctionToolset[Any]):
-    """`only` names the tools that are given, `approve` those that wait for a yes; `most` is the length of a result."""
+    """`only`: tools to offer; `approve`: tools that need approval; `most`: maximum length of a result."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class FileTools(FunctionToolset[Any]):
     ) -> None:
         for name in (*only, *approve):
             if name not in NAMES:
-                raise HansardError(f"no file tool {name!r}; there are {', '.join(NAMES)}")
+                raise HansardError(f"unknown file tool {name!r}; choose from {', '.join(NAMES)}")
         self.workspace = Workspace(ledger, root, limits=limits)
         self._seconds, self._most = seconds, most
         self._shells = ThreadPoolExecutor(64, thread_name_prefix="hansard-shell")
@@ -67,7 +66,7 @@ class FileTools(FunctionToolset[Any]):
     # -- the tools -------------------------------------------------------------------------------------------------
 
     def read(self, path: str, offset: int = 1, limit: int = 2000) -> str:
-        """Read a text file, or list a folder.
+        """Read a text file or list a folder.
 
         Args:
             path: The path from the project's folder on, such as src/main.py; "." lists the project's folder.
@@ -86,16 +85,16 @@ class FileTools(FunctionToolset[Any]):
                     return self._listed(fd, path)
             text = _text(data)
             if text is None:
-                kind = mimetypes.guess_type(path)[0] or "of no kind its name tells"
+                kind = mimetypes.guess_type(path)[0] or "of unknown type"
                 return f"{path} is a binary file ({kind}, {len(data):,} bytes); it is not shown."
             return self._lines(path, text, offset, limit)
 
     def write(self, path: str, content: str) -> str:
-        """Write a whole file: a new one, or in place of what is there. Folders on the way are made.
+        """Create or replace a file. Missing folders are created.
 
         Args:
             path: The path from the project's folder on, such as src/main.py.
-            content: All that the file is to hold.
+            content: The complete content of the file.
         """
         with _told():
             name, data = self._name(path), _encoded(content)
@@ -108,13 +107,13 @@ class FileTools(FunctionToolset[Any]):
             return f"{verb} {path}: {_counted(content.count(chr(10)) + (content[-1:] not in ('', chr(10))), 'line')}"
 
     def edit(self, path: str, old_string: str, new_string: str, replace_all: bool = False) -> str:
-        """Replace a text in a file. It must stand there exactly once, spaces and line ends included.
+        """Replace a text in a file. It must occur exactly once, with exact spaces and line ends.
 
         Args:
             path: The path from the project's folder on, such as src/main.py.
-            old_string: The text as it stands in the file, with enough around it to be found only once.
-            new_string: The text that takes its place.
-            replace_all: Replace it wherever it stands.
+            old_string: The text as it is in the file, with enough context to be unique.
+            new_string: The replacement.
+            replace_all: Replace all occurrences.
         """
         with _told():
             name = self._name(path)
@@ -125,7 +124,7 @@ class FileTools(FunctionToolset[Any]):
                 text = _text(data) if found.kind == FILE else None
                 if text is None:
                     what = "a folder" if found.kind == FOLDER else "a binary file"
-                    raise ToolFailed(f"{path} is {what}; only text is edited")
+                    raise ToolFailed(f"{path} is {what}; edit changes text files only")
                 old, new = _line_ends(text, old_string, new_string)
                 places = [text.count("\n", 0, at) + 1 for at in _places(text, old)]
                 if not places:
@@ -133,18 +132,18 @@ class FileTools(FunctionToolset[Any]):
                 if len(places) > 1 and not replace_all:
                     lines = ", ".join(map(str, places[:10]))
                     raise ToolFailed(
-                        f"old_string is {len(places)} times in {path}, at lines {lines}; give more of what is around "
-                        "it, or replace_all"
+                        f"old_string occurs {len(places)} times in {path}, at lines {lines}; add more context to "
+                        "it, or use replace_all"
                     )
                 put(self.workspace.root, name, _encoded(text.replace(old, new)), found, self.workspace.step)
             return f"edited {path} at line {', '.join(map(str, places[:10]))}"
 
     async def shell(self, command: str, timeout: float | None = None) -> str:
-        """Run a command in a shell, in the project's folder. Everything it started has ended when it returns.
+        """Run a command in a shell, in the project's folder. All its processes have ended when it returns.
 
         Args:
             command: The command, as for bash -c. It has no input.
-            timeout: After how many seconds it is killed.
+            timeout: Seconds after which it is killed.
         """
         by, stopped = self._by(), threading.Event()
         seconds = self._seconds if timeout is None or timeout <= 0 else timeout
@@ -153,22 +152,22 @@ class FileTools(FunctionToolset[Any]):
             ran = await asyncio.shield(work)
         except asyncio.CancelledError:
             stopped.set()
-            await asyncio.wait([work])  # what it did is recorded before the run ends
+            await asyncio.wait([work])  # its changes are recorded before the run ends
             raise
-        words = ran.output.rstrip("\n") or "(it said nothing)"
+        output = ran.output.rstrip("\n") or "(no output)"
         note = f"[{ran.ended}]" if ran.ended else f"[exit code {ran.code}]" if ran.code else ""
-        return f"{words}\n{note}" if note else words
+        return f"{output}\n{note}" if note else output
 
     def _ran(self, by: Author, command: str, seconds: float, stopped: threading.Event) -> Ran:
         with self.workspace.window(by):
             return run(command, self.workspace.root.path, seconds=seconds, most=self._most, stopped=stopped)
 
-    # -- whose it is, and where ------------------------------------------------------------------------------------
+    # -- attribution and paths ------------------------------------------------------------------------------------
 
     def _by(self) -> Author:
         call: Call = current_call()
         if call.ledger is not self.workspace.ledger:
-            raise HansardError("the agent is recorded in another ledger than its files; give both the same")
+            raise HansardError("the agent and its file tools use different ledgers; give both the same")
         return Author(thread_id=call.thread_id, run_id=call.run_id, agent_id=call.agent_id, message_id=call.message_id)
 
     def _name(self, path: str) -> bytes:
@@ -176,15 +175,15 @@ class FileTools(FunctionToolset[Any]):
         root = self.workspace.root.path
         if path.startswith("/"):
             inside = path[len(root) + 1 :] if path.startswith(root.rstrip("/") + "/") else "src/main.py"
-            raise Refused(f"{path!r} begins with /; name it from the project's folder on, as {inside!r}")
+            raise Refused(f"{path!r} begins with /; use a path relative to the project's folder: {inside!r}")
         parts = [part for part in path.split("/") if part not in ("", ".")]
         try:
             return check_path(os.fsencode("/".join(parts)))
         except UnicodeEncodeError:
-            raise Refused(f"{path!r} is no name of a file") from None
+            raise Refused(f"{path!r} is not a valid path") from None
 
     def _look(self, name: bytes, path: str, *, must: bool = True) -> tuple[Any, bytes]:
-        """What stands there: a file or a folder; nothing only if it need not be."""
+        """The entry at a path; `nothing` only if it may be missing."""
         root = self.workspace.root
         try:
             with root.folder(name) as _:
@@ -194,9 +193,9 @@ class FileTools(FunctionToolset[Any]):
         except OSError as error:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
-            raise ToolFailed(f"a folder on the way to {path} is a link or no folder; name the real path") from None
+            raise ToolFailed(f"a parent of {path} is a link or not a folder; use the real path") from None
         if found is None and must:
-            raise ToolFailed(f"there is no {path}; read its folder to see what there is")
+            raise ToolFailed(f"{path} does not exist; read its folder to list it")
         _refuse(found, data, path)
         return found, data
 
@@ -228,13 +227,13 @@ class FileTools(FunctionToolset[Any]):
                 shown.pop()
                 break
         last = offset - 1 + len(shown)
-        note = f"\n[lines {offset} to {last} of {count}; offset={last + 1} goes on]" if last < count else ""
+        note = f"\n[lines {offset} to {last} of {count}; offset={last + 1} continues]" if last < count else ""
         return "\n".join(shown) + note
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What goes wrong with a path is told to the model; what goes wrong with the ledger ends the run."""
+    """Return path errors to the model; ledger errors end the run."""
     try:
         yield
     except (Refused, Conflict) as error:
@@ -250,12 +249,12 @@ def _refuse(found: Entry | None, data: bytes, path: str) -> None:
     if found.kind == LINK:
         raise ToolFailed(f"{path} is a link to {os.fsdecode(data)!r}, which is not followed; name the file itself")
     if found.kind == LARGE:
-        raise ToolFailed(f"{path} has {found.size:,} bytes, which is too much for this tool; use shell")
-    raise ToolFailed(f"{path} is a device, FIFO or socket; it is not opened")
+        raise ToolFailed(f"{path} has {found.size:,} bytes, too many for this tool; use shell")
+    raise ToolFailed(f"{path} is a device, FIFO or socket and cannot be opened")
 
 
 def _text(data: bytes) -> str | None:
-    """The text of a file; None for one that is no text."""
+    """The text of a file; None for a binary file."""
     try:
         return None if b"\0" in data else data.decode()
     except UnicodeDecodeError:
@@ -266,11 +265,11 @@ def _encoded(content: str) -> bytes:
     try:
         return content.encode()
     except UnicodeEncodeError as error:
-        raise ToolFailed(f"character {error.start} of the text cannot be written: half of a surrogate pair") from None
+        raise ToolFailed(f"character {error.start} of the text cannot be written: lone surrogate") from None
 
 
 def _line_ends(text: str, old: str, new: str) -> tuple[str, str]:
-    """Models write \\n; in a file whose lines end otherwise that means its own line end."""
+    """Convert \\n, which models write, to the line end of the file."""
     if "\r\n" in text and "\r" not in old and old not in text:
         return old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     return old, new

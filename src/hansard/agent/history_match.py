@@ -1,4 +1,4 @@
-"""Where in a thread a run begins: how much of the history it was given is there already, by what was said."""
+"""Finds where a run starts in a thread: compares the given history with the thread by content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hansard.model.conversation import Message
 
 
 class Place(NamedTuple):
-    """The path up to where the run begins; `fork_from` is UNSET at the head."""
+    """The path up to the start of the run; `fork_from` is UNSET at the head."""
 
     before: list[Message]
     fork_from: Any = UNSET
@@ -23,9 +23,9 @@ class Place(NamedTuple):
 
 
 async def find_place(ledger: Ledger, thread_id: str, history: Sequence[ModelMessage], *, resumed: bool) -> Place:
-    """Behind what the thread and the history share; what the thread lacks is appended.
+    """The place after the common part of thread and history; messages that the thread lacks are appended.
 
-    A history that is only the end of the thread goes on at its head. The request that a run answers (`resumed`) is
+    A history that is only the end of the thread continues at its head. The request that a run answers (`resumed`) is
     left to the run if it is new.
     """
     path: list[Message] = await ledger.aio.transcript(thread_id)

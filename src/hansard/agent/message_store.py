@@ -1,4 +1,4 @@
-"""Four calls for those who only want to keep messages: the agent store's `MemoryStore` on a ledger.
+"""The agent store's `MemoryStore` interface on a ledger: four calls to store messages.
 
     store = MessageStore(ledger)
     await store.saveThread(thread={"id": "t", "resourceId": "ann"})
@@ -6,9 +6,9 @@
     await store.listMessages(threadId="t", limit=20, orderBy="desc")
     await store.getThreadById(threadId="t")
 
-Messages are `CanonicalMessage`s (`content.format` 2) as dicts, and come back as they were given. Arguments may be one
-dict, as in TypeScript, or named, in camelCase or snake_case, as are the methods. Saving a message again
-is nothing; saving other words under its id is a `Conflict`: history is not rewritten.
+Messages are `CanonicalMessage`s (`content.format` 2) as dicts, and are returned unchanged. Arguments are one dict, as
+in TypeScript, or named, in camelCase or snake_case, as are the methods. Saving the same message again has no effect;
+saving other content under its id is a `Conflict`: history is not rewritten.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class MessageStore:
         self.ledger = ledger
 
     async def list_messages(self, args: dict[str, Any] | None = None, /, **named: Any) -> list[dict[str, Any]]:
-        """The messages of a thread: all, or the first or last so many; a thread that is not there has none."""
+        """The messages of a thread: all, or the first or last `limit`; none for an unknown thread."""
         given = _given(args, named, ("threadId",), ("limit", "orderBy"))
         order, limit = given.get("orderBy") or "asc", given.get("limit")
         if order not in ("asc", "desc"):
-            raise HansardError(f"orderBy is asc or desc, not {order!r}")
+            raise HansardError(f"invalid orderBy {order!r}; use asc or desc")
         if limit is not None and (type(limit) is not int or limit < 0):
-            raise HansardError(f"a limit is a number from 0, not {limit!r}")
+            raise HansardError(f"invalid limit {limit!r}; use a number from 0")
         try:
             messages: list[Message] = await self.ledger.aio.transcript(given["threadId"])
         except NotFound:
@@ -57,7 +57,7 @@ class MessageStore:
         return found if limit is None else found[:limit]
 
     async def save_messages(self, args: dict[str, Any] | None = None, /, **named: Any) -> None:
-        """Keep messages, each in the thread it names; a thread that is not there is made."""
+        """Store messages, each in the thread it names; missing threads are created."""
         given = _given(args, named, ("messages",))
         by_thread: dict[str, list[Message]] = {}
         for i, record in enumerate(given["messages"]):
@@ -81,12 +81,12 @@ class MessageStore:
         return {**found, "createdAt": thread.created_at, "updatedAt": thread.updated_at, **more}
 
     async def save_thread(self, args: dict[str, Any] | None = None, /, **named: Any) -> None:
-        """Keep what a thread says of itself, in place of what it said before."""
+        """Replace title, metadata and resource of a thread."""
         thread = {
             _CAMEL.get(key, key): _plain(value) for key, value in _given(args, named, ("thread",))["thread"].items()
         }
         if type(thread.get("id")) is not str:
-            raise Unreadable("a thread has an id", "$.id")
+            raise Unreadable("the thread needs an id", "$.id")
         metadata = dict(thread.get("metadata") or {})
         if more := {key: value for key, value in thread.items() if key not in _OWN}:
             metadata[_KEY] = more
@@ -110,7 +110,7 @@ def _given(
             raise HansardError(f"{key} is missing")
     for key in given:
         if key not in (*needed, *other):
-            raise HansardError(f"no argument {key!r}; there are {', '.join((*needed, *other))}")
+            raise HansardError(f"unknown argument {key!r}; choose from {', '.join((*needed, *other))}")
     return given
 
 
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(record: Any, i: int) -> tuple[str, list[Message]]:
-    """The thread a record names, and its messages: one, or two if it holds what tools gave back."""
+    """The thread of a record and its messages: one, or two if it contains tool results."""
     if type(record) is dict:
         record = {key: _plain(value) for key, value in record.items()}
     try:

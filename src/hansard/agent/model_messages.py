@@ -31,7 +31,7 @@ _PROFILE = NEWEST if _INSTALLED >= (2, 66) else "2.62"
 
 
 class HistoryReader:
-    """Reads messages that follow others in a thread; opaque reasoning is bound to all that was said before it."""
+    """Reads messages that follow others in a thread; binds opaque reasoning to the messages before it."""
 
     def __init__(self, thread_id: str, before: Sequence[Message]) -> None:
         self._reading = Reading(DIALECTS[NEWEST], thread_id)
@@ -43,7 +43,7 @@ class HistoryReader:
     def read(
         self, given: Sequence[ModelMessage], change: Callable[[Message], Message] = lambda message: message
     ) -> list[Message]:
-        """The canonical messages of some more, as `change` changes them; one request may be several."""
+        """The canonical messages of further records, passed through `change`; one request may become several."""
         reading, found = self._reading, []
         for record in exact_json.decode(ModelMessagesTypeAdapter.dump_json(list(given))):
             start = len(reading.out)
@@ -56,7 +56,7 @@ class HistoryReader:
         return found
 
     def follow(self, messages: Iterable[Message]) -> None:
-        """Something else was said meanwhile."""
+        """Continue after other messages."""
         for message in messages:
             self._follow(message)
             self._reading.out = [message]
@@ -80,7 +80,7 @@ class HistoryReader:
 
 
 def shares_request(before: Message, message: Message) -> bool:
-    """Are two neighbours of a thread parts of the same request of Pydantic AI's?"""
+    """Whether two adjacent messages belong to the same request of Pydantic AI."""
     if message.role == "assistant" or before.role == "assistant":
         return False
     joined = unpack(NAME, message.extra)[1].get("joined")
@@ -88,6 +88,6 @@ def shares_request(before: Message, message: Message) -> bool:
 
 
 def model_messages(conversation: Conversation) -> list[ModelMessage]:
-    """A conversation as the history of an agent, for the Pydantic AI that is installed."""
+    """A conversation as the history of an agent, for the installed version of Pydantic AI."""
     written = formats.write(conversation, NAME, target=Target(profile=_PROFILE))
     return ModelMessagesTypeAdapter.validate_json(exact_json.encode(written.data))

@@ -1,15 +1,15 @@
-"""Recording an agent you already have: a Pydantic AI capability that keeps what its runs say in a ledger.
+"""Pydantic AI capability that records the runs of an existing agent in a ledger.
 
     agent = pydantic_ai.Agent(model, capabilities=[Recorder(ledger)])
 
-The prompt is durable before the model is asked, every event before it is given on, a tool's call before the tool runs
-and its result right after. A thread is a conversation of Pydantic AI (its `conversation_id`), unless one is named.
-A history that is given is recognised by what was said; where it leaves the thread, the run is a branch. What history
-processors cut or change is kept as it was.
+The prompt is durable before the request to the model, every event before it is passed on, a tool call before the tool
+runs and its result right after. A thread is a conversation of Pydantic AI (its `conversation_id`), unless one is named.
+A given history is matched by content; where it differs from the thread, the run is a branch. Messages that history
+processors remove or change are kept unchanged.
 
-One thing no hook sees: `run_stream` ends on the text before a tool call, and what the tools behind it gave back comes
-later. The results are kept as the tools gave them, in a message marked as interrupted; behind the block,
-`await recorder.sync_tail(result)` puts the messages in its place that the run ended with.
+Limitation: `run_stream` ends at the text before a tool call, and no hook receives the results of the tools after it.
+They are stored as the tools returned them, in a message marked as interrupted; after the block,
+`await recorder.sync_tail(result)` replaces it with the final messages of the run.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from hansard.model.conversation import Agent, Message, PendingCall
 from hansard.model.parts import ToolCallPart, ToolResultPart
 from hansard.streams.deltas import Delta, End, Failure, MessageDelta
 
-_RECENT_MESSAGES = 64  # messages of the run that are looked through when the history was changed
+_RECENT_MESSAGES = 64  # messages of the run to compare when the history was changed
 
 
 class RunCapability(AbstractCapability[Any]):
-    """`place` says where the run begins, if the history given is the thread's own; else that is found out."""
+    """`place`: where the run starts, if the history is the thread's own; found by matching otherwise."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class RunCapability(AbstractCapability[Any]):
         self._run_id = ""
         self._reader: HistoryReader | None = None
         self._live: Sequence[ModelMessage] = ()
-        self._mark: tuple[int, ModelMessage | None] = (0, None)  # how many messages were seen, and the last of them
+        self._mark: tuple[int, ModelMessage | None] = (0, None)  # number of messages seen, and the last one
         self._own: list[ModelMessage] = []
         self._noted: list[ModelMessage] = []
         self._resumed = self._asked = False  # the run answers the last request of the history, known or not yet
         self._tail: list[str] = []  # ids of messages that hooks alone made
-        self._approved: dict[Any, dict[str, Any]] = {}  # calls that somebody said yes to, and said why
+        self._approved: dict[Any, dict[str, Any]] = {}  # approved calls with the reason
         self._next_id: str | None = None  # of the answer whose tools run before it is staged
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -122,7 +122,7 @@ class RunCapability(AbstractCapability[Any]):
         await self._settle(history)
 
     async def _settle(self, history: list[ModelMessage]) -> None:
-        """Calls that waited are answered by this run: after a crash nobody runs their tools again by mistake."""
+        """Mark pending calls as answered by this run, so that their tools do not run again after a crash."""
         if history and isinstance(history[-1], ModelResponse):
             called = {part.tool_call_id for part in history[-1].tool_calls}
             waiting = [call.tool_call_id for call in await self.ledger.aio.pending(self.thread_id)]
@@ -145,7 +145,7 @@ class RunCapability(AbstractCapability[Any]):
             raise
 
     async def _broke(self, error: BaseException) -> None:
-        """Keep what was said until then, and say what went wrong."""
+        """Store the partial answer and the error."""
         run = self._running()
         stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt))
         try:
@@ -159,11 +159,11 @@ class RunCapability(AbstractCapability[Any]):
                 partial[0] = replace(partial[0], id=self.events.message_id)
             await run.stage(partial)
             await (run.abort() if stopped else run.fail(error))
-        except HansardError:  # somebody else ended the run: its record is complete without us
+        except HansardError:  # another process ended the run: its record is complete
             run.run.release()
 
     async def sync_tail(self, messages: Sequence[ModelMessage]) -> None:
-        """Put the messages that a run ended with behind those that were staged, in place of what hooks kept."""
+        """Append the final messages of a run after the staged ones, in place of those that hooks made."""
         run, reader = self._running(), self._reader
         rest = [message for message in messages if message.run_id == self._run_id][len(self._own) :]
         if not rest or reader is None:
@@ -198,7 +198,7 @@ class RunCapability(AbstractCapability[Any]):
         return result
 
     async def _sync(self, messages: Sequence[ModelMessage]) -> bool:
-        """Stage what is new of this run; True if an answer was among it."""
+        """Stage the new messages of this run; whether an answer was among them."""
         fresh = self._fresh(messages)
         if not fresh or self._reader is None:
             return False
@@ -207,11 +207,11 @@ class RunCapability(AbstractCapability[Any]):
         return any(isinstance(message, ModelResponse) for message in fresh)
 
     def _fresh(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """The messages of this run that are new: those behind the last one seen, if that is where it was."""
+        """The new messages of this run: those after the last one seen, if it has not moved."""
         count, last = self._mark
         if count <= len(messages) and (count == 0 or messages[count - 1] is last):
             fresh = [message for message in messages[count:] if message.run_id == self._run_id]
-        else:  # somebody cut or changed the history: what the run itself made is new, and what stands behind that
+        else:  # a history processor changed the history: what the run made is new, and what follows it
             own = {id(message) for message in [*self._own[-_RECENT_MESSAGES:], *self._noted]}
             after = next((i for i in reversed(range(len(messages))) if id(messages[i]) in own), len(messages))
             tail = [message for message in messages[after + 1 :] if message.run_id == self._run_id]
@@ -241,14 +241,14 @@ class RunCapability(AbstractCapability[Any]):
         return await run.stage(given)
 
     def _answer_id(self) -> str:
-        """The id that the answer now being given will have; clients know the first one of a run from its beginning."""
+        """The id of the current answer; clients know the first one of a run from its start."""
         if not self._running().staged_an_answer:
             return self.events.message_id
         self._next_id = self._next_id or new_id()
         return self._next_id
 
     def _enriched(self, message: Message) -> Message:
-        """A message with what else clients are shown of it: approvals asked for and given, the application's data."""
+        """A message with the additional data that clients see: approvals and the application's data."""
         asked, data = self.events.approvals, self.events.data
         if message.role == "tool" and self._approved:
             return replace(message, parts=[self._with_approval(part) for part in message.parts])
@@ -267,7 +267,7 @@ class RunCapability(AbstractCapability[Any]):
         return part if given is None else with_approval(part, given)
 
     def _unstaged_results(self) -> Message | None:
-        """What tools gave back that is in no message of the run."""
+        """Tool results that are in no message of the run."""
         links = Links(self._running().staged)
         told = {part.tool_call_id for part in links.results.values()}
         waiting = {links.calls[place].tool_call_id for place in links.unanswered()}
@@ -286,7 +286,7 @@ class RunCapability(AbstractCapability[Any]):
 
     def _running(self) -> AsyncRun:
         if self.run is None:
-            raise HansardError("this run has not begun; give `Recorder(ledger)` as a capability of the agent")
+            raise HansardError("this run has not started; pass `Recorder(ledger)` as a capability of the agent")
         return self.run
 
     # -- events and tools ------------------------------------------------------------------------------------------
@@ -343,7 +343,7 @@ _RECENT_RUNS = 256
 
 
 class Recorder(AbstractCapability[Any]):
-    """`thread_id`: all runs belong to this thread; `agent_id`: who speaks (else the agent's name)."""
+    """`thread_id`: the thread of all runs; `agent_id`: the author (default: the agent's name)."""
 
     def __init__(self, ledger: Ledger, thread_id: str | None = None, agent_id: str | None = None) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
@@ -362,9 +362,9 @@ class Recorder(AbstractCapability[Any]):
         return run
 
     async def sync_tail(self, result: Any) -> None:
-        """Behind a `run_stream` block: the thread ends with exactly the messages of this result."""
+        """Call after a `run_stream` block: makes the thread end with exactly the messages of this result."""
         messages: Sequence[ModelMessage] = result.all_messages()
         run = next((found for m in reversed(messages) if (found := self._recent.get(m.run_id or ""))), None)
         if run is None:
-            raise HansardError("this result is of no run that was recorded here lately; give the one of `run_stream`")
+            raise HansardError("no recent run of this recorder has this result; pass the one of `run_stream`")
         await run.sync_tail(messages)

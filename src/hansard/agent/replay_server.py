@@ -1,19 +1,19 @@
-"""A model server that plays recorded streams, for tests and demos without a key.
+"""A model server that replays recorded streams, for tests and demos without an API key.
 
     with ReplayServer(anthropic=[Path("answer.sse").read_bytes()]) as server:
         client = anthropic.Anthropic(base_url=server.url, api_key="none")
 
-A recording is the bytes of a stream as its provider sent them, or one JSON event a line; lines are sent in the
-provider's own framing. Each request is given the next recording of its provider, behind the last the first again.
-What was asked stands in `server.requests`. It speaks at each provider's own paths, so that the official SDKs and
-everything built on them work when their base URL is `server.url` (for OpenAI `server.url + "/v1"`):
+A recording is the bytes of a stream as its provider sent them, or one JSON event per line; lines are sent in the
+provider's own framing. Each request gets the next recording of its provider, starting again after the last.
+`server.requests` has the requests. The server has each provider's own paths, so that the official SDKs and everything
+built on them work when their base URL is `server.url` (for OpenAI `server.url + "/v1"`):
 
     anthropic           /v1/messages
     openai-chat         /v1/chat/completions
     openai-responses    /v1/responses
     gemini              /v1beta/models/{model}:streamGenerateContent
 
-Only streams are played: whoever asks for a whole answer is told so.
+Only streams are replayed: a request without streaming gets an error.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _PATHS = {
     "openai-responses": re.compile(r"/responses$"),
     "gemini": re.compile(r":(streamGenerateContent|generateContent)$"),
 }
-_NAMED = ("anthropic", "openai-responses")  # their events have a line with their type
+_NAMED = ("anthropic", "openai-responses")  # formats with an `event:` line
 _END = {"openai-chat": b"data: [DONE]\n\n"}
 
 
 class Asked(NamedTuple):
-    """One request that came in."""
+    """A received request."""
 
     format: str
     path: str
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
 
 
 class ReplayServer:
-    """Begins to listen on 127.0.0.1 at once; `delay` is the time between two events, in seconds."""
+    """Listens on 127.0.0.1 from creation; `delay` is the time between two events, in seconds."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ReplayServer:
         given = (anthropic, openai_chat, openai_responses, gemini)
         self._recordings = {name: list(played) for name, played in zip(_PATHS, given, strict=True)}
         if not any(self._recordings.values()):
-            raise HansardError(f"nothing to play; give recordings of at least one of {', '.join(_PATHS)}")
+            raise HansardError(f"no recordings; pass some for at least one of {', '.join(_PATHS)}")
         self._played = dict.fromkeys(_PATHS, 0)
         self._lock = threading.Lock()
         self.delay, self.requests = delay, list[Asked]()
@@ -73,7 +73,7 @@ class ReplayServer:
         self._thread.start()
 
     def next_recording(self, asked: Asked) -> bytes | None:
-        """Note a request, and give what it is answered with; None if there is nothing for this provider."""
+        """Store a request and return its recording; None if there is none for this provider."""
         with self._lock:
             self.requests.append(asked)
             recordings = self._recordings[asked.format]
@@ -83,7 +83,7 @@ class ReplayServer:
             return recordings[(self._played[asked.format] - 1) % len(recordings)]
 
     def close(self) -> None:
-        """Stop listening; closing twice is fine."""
+        """Stop listening; may be called twice."""
         if self._thread.is_alive():
             self._http.shutdown()
             self._thread.join()
@@ -99,7 +99,7 @@ class ReplayServer:
 
 
 def framed(recording: bytes, format: str) -> Iterator[bytes]:
-    """The events of a recording, each as the provider sends it; a recording that is framed already as it stands."""
+    """The events of a recording in the provider's framing; a framed recording is used as it is."""
     if recording.lstrip()[:1] != b"{":
         for event in re.split(rb"(?<=\n\n)|(?<=\r\n\r\n)", recording):
             if event:
@@ -127,16 +127,16 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         format = next((name for name, pattern in _PATHS.items() if pattern.search(path)), None)
         if format is None:
-            return self._refuse(404, f"nothing is played at {path!r}; the paths end as those of {', '.join(_PATHS)}")
+            return self._refuse(404, f"nothing is served at {path!r}; choose from {', '.join(_PATHS)}")
         try:
             body = json.loads(raw)
         except ValueError as error:
-            return self._refuse(400, f"the body is no JSON: {error}")
+            return self._refuse(400, f"the body is not valid JSON: {error}")
         if not isinstance(body, dict):
-            return self._refuse(400, "the body is no object")
+            return self._refuse(400, "the body is not an object")
         whole = path.endswith(":generateContent") if format == "gemini" else not body.get("stream")
         if whole:
-            return self._refuse(400, "only streams are played here; ask for a stream")
+            return self._refuse(400, "only streams are served; request a stream")
         recording = self.replay.next_recording(Asked(format, path, body))
         if recording is None:
             return self._refuse(404, f"no recording of {format} was given to this server")
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
                 time.sleep(self.replay.delay)
             self.wfile.write(b"0\r\n\r\n")
         except ConnectionError:
-            self.close_connection = True  # whoever asked has gone
+            self.close_connection = True  # the client disconnected
 
     def _refuse(self, status: int, words: str) -> None:
         data = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}}).encode()
@@ -164,4 +164,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: `requests` tells."""
+        """No log: see `requests`."""

@@ -44,7 +44,7 @@ AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
-    """How a run ended: what it said, what it gave back, the calls that wait for somebody."""
+    """Result of a run: its messages, its output, its pending calls."""
 
     thread_id: str
     run: Run
@@ -54,7 +54,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """`model` is a Pydantic AI model or the name of one; `agent=` takes a Pydantic AI agent in place of all else."""
+    """`model` is a Pydantic AI model or its name; `agent=` takes a complete Pydantic AI agent instead."""
 
     def __init__(
         self,
@@ -80,16 +80,16 @@ class Agent:
         self.agent = agent
         self._tasks: dict[asyncio.Task[Any], tuple[str, StreamHub]] = {}
 
-    # -- asking ----------------------------------------------------------------------------------------------------
+    # -- prompts ---------------------------------------------------------------------------------------------------
 
     async def stream(self, thread_id: str, prompt: Any = None, **how: Any) -> AsyncIterator[Delta]:
-        """Ask, and hear what is answered: deltas, each durable before it is given."""
+        """Send a prompt and stream the answer as deltas, each durable before it is yielded."""
         stream, _ = await self.start(thread_id, prompt, **how)
         async for delta in stream.deltas():
             yield delta
 
     async def run(self, thread_id: str, prompt: Any = None, **how: Any) -> RunResult:
-        """Ask, and wait for the end."""
+        """Send a prompt and wait for the result."""
         _, task = await self.start(thread_id, prompt, **how)
         return await asyncio.shield(task)
 
@@ -103,11 +103,11 @@ class Agent:
         results: DeferredToolResults | None = None,
         deps: Any = None,
     ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
-        """Begin a run and give back its stream and its task.
+        """Start a run and return its stream and its task.
 
-        `prompt` is words, a `Message`, or None: then the thread's last words are answered. `fork_from` is the message
-        that the run (or the prompt) goes behind, None the beginning. `results` answer calls that wait; `shown_id` is
-        the id by which clients know the answer that goes on with them.
+        `prompt` is a text, a `Message`, or None to answer the head of the thread. `fork_from` is the message after
+        which the run (or the prompt) is added, None for the root. `results` answer pending calls; `shown_id` is the
+        clients' id of the answer that continues with them.
         """
         model = self.agent.model
         model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
@@ -116,7 +116,7 @@ class Agent:
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
         await open_thread(self.ledger, thread_id, registered)
-        await self.stop(thread_id)  # one at a time: what is said now interrupts what is being said
+        await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run
         if said:
             await self.ledger.aio.append(thread_id, said, parent=fork_from)
             fork_from = UNSET
@@ -186,7 +186,7 @@ class Agent:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled():
-            task.exception()  # it is in the ledger: a listener is told by the stream
+            task.exception()  # recorded in the ledger; listeners get it from the stream
 
     async def wait(self) -> None:
         """Wait until all runs of this agent have ended."""
@@ -196,10 +196,10 @@ class Agent:
     # -- the AI SDK ------------------------------------------------------------------------------------------------
 
     def sse(self, body: dict[str, Any], *, target: str | None = None, deps: Any = None) -> Answer:
-        """Answer what an AI SDK client posted, as the bytes of its stream: `async for data in agent.sse(body)`.
+        """Answer a request of an AI SDK client with the bytes of its stream: `async for data in agent.sse(body)`.
 
-        What is no request is refused by the call itself, what does not fit the thread by `await agent.sse(body)`, which
-        gives the same stream, begun: so a route can still answer with `error.status`.
+        The call rejects an invalid body; `await agent.sse(body)` also rejects a request that contradicts the thread,
+        and returns the started stream. So a route can still answer with `error.status`.
         """
         from hansard.agent.chat_request import Request
 
@@ -227,7 +227,7 @@ class Agent:
         return data
 
     async def ui_messages(self, thread_id: str, *, target: str | None = None) -> list[dict[str, Any]]:
-        """What a client of a thread begins with, as UIMessages; nothing for a thread that is not there yet."""
+        """The initial UIMessages for a client of a thread; empty for a new thread."""
         try:
             said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
         except NotFound:
@@ -236,7 +236,7 @@ class Agent:
         return written.data  # type: ignore[no-any-return]
 
     async def resume(self, thread_id: str, *, target: str | None = None) -> AsyncIterator[bytes] | None:
-        """The stream of the run that goes on in a thread, from its start, whichever process does it; None if none."""
+        """The stream of the active run of a thread from its start, from any process; None without one."""
         run = await self.active_run(thread_id)
         return None if run is None else self._replay(run, target or self.target)
 
@@ -244,7 +244,7 @@ class Agent:
         told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
         shown = emitter("ai-sdk-ui", target=target, message_id=told)
         before: list[Message] = []
-        if told is not None and isinstance(run.thread_id, str):  # an answer that goes on: clients begin it anew
+        if told is not None and isinstance(run.thread_id, str):  # a continued answer: clients rebuild it
             path = await self.ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
             before = answer_so_far(path, told)
             for delta in replay(before):
@@ -260,7 +260,7 @@ class Agent:
         yield shown.finish()
 
     async def active_run(self, thread_id: str) -> Run | None:
-        """The run that goes on in a thread."""
+        """The active run of a thread."""
         try:
             runs: list[Run] = await self.ledger.aio.active_runs(thread_id)
         except NotFound:
@@ -268,7 +268,7 @@ class Agent:
         return runs[-1] if runs else None
 
     async def stop(self, thread_id: str) -> bool:
-        """Stop the run that goes on in a thread; what it has said stays, marked as interrupted."""
+        """Stop the active run of a thread; its partial answer stays, marked as interrupted."""
         run = await self.active_run(thread_id)
         if run is None:
             return False
@@ -281,7 +281,7 @@ class Agent:
         return True
 
     async def close(self) -> None:
-        """Give up all runs that this agent does; what they have said is on the record, off the transcript."""
+        """Abort all runs of this agent; their partial answers are kept, off the transcript."""
         for task in list(self._tasks):
             task.cancel()
         await self.wait()
@@ -289,7 +289,7 @@ class Agent:
 
 async def _emitted(shown: Any, stream: StreamHub) -> AsyncGenerator[bytes, None]:
     try:
-        yield b""  # begun: a reader that goes away before the first byte is noticed too
+        yield b""  # started, so that a disconnect before the first byte is noticed too
         async for delta in stream.deltas():
             if data := shown.emit(delta):
                 yield data
@@ -303,7 +303,7 @@ def _several(prompt: Any) -> bool:
 
 
 def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:
-    """An event if the last one to speak was another agent, else nothing."""
+    """A hand-off event if the last message is from another agent."""
     for message in reversed(path):
         if message.role == "assistant" and type(message.agent_id) is str:
             if message.agent_id == agent_id:
@@ -314,11 +314,11 @@ def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:
 
 
 def user_message(prompt: Any) -> Message:
-    """Words, parts or a whole message."""
+    """A text, parts or a message."""
     if isinstance(prompt, Message):
         return prompt
     if isinstance(prompt, str):
         return Message(role="user", parts=[TextPart(text=prompt)])
     if isinstance(prompt, (list, tuple)):
         return Message(role="user", parts=[TextPart(text=part) if isinstance(part, str) else part for part in prompt])
-    raise HansardError(f"a prompt is words, a list of parts or a Message, not {type(prompt).__name__}")
+    raise HansardError(f"a prompt is a text, a list of parts or a Message, not {type(prompt).__name__}")

@@ -1,23 +1,23 @@
-"""A model that says what a script says, streaming, without a key or a network: for demos and tests.
+"""A model that streams the answers of a script, without API key or network: for demos and tests.
 
     model = ScriptedModel([
         ["Let me look. ", {"tool": "look", "input": {"x": 1}}],
         [{"reasoning": "It is 4.", "signature": "s"}, "It is 4."],
     ])
 
-A script is a list of steps, one for each request; a step is a text or a list of items:
+A script is a list of steps, one per request; a step is a text or a list of items:
 
-    "words", {"text": "words"}              text, streamed word by word, or as `pieces` says
-    {"reasoning": "words"}                  with `signature` if there is one
-    {"tool": "name", "input": {...}}        a call; `id` if it matters; `input` may be any text, JSON or not
+    "text", {"text": "text"}                text, streamed word by word, or cut by `pieces`
+    {"reasoning": "text"}                   optionally with `signature`
+    {"tool": "name", "input": {...}}        a call; `id` is optional; `input` may be any text, also invalid JSON
     {"file": "base64", "mediaType": "..."}  a file
     {"delay": 0.2}                          wait so many seconds
-    {"error": "words"}                      the model fails here
-    {"finish": "length"}                    why it stopped
-    {"usage": {"input_tokens": 9}}          what it cost
+    {"error": "text"}                       the model fails here
+    {"finish": "length"}                    the finish reason
+    {"usage": {"input_tokens": 9}}          the usage
 
-Which step is said depends only on the history: as many answers as it holds, so many steps are behind. Behind the last
-step the script begins again. A function of the messages may be given in place of the list.
+            keys = ", ".join(_KEYS)
+            raise HansardError(f"{place} of the script: invalid item {item!r}: expected one of the keys {keys}")
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _KEYS = ("text", "reasoning", "tool", "file", "delay", "error", "finish", "usage
 
 
 class ScriptedError(Exception):
-    """What a script's `error` raises: the failure of a model."""
+    """The failure of a model, raised by an `error` item."""
 
 
 class ScriptedModel(Model):
@@ -70,7 +70,7 @@ class ScriptedModel(Model):
     ) -> None:
         super().__init__()
         if not callable(script) and not script:
-            raise HansardError("a script without steps; give at least one, such as ['Hello.']")
+            raise HansardError("the script has no steps; give at least one, such as ['Hello.']")
         self._script, self._name, self._provider_name, self._delay = script, name, provider, delay
         if not callable(script):
             for i, step in enumerate(script):
@@ -184,7 +184,7 @@ class _Scripted(StreamedResponse):
                 yield event
 
     async def close_stream(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
     @property
     def model_name(self) -> str:
@@ -209,6 +209,8 @@ def _items(step: Step, place: str) -> list[dict[str, Any]]:
     for item in [step] if isinstance(step, str) else step:
         plain = {"text": item} if isinstance(item, str) else item
         if not isinstance(plain, dict) or not any(key in plain for key in _KEYS):
-            raise HansardError(f"{place} of the script: {item!r} is no item; it has one of {', '.join(_KEYS)}")
+            raise HansardError(
+                f"{place} of the script: invalid item {item!r}: expected one of the keys {', '.join(_KEYS)}"
+            )
         found.append(plain)
     return found

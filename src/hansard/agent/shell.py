@@ -1,8 +1,8 @@
-"""A command in a shell: so long and so much of its words, and nothing of it left running behind.
+"""Runs a shell command with limits on time and output, and ends all its processes.
 
-The command and all it starts are one process group, which is killed when the command has ended, takes too long or is
-stopped. A guard in the group reads a pipe that we hold: if our process dies, however that is, the guard ends the group.
-What leaves the group on purpose (`setsid`) is not found again.
+The command and its children are one process group, which is killed when the command has ended, takes too long or is
+stopped. A guard in the group reads a pipe of ours: if our process dies, the guard ends the group. A process that leaves
+the group on purpose (`setsid`) is not found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TICK = 0.05
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """How a command ended: its code, what it said, and why it was ended if it did not end itself."""
+    """Exit code and output of a command, and why it was killed if it was."""
 
     code: int | None
     output: str
@@ -32,7 +32,7 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 
 class _Words:
-    """The beginning and the end of what is said; how much is left out between them is counted."""
+    """Keeps the beginning and the end of the output, and counts the bytes omitted between them."""
 
     def __init__(self, most: int) -> None:
         self._half = max(1, most // 2)
@@ -48,11 +48,11 @@ class _Words:
     def text(self) -> str:
         head, tail = (part.decode("utf-8", "replace") for part in (self._head, self._tail))
         left = self._size - len(self._head) - len(self._tail)
-        return f"{head}\n[... {left:,} bytes left out here ...]\n{tail}" if left else head + tail
+        return f"{head}\n[... {left:,} bytes omitted ...]\n{tail}" if left else head + tail
 
 
 def run(command: str, folder: str, *, seconds: float, most: int, stopped: Event) -> Ran:
-    """Run a command; blocks until nothing of it is left. `stopped` ends it from another thread."""
+    """Run a command; blocks until all its processes have ended. `stopped` ends it from another thread."""
     words = _Words(most)
     process = subprocess.Popen(
         ["/bin/sh", "-c", _GUARDED, _SHELL, command],
@@ -88,7 +88,7 @@ def run(command: str, folder: str, *, seconds: float, most: int, stopped: Event)
 
 
 def _take(out: int, words: _Words) -> bool:
-    """What there is to read now; False when there is no more."""
+    """Read what is available; False at the end."""
     try:
         data = os.read(out, 1 << 16)
     except BlockingIOError:

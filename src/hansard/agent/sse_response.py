@@ -1,4 +1,4 @@
-"""An answer on its way to a client: awaited it has begun, or says why not; read it is bytes."""
+"""The streaming answer to a chat request: await it to start it (or raise), iterate it for its bytes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Answer(AsyncIterator[bytes]):
-    """What `agent.sse` gives.
+    """The result of `agent.sse`.
 
-    `await` it where a status is still to be chosen: what is asked for is durable then, or it raises. `async for` gives
-    the bytes, and awaits it first if nobody has.
+    `await` it before the HTTP status is sent: then the prompt is durable, or it raises. `async for` yields the bytes,
+    and starts it if it was not awaited.
     """
 
     def __init__(self, begin: Callable[[], Awaitable[AsyncGenerator[bytes, None]]]) -> None:
@@ -23,7 +23,7 @@ class Answer(AsyncIterator[bytes]):
         return self._begun().__await__()
 
     async def _begun(self) -> Answer:
-        async with self._beginning:  # one answer, however many await it
+        async with self._beginning:  # one answer for all awaiters
             if self._bytes is None:
                 self._bytes = await self._begin()
         return self
@@ -35,6 +35,6 @@ class Answer(AsyncIterator[bytes]):
         return await anext(self._bytes)
 
     async def aclose(self) -> None:
-        """Listen no longer; the answer goes on."""
+        """Stop listening; the answer continues."""
         if self._bytes is not None:
             await self._bytes.aclose()

@@ -1,7 +1,7 @@
-"""The runs an agent is doing right now, and those who listen to them.
+"""The active runs of an agent and their listeners.
 
-A run is a task of its own: a listener that goes away takes nothing with it. Deltas are handed on when they are
-durable, in the order they were written.
+A run is a separate task: it does not depend on its listeners. Listeners get deltas once they are durable, in the order
+they were written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _END = None
 
 
 class StreamHub:
-    """What one run says, for one listener: given to the recorder as its listener, read with `async for`."""
+    """The deltas of one run for one listener: passed to the recorder, read with `async for`."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[tuple[list[Delta], DurableFuture] | None] = asyncio.Queue()
@@ -30,17 +30,17 @@ class StreamHub:
             self._queue.put_nowait((deltas, written))
 
     def say(self, deltas: list[Delta]) -> None:
-        """Something that is told to this listener only, and not recorded."""
+        """Send an event to this listener only, without recording it."""
         done = DurableFuture()
         done.set_result(None)
         self(deltas, done)
 
     def end(self) -> None:
-        """The run is over."""
+        """Mark the end of the run."""
         self._queue.put_nowait(_END)
 
     async def deltas(self) -> AsyncIterator[Delta]:
-        """Every delta when it is durable; ends with the run."""
+        """Yield every delta once it is durable; ends with the run."""
         waited: Any = None
         try:
             while (item := await self._queue.get()) is not _END:
@@ -48,7 +48,7 @@ class StreamHub:
                 if written is not waited:
                     try:
                         await durable(written)
-                    except Conflict:  # the run was stopped before this was written: it was never said
+                    except Conflict:  # the run was stopped before this was written
                         continue
                     waited = written
                 for delta in deltas:
@@ -57,7 +57,7 @@ class StreamHub:
             self.leave()
 
     def leave(self) -> None:
-        """Nobody listens any more: nothing is kept for them."""
+        """Stop listening and drop queued events."""
         self._left = True
         while not self._queue.empty():
             self._queue.get_nowait()

@@ -1,4 +1,4 @@
-"""Which call a tool is running for: set by the recorder around every tool, so that what tools do is tied to it."""
+"""The call that a tool runs for: set by the recorder around every tool, so that file changes are attributed to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hansard.ledger.ledger import Ledger
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """A tool call on its way; `message_id` is the message that holds it, also before that is in the ledger."""
+    """A running tool call; `message_id` is its message, also before that is in the ledger."""
 
     ledger: Ledger
     thread_id: str
@@ -25,10 +25,10 @@ calling: ContextVar[Call | None] = ContextVar("hansard_calling", default=None)
 
 
 def current_call() -> Call:
-    """The call that the tool which asks is running for."""
+    """The call of the current tool."""
     call = calling.get()
     if call is None:
         raise HansardError(
-            "nobody records this run; use hansard.agent.Agent, or give the agent capabilities=[Recorder(ledger)]"
+            "this run is not recorded; use hansard.agent.Agent, or give the agent capabilities=[Recorder(ledger)]"
         )
     return call

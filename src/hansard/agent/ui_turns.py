@@ -19,7 +19,7 @@ _FORMAT = "ai-sdk-ui"
 
 
 class Turn(NamedTuple):
-    """The messages `start` to before `end` of a path."""
+    """The messages of a path from `start` to before `end`."""
 
     id: str
     role: str
@@ -28,14 +28,14 @@ class Turn(NamedTuple):
 
 
 def wire_id(message: Message) -> str | None:
-    """The id a client knows a message by."""
+    """The client's id of a message."""
     rest, _ = unpack(_FORMAT, message.extra)
     given = rest.get("id", message.id)
     return given if type(given) is str else None
 
 
 def with_wire_id(message: Message, known_as: str) -> Message:
-    """The message under its own id, known to the client by another."""
+    """The message with the id that the client knows."""
     from msgspec.structs import replace
 
     rest, marks = unpack(_FORMAT, message.extra)
@@ -43,7 +43,7 @@ def with_wire_id(message: Message, known_as: str) -> Message:
 
 
 def with_approval(part: ToolResultPart, approval: dict[str, Any]) -> ToolResultPart:
-    """The result of a call that somebody approved, with their words: a denial's are the result itself."""
+    """The result of an approved call with the reason of the approval; a denial's reason is the result itself."""
     from msgspec.structs import replace
 
     rest, marks = unpack(_FORMAT, part.extra)
@@ -51,7 +51,7 @@ def with_approval(part: ToolResultPart, approval: dict[str, Any]) -> ToolResultP
 
 
 def turns_of(path: Sequence[Message]) -> list[Turn]:
-    """The turns of a path; what a client is not shown belongs to the turn before it."""
+    """The turns of a path; messages that clients do not see belong to the turn before."""
     starts: list[int] = []
     for i, message in enumerate(path):
         if message.role == "user" or (message.role == "assistant" and not (starts and _answers(path[starts[-1]]))):
@@ -67,7 +67,7 @@ def _answers(message: Message) -> bool:
 
 
 def answer_so_far(path: Sequence[Message], shown_id: str) -> list[Message]:
-    """The messages of the last turn of a path, if a client knows it by this id."""
+    """The messages of the last turn of a path, if it has this client id."""
     turns = turns_of(path)
     if not turns or turns[-1].id != shown_id:
         return []
@@ -75,7 +75,7 @@ def answer_so_far(path: Sequence[Message], shown_id: str) -> list[Message]:
 
 
 def replay(messages: list[Message]) -> Iterator[Delta]:
-    """Whole messages as deltas; each further answer of the model is another step."""
+    """Complete messages as deltas; each further answer of the model is another step."""
     said = False
     for i, message in enumerate(messages):
         if message.role == "assistant":

@@ -1,6 +1,6 @@
 """OpenAPI of each operation: request, response and every status code.
 
-Parameters come from the handlers' signatures; bodies and answers are the structs themselves, as JSON Schema.
+Parameters come from the handlers' signatures; bodies and responses are the structs, as JSON Schema.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ _KINDS: list[Any] = [
 # Schemas of native messages, agents and results that bodies list as plain objects.
 _ITEMS = {("NewMessages", "messages"): "Message", ("NewThread", "agents"): "Agent", ("ThreadChange", "agents"): "Agent"}
 _ALWAYS = {
-    400: "The request does not fit; `path` is the place.",
+    400: "The request is invalid; `path` is the place.",
     401: "The token is missing or wrong.",
-    403: "The request comes from another site, or the token may read only.",
-    421: "The server is not known by this name.",
-    429: "Too many wrong tokens came from this address; `Retry-After` says how long to wait.",
+    403: "The request comes from another site, or the token is read-only.",
+    421: "Unknown host name.",
+    429: "Too many wrong tokens from this address; wait for `Retry-After`.",
     431: "The token or the cookies are too long.",
-    500: "A fault of hansard's own.",
-    503: "The ledger's disk or database said no; what was acknowledged is safe, and trying again is too.",
+    500: "Internal error.",
+    503: "The ledger's disk or database failed; acknowledged data is safe, and a retry is too.",
 }
 _MAYBE = {
-    404: "There is no such thing in the ledger.",
-    409: "Somebody else was there first, or a file is in the way: the error names it.",
-    408: "The body did not come in time.",
-    413: "The body is too large, or a message or id in it is more than a ledger takes.",
+    404: "Not found in the ledger.",
+    409: "Conflict with a concurrent change or an existing file, which the error names.",
+    408: "The body did not arrive in time.",
+    413: "The body is too large, or a message or id in it exceeds a limit of the ledger.",
     415: "The body is not declared as application/json.",
 }
 

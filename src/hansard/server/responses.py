@@ -1,7 +1,7 @@
 """Responses: exact JSON, and errors as JSON `{error, path?, wayOut?}`, never a traceback.
 
-A fault of the asker's is a 4xx that names the place. Only the ledger's disk or server (503) and a fault of our own
-(500, its trace in the log) are anything else.
+An invalid request gives a 4xx that names the place. A failure of the ledger's disk or server gives 503, an internal
+error 500 with its traceback in the log.
 """
 
 from __future__ import annotations

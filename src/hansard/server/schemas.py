@@ -1,4 +1,4 @@
-"""The bodies of requests and answers that are not values of the ledger itself."""
+"""Bodies of requests and responses, except for values of the ledger itself."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hansard.model.validate import Finding
 
 
 class Body(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """The base of all of them."""
+    """Base class."""
 
 
 class Login(Body, frozen=True, kw_only=True):
-    """The code of a login link, or a token: one of the two."""
+    """The code of a login link, or a token."""
 
     code: str | UnsetType = UNSET
     token: str | UnsetType = UNSET
 
 
 class NewThread(Body, frozen=True, kw_only=True):
-    """A thread to be made; without an id it gets one."""
+    """A thread to create; the server chooses an id if it is omitted."""
 
     id: str | UnsetType = UNSET
     title: str | UnsetType = UNSET
@@ -39,7 +39,7 @@ class NewThread(Body, frozen=True, kw_only=True):
 
 
 class ThreadChange(Body, frozen=True, kw_only=True):
-    """What a thread is to say of itself: null takes a title or resource away, agents are added, metadata replaced."""
+    """Changes to a thread: null removes the title or resource, agents are added, metadata is replaced."""
 
     title: str | UnsetType | None = UNSET
     resource_id: str | UnsetType | None = UNSET
@@ -48,7 +48,7 @@ class ThreadChange(Body, frozen=True, kw_only=True):
 
 
 class NewMessages(Body, frozen=True, kw_only=True):
-    """Native messages to be said at the head, or behind `parent` (null: before everything)."""
+    """Native messages to append at the head, or after `parent` (null: at the root)."""
 
     messages: list[dict[str, Any]]
     parent: str | UnsetType | None = UNSET
@@ -56,39 +56,39 @@ class NewMessages(Body, frozen=True, kw_only=True):
 
 
 class Messages(Body, frozen=True, kw_only=True):
-    """Messages as they are stored."""
+    """Stored messages."""
 
     messages: list[Message]
 
 
 class Checkout(Body, frozen=True, kw_only=True):
-    """Where the head is to be: at a message (null: before everything), or with `tip` at the end of its branch."""
+    """The new head: a message (null: the root), or with `tip` the end of its branch."""
 
     message_id: str | None
     tip: bool = False
 
 
 class Fork(Body, frozen=True, kw_only=True):
-    """The message to go on from; null is the beginning."""
+    """The message to continue from; null is the root."""
 
     message_id: str | None
 
 
 class Results(Body, frozen=True, kw_only=True):
-    """Tool results (native parts) for calls that wait."""
+    """Tool results (native parts) for pending calls."""
 
     results: list[dict[str, Any]]
 
 
 class RunShown(Body, frozen=True, kw_only=True):
-    """A run and what it has said; of one that is going on or died, what is staged or was saved."""
+    """A run with its messages; for an active or dead run, its staged or journaled messages."""
 
     run: Run
     messages: list[Message]
 
 
 class Document(Body, frozen=True, kw_only=True):
-    """A conversation in a format, as JSON (`document`), text (`text`) or bytes (`base64`): one of the three."""
+    """A conversation in a format, as JSON (`document`), text (`text`) or bytes (`base64`); exactly one of them."""
 
     document: Any = UNSET
     text: str | UnsetType = UNSET
@@ -97,13 +97,13 @@ class Document(Body, frozen=True, kw_only=True):
 
 
 class Import(Document, frozen=True, kw_only=True):
-    """A document to be put into the ledger, into the thread `threadId` if it holds one conversation."""
+    """A document to import, into the thread `threadId` if it has one conversation."""
 
     thread_id: str | UnsetType = UNSET
 
 
 class Imported(Body, frozen=True, kw_only=True):
-    """What became of one conversation of a document: so many messages were known, so many are new."""
+    """Import result of one conversation: the numbers of known and of added messages."""
 
     thread_id: str
     known: int
@@ -113,27 +113,27 @@ class Imported(Body, frozen=True, kw_only=True):
 
 
 class Validate(Document, frozen=True, kw_only=True):
-    """A document to be checked, and the provider format whose rules it is checked by too."""
+    """A document to validate, optionally also by the rules of a provider."""
 
     provider: str | UnsetType = UNSET
 
 
 class Validated(Body, frozen=True, kw_only=True):
-    """The findings; `valid` is false when one of them is an error."""
+    """Findings; `valid` is false if one of them is an error."""
 
     valid: bool
     findings: list[Finding]
 
 
 class Convert(Document, frozen=True, kw_only=True):
-    """A document to be written in the format `to`, for the profile `target` of it."""
+    """A document to write in the format `to`, for its profile `target`."""
 
     to: str
     target: str | UnsetType = UNSET
 
 
 class Converted(Body, frozen=True, kw_only=True):
-    """A written document (`document`, `text` or `base64`), and exactly what it could not carry."""
+    """A written document (`document`, `text` or `base64`) and its losses."""
 
     format: str
     losses: list[Loss]
@@ -143,7 +143,7 @@ class Converted(Body, frozen=True, kw_only=True):
 
 
 class FormatShown(Body, frozen=True, kw_only=True):
-    """A format: what it is called, the profiles it is written for, whether it is lines of text, has branches."""
+    """A format: name, title, profiles, whether it is text and whether it has branches."""
 
     name: str
     title: str
@@ -154,13 +154,13 @@ class FormatShown(Body, frozen=True, kw_only=True):
 
 
 class AgentShown(Body, frozen=True, kw_only=True):
-    """An agent that `POST /api/chat` may be sent to by its name; the first one answers when none is named."""
+    """An agent that `POST /api/chat` can name; the first one is the default."""
 
     name: str
 
 
 class ChatShown(Body, frozen=True, kw_only=True):
-    """A thread as a chat client has it: UIMessages without what a client may not see. `active`: an answer streams."""
+    """A thread for chat clients: UIMessages without internal data. `active`: an answer is streaming."""
 
     id: str
     messages: list[dict[str, Any]]
@@ -168,7 +168,7 @@ class ChatShown(Body, frozen=True, kw_only=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What `DefaultChatTransport` posts: all messages, or the last as `message`; other keys are allowed."""
+    """Request of `DefaultChatTransport`: all messages, or the last one as `message`; other keys are allowed."""
 
     id: str
     messages: list[dict[str, Any]] | UnsetType = UNSET
@@ -179,7 +179,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class WorkspaceShown(Body, frozen=True, kw_only=True):
-    """A folder whose files a thread changed. `touchable`: this server may undo and redo there; if not, `why`."""
+    """A folder whose files a thread changed. `touchable`: this server may undo and redo there; if not, `why` not."""
 
     id: int
     root: str
@@ -190,14 +190,14 @@ class WorkspaceShown(Body, frozen=True, kw_only=True):
 
 
 class FileChange(Body, frozen=True, kw_only=True):
-    """A path and what became of it: created, deleted, modified."""
+    """A path and its change: created, deleted or modified."""
 
     path: str
     what: str
 
 
 class ChangeShown(Body, frozen=True, kw_only=True):
-    """What was done to files with one message; `source` says how it is known. `more`: so many paths are not listed."""
+    """File changes of one message; `source` is their origin. `more`: number of paths not listed."""
 
     snapshot: int
     at: str
@@ -212,7 +212,7 @@ class ChangeShown(Body, frozen=True, kw_only=True):
 
 
 class FileDiff(Body, frozen=True, kw_only=True):
-    """What became of a path as a unified diff; of what is not text, or is too long, only words."""
+    """The change of a path as a unified diff; a description for binary or long files."""
 
     path: str
     what: str
@@ -220,7 +220,7 @@ class FileDiff(Body, frozen=True, kw_only=True):
 
 
 class PlannedFile(Body, frozen=True, kw_only=True):
-    """What would become of a path: write, delete, merge, or keep, which is a conflict and says `why`."""
+    """The planned action for a path: write, delete, merge, or keep (a conflict, with `why`)."""
 
     path: str
     action: str
@@ -229,9 +229,9 @@ class PlannedFile(Body, frozen=True, kw_only=True):
 
 
 class PlanShown(Body, frozen=True, kw_only=True):
-    """What an undo or redo would do: from which head to which, to which files, which stay because others changed them.
+    """Plan of an undo or redo: old and new head, files to change, and conflicting files that stay.
 
-    `id` stands for exactly this: it is what `apply` is given. `todos` is the todo list as it would be.
+    `id` identifies exactly this plan; pass it to `apply`. `todos` is the resulting todo list.
     """
 
     id: str
@@ -244,7 +244,7 @@ class PlanShown(Body, frozen=True, kw_only=True):
 
 
 class Apply(Body, frozen=True, kw_only=True):
-    """The plan that was shown and is to be carried out, and what it was asked for with."""
+    """The `id` of a plan and the parameters that it was requested with."""
 
     plan: str
     kind: Literal["undo", "redo"]
@@ -254,7 +254,7 @@ class Apply(Body, frozen=True, kw_only=True):
 
 
 class Applied(Body, frozen=True, kw_only=True):
-    """What was done; `conflicts` are paths that somebody else had changed and that were left alone."""
+    """Result of an undo or redo; `conflicts` are paths that others had changed and that stay."""
 
     kind: str
     from_head: str | None
@@ -265,17 +265,17 @@ class Applied(Body, frozen=True, kw_only=True):
 
 
 class Stopped(Body, frozen=True, kw_only=True):
-    """Whether an answer was being given and is now stopped."""
+    """Whether an active answer was stopped."""
 
     stopped: bool
 
 
 def data_of(given: Document) -> Any:
-    """What a format is given to read."""
+    """The input for a format's reader."""
     told = [name for name in ("document", "text", "base64") if getattr(given, name) is not UNSET]
     if len(told) != 1:
         named = " and ".join(told) if told else "none of them"
-        raise Unreadable(f"document, text or base64 belongs here, not {named}", "$", "give one of the three")
+        raise Unreadable(f"expected one of document, text and base64, not {named}", "$", "give one of the three")
     if isinstance(given.text, str):
         return given.text
     if isinstance(given.base64, str):
@@ -287,7 +287,7 @@ def data_of(given: Document) -> Any:
 
 
 def converted(written: Written | WrittenAll) -> Converted:
-    """A written document for the wire; bytes that are no text go as base64."""
+    """A written document as JSON; bytes that are not UTF-8 as base64."""
     fields: dict[str, Any] = {"document": written.data}
     if isinstance(written.data, bytes):
         try:
@@ -298,7 +298,7 @@ def converted(written: Written | WrittenAll) -> Converted:
 
 
 def messages_of(values: list[dict[str, Any]]) -> list[Message]:
-    """Native messages that somebody wrote by hand: a field of the wrong kind is refused here, not set aside."""
+    """Native messages from a client: a field of the wrong type is rejected, not kept as an unknown field."""
     found = [native.build(Message, value, f"$.messages[{i}]") for i, value in enumerate(values)]
     for i, message in enumerate(found):
         _refuse_mistakes(message, f"$.messages[{i}]")
@@ -306,7 +306,7 @@ def messages_of(values: list[dict[str, Any]]) -> list[Message]:
 
 
 def agents_of(values: list[dict[str, Any]] | UnsetType) -> list[Agent] | UnsetType:
-    """The agents of a thread's registry."""
+    """The agents of a thread."""
     if values is UNSET:
         return UNSET
     found = [native.build(Agent, value, f"$.agents[{i}]") for i, value in enumerate(values)]
@@ -316,13 +316,13 @@ def agents_of(values: list[dict[str, Any]] | UnsetType) -> list[Agent] | UnsetTy
 
 
 def results_of(values: list[dict[str, Any]]) -> list[ToolResultPart]:
-    """Tool results; their `type` may be left out."""
+    """Tool results; their `type` is optional."""
     found: list[ToolResultPart] = []
     for i, value in enumerate(values):
         part = native.build(ToolResultPart, {**value, "type": "tool-result"}, f"$.results[{i}]")
         _refuse_mistakes(part, f"$.results[{i}]")
         if not isinstance(part.tool_call_id, str):
-            raise Unreadable("no 'toolCallId'", f"$.results[{i}]", "GET pending names the calls that wait")
+            raise Unreadable("no 'toolCallId'", f"$.results[{i}]", "GET pending lists the pending calls")
         found.append(part)
     if not found:
         raise Unreadable("no results", "$.results", "give at least one")
@@ -343,11 +343,11 @@ def _refuse_mistakes(node: Any, path: str) -> None:
         if type(tag) is not str:
             raise Unreadable("a part with a type expected", path, "see /schema")
         if tag in _TAGS:
-            raise Unreadable(f"not a {tag} part: a field is missing or of the wrong kind", path, "see /schema")
+            raise Unreadable(f"not a {tag} part: a field is missing or of the wrong type", path, "see /schema")
         return
     known = native.names(type(node))
     for name in node.unknown.fields if isinstance(node.unknown, Unknown) else ():
         if name in known:
-            raise Unreadable(f"the {name!r} is of the wrong kind", f"{path}.{name}", "see /schema")
+            raise Unreadable(f"{name!r} is of the wrong type", f"{path}.{name}", "see /schema")
     for name, attribute in known.items():
         _refuse_mistakes(getattr(node, attribute), f"{path}.{name}")

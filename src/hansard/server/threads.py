@@ -124,7 +124,7 @@ async def list_messages(
 ) -> Response[bytes]:
     """A page of the transcript, in native JSON: the newest first, or the oldest.
 
-    `next` is what to give as `before` (newest first) or `after` (oldest first) for the page behind it.
+    Pass `next` as `before` (newest first) or `after` (oldest first) to get the following page.
     """
     page = await served(request).aio.messages(
         named(thread_id), limit=limit, newest=newest, before=before, after=after, head=head
@@ -223,7 +223,7 @@ async def search(
 ) -> Response[bytes]:
     """Search messages, in all threads or those that `/api/threads` lists with the same parameters.
 
-    `snippet` has the words between \\x02 and \\x03.
+    `snippet` marks matches with \\x02 and \\x03.
     """
     page = await served(request).aio.search(
         words,

@@ -1,8 +1,8 @@
 """Workspaces over HTTP: file changes of each message, undo and redo.
 
-A plan is looked at first and carried out second: `apply` names the plan that was shown, and where it is not what would
-be done now, nothing is done (409). No folder is tracked from here, and only those are touched that the server was
-started for (403); what is recorded of the others can be read. All of it waits for disks, so it runs in threads.
+A client requests a plan and then applies it by id; if the plan has become outdated, nothing is done (409). This API
+tracks no new folders and changes only those that the server was started for (403); the recorded changes of others can
+be read. The work waits for disks, so it runs in threads.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ async def get_plan(
     turns: Annotated[int | None, QueryParameter(ge=1, le=100_000, description="Number of turns; 1 by default.")] = None,
     to: Annotated[str | None, QueryParameter(description="Target message instead of a number of turns.")] = None,
     reach: Annotated[
-        Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What is moved.")
+        Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What to undo.")
     ] = "both",
 ) -> Response[bytes]:
     """Plan of an undo or redo; nothing is changed. Redo reverts the last undo, with its scope."""
@@ -139,7 +139,7 @@ def _shown(here: Served, row: _Row) -> WorkspaceShown:
 def _refusal(here: Served, root: str) -> str | None:
     """Why the server may not change a folder; None if it may."""
     if here.workspaces is not None and root not in here.workspaces:
-        return f"this server may not touch {root}; start it with --workspace {root}"
+        return f"this server may not change {root}; start it with --workspace {root}"
     return None if os.path.isdir(root) else f"{root} is not on this machine"
 
 
@@ -274,8 +274,7 @@ def _name(found: UndoPlan) -> str:
 def _run(found: UndoPlan, wanted: str) -> Response[bytes]:
     if (now := _name(found)) != wanted:
         raise Conflict(
-            "this is no longer what would be done: files or the conversation have changed; nothing was done, "
-            "look at the plan again",
+            "the plan is outdated: files or the conversation have changed; nothing was done, request a new plan",
             expected=wanted,
             found=now,
         )
