@@ -63,7 +63,8 @@ def _note_for(difference: Difference, notes: dict[str, Loss]) -> Loss | None:
         cut = max(path.rfind("."), path.rfind("["))
         if cut <= 1 or "].parts" not in path[:cut]:
             message = path.partition("]")[0] + "]"
-            return notes.get(message) if difference.field in _STRUCTURE else None
+            about = difference.field in _STRUCTURE or difference.path.endswith(".$")
+            return notes.get(message) if about else None
         path = path[:cut]
     return notes[path]
 

@@ -110,28 +110,34 @@ def _report_added(after: list[Message], came: set[tuple[int, int]], claimed: set
 
 
 def _match_parts(before: list[Message], after: list[Message]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Where each part of `before` stands in `after`: first by kind and words, then by kind inside matched messages."""
-    waiting: dict[Any, deque[tuple[int, int]]] = defaultdict(deque)
-    for k, message in enumerate(after):
-        for j, part in enumerate(message.parts):
-            waiting[type(part), hashed_content(part)].append((k, j))
+    """Where each part of `before` stands in `after`: by content and role, else by content, else by id and role."""
     places: dict[tuple[int, int], tuple[int, int]] = {}
-    for i, message in enumerate(before):
-        for j, part in enumerate(message.parts):
-            if queue := waiting.get((type(part), hashed_content(part))):
-                places[i, j] = queue.popleft()
-    taken = set(places.values())
-    by_id: dict[Any, deque[tuple[int, int]]] = defaultdict(deque)
-    for k, message in enumerate(after):
-        for j, part in enumerate(message.parts):
-            if (k, j) not in taken:
-                by_id[type(part), getattr(part, "tool_call_id", part.id), message.role].append((k, j))
-    for i, message in enumerate(before):
-        for j, part in enumerate(message.parts):
-            key = (type(part), getattr(part, "tool_call_id", part.id), message.role)
-            if (i, j) not in places and (queue := by_id.get(key)):
-                places[i, j] = queue.popleft()
+    for key_of in (_by_content_and_role, _by_content, _by_id_and_role):
+        taken = set(places.values())
+        waiting: dict[Any, deque[tuple[int, int]]] = defaultdict(deque)
+        for k, message in enumerate(after):
+            for j, part in enumerate(message.parts):
+                if (k, j) not in taken:
+                    waiting[key_of(part, message.role)].append((k, j))
+        if not waiting:
+            break
+        for i, message in enumerate(before):
+            for j, part in enumerate(message.parts):
+                if (i, j) not in places and (queue := waiting.get(key_of(part, message.role))):
+                    places[i, j] = queue.popleft()
     return places
+
+
+def _by_content_and_role(part: Part, role: str) -> Any:
+    return type(part), hashed_content(part), role.replace("developer", "system")
+
+
+def _by_content(part: Part, role: str) -> Any:
+    return type(part), hashed_content(part)
+
+
+def _by_id_and_role(part: Part, role: str) -> Any:
+    return type(part), getattr(part, "tool_call_id", part.id), role.replace("developer", "system")
 
 
 def _compare_message(old: Message, new: Message, path: str, found: list[Difference]) -> None:

@@ -1,7 +1,9 @@
 """Merge a conversation that a client sends back into the stored conversation.
 
-Messages are matched by id. Only what a client may change is taken from it: new user messages, results and approvals of
-pending calls, and messages it edited. Everything else is the stored message, including fields the client never saw.
+Messages are matched by id, or in order where the client's have none, as in the request of a provider: what was merged
+for the provider is taken apart again. Only what a client may change is taken from it: new user messages, results and
+approvals of pending calls, and messages it edited. Everything else is the stored message, including fields the client
+never saw.
 Turns are compared as clients see them (`display`): for a client, an assistant's messages and tool results up to the
 next user message are one message with one id.
 """
@@ -28,6 +30,7 @@ from hansard.model.display import (
     shown_url,
     without_ciphers,
 )
+from hansard.model.hashing import digests, opaque
 from hansard.model.parts import (
     AnyPart,
     DataPart,
@@ -41,6 +44,10 @@ from hansard.model.parts import (
 )
 from hansard.model.tree import active_path
 
+# What a provider needs to be told where a conversation does not begin, or go on, with the user.
+BEGINS, GOES_ON = "(the conversation begins)", "(the conversation goes on)"
+_FILLERS = (("text", BEGINS), ("text", GOES_ON))
+
 
 def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Conversation:
     """Return the stored conversation with the client's additions, results and edits; truncated where it truncated.
@@ -53,7 +60,8 @@ def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Con
     3
     """
     path = active_path(kept)
-    old, new = _Side([kept.messages[i] for i in path]), _Side(came.messages)
+    old = _Side([kept.messages[i] for i in path])
+    new = _Side(_unmerged(old, came.messages))
     pairs = _matched(old, new, tail)
     messages: list[Message] = list(old.lead)
     if tail:
@@ -61,10 +69,65 @@ def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Con
         for k in range(until):
             messages += old.messages(k) + old.hidden(k)
     for n, match in enumerate(pairs):
-        messages += new.messages(n) if match is None else _joined(old, match, new, n) + old.hidden(match)
+        if match is None:
+            messages += new.messages(n)
+        else:
+            more = new.split_off(n, len(old.visible(match)))
+            messages += _joined(old, match, new, n) + old.hidden(match) + more
     if len(path) == len(kept.messages) and _same_messages(messages, kept.messages):
         return kept
-    return replace(kept, messages=messages, head=UNSET)
+    return replace(kept, messages=_rebound(messages, came.messages), head=UNSET)
+
+
+def _unmerged(old: _Side, came: list[Message]) -> list[Message]:
+    """The messages as they were before they were written for a provider: without what it needed to be added, and user
+    messages that were merged as the messages they are made of."""
+    out: list[Message] = []
+    waiting = [k for k in range(len(old.turns)) if old.role(k) == "user"]
+    for message in came:
+        if message.role != "user" or message.id is not UNSET:
+            out.append(message)
+            continue
+        mine = [old.visible(k) for k in waiting]
+        theirs = [_visible(part) for part in message.parts]
+        if len(theirs) == 1 and theirs[0] in _FILLERS and theirs not in mine[:1]:
+            continue
+        at = 0
+        while waiting and _begins_with(theirs, mine[0]) and _in_one_turn(waiting):
+            size = len(mine.pop(0))
+            out.append(replace(message, parts=message.parts[at : at + size]))
+            at, theirs = at + size, theirs[size:]
+            waiting.pop(0)
+        out.append(replace(message, parts=message.parts[at:]) if at else message)
+        waiting = waiting[1:]
+    return out
+
+
+def _begins_with(theirs: list[Any], mine: list[Any]) -> bool:
+    return len(theirs) > len(mine) and theirs[: len(mine)] == mine
+
+
+def _in_one_turn(waiting: list[int]) -> bool:
+    """Whether the next user message may have been merged with what comes after it."""
+    return len(waiting) == 1 or waiting[1] == waiting[0] + 1
+
+
+def _rebound(messages: list[Message], came: list[Message]) -> list[Message]:
+    """The messages, reasoning that was bound to the prefix it came after bound to the one it stands after now."""
+    places = {id(message): i for i, message in enumerate(came) if any(map(opaque, message.parts))}
+    here = {i: places[id(message)] for i, message in enumerate(messages) if id(message) in places}
+    was, now = digests(came, set(here.values())), digests(messages, here)
+    out = list(messages)
+    for i, k in here.items():
+        if was[k] != now[i]:
+            out[i] = replace(messages[i], parts=[_moved(part, was[k], now[i]) for part in messages[i].parts])
+    return out
+
+
+def _moved(part: Any, was: str, now: str) -> Any:
+    if not opaque(part) or part.binding is UNSET or part.binding.prefix != was:
+        return part
+    return replace(part, binding=replace(part.binding, prefix=now))
 
 
 def _same_messages(left: list[Message], right: list[Message]) -> bool:
@@ -105,6 +168,16 @@ class _Side:
     def hidden(self, k: int) -> list[Message]:
         return [self.all[i] for i in self.after[k]]
 
+    def split_off(self, k: int, size: int) -> list[Message]:
+        """Take the messages out of an assistant's turn without an id that come after this many visible parts."""
+        seen = 0
+        for n, i in enumerate(self.turns[k]):
+            if seen >= size and n and self.all[i].role == "assistant" and self.id(k) is UNSET:
+                self.turns[k], rest = self.turns[k][:n], self.turns[k][n:]
+                return [self.all[j] for j in rest]
+            seen += sum(_visible(part) is not None for part in self.all[i].parts if self.all[i].role == "assistant")
+        return []
+
     def visible(self, k: int) -> list[Any]:
         """What a client sees of a turn; calls are given by their place."""
         out: list[Any] = []
@@ -127,7 +200,7 @@ def _matched(old: _Side, new: _Side, tail: bool) -> list[int | None]:
     last = -1
     for n in range(len(new.turns)):
         found = by_id.get(new.id(n), []) if type(new.id(n)) is str else []
-        if new.id(n) is UNSET and n < len(old.turns) and old.id(n) is UNSET and not tail:
+        if new.id(n) is UNSET and n < len(old.turns) and not tail:
             found = [n]
         match = next((k for k in found if k > last and old.role(k) == new.role(n)), None)
         out.append(match)
@@ -138,6 +211,8 @@ def _matched(old: _Side, new: _Side, tail: bool) -> list[int | None]:
 def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
     """Merge one received turn into its stored turn."""
     left, right = old.visible(k), new.visible(n)
+    if new.id(n) is UNSET and not any(map(_is_reasoning, right)):
+        left = [mine for mine in left if not _is_reasoning(mine)]  # a provider is not sent the reasoning of others
     if len(left) != len(right):
         return new.messages(n)
     changes: dict[Place, AnyPart] = {}
@@ -212,6 +287,10 @@ def _for_call(given: ToolResultPart, call: ToolCallPart) -> ToolResultPart:
 
 def _call(side: _Side, place: Place) -> ToolCallPart:
     return side.all[place[0]].parts[place[1]]  # type: ignore[return-value]
+
+
+def _is_reasoning(value: tuple[Any, ...]) -> bool:
+    return bool(value[0] == "reasoning")
 
 
 def _is_place(value: tuple[Any, ...]) -> bool:

@@ -191,12 +191,25 @@ def test_illegal_ids_are_mapped_the_same_way_in_call_and_result() -> None:
     assert written[1]["content"][0]["id"] == written[2]["content"][0]["tool_use_id"] == "a_b_1"
 
 
-def test_a_late_system_message_becomes_the_users_words_where_it_is_not_taken() -> None:
-    messages = [user("go"), assistant("ok"), Message(role="system", parts=[TextPart(text="Be brief.")]), user("on")]
+def test_a_late_system_message_moves_to_the_front() -> None:
+    late = Message(role="system", parts=[TextPart(text="Be brief.")])
+    messages = [user("go"), assistant("ok"), late, user("on")]
     for provider in ("anthropic", "gemini"):
         losses = formats.write(Conversation(messages=messages), provider).losses
-        assert [loss.what for loss in losses] == ["system becomes user"]
+        assert [(loss.path, loss.what, loss.kind) for loss in losses] == [
+            ("$.messages[2]", "moved to the front", "repair")
+        ]
     assert formats.write(Conversation(messages=messages), "openai-chat").losses == []
+
+
+def test_a_late_system_message_after_bound_reasoning_becomes_the_users_text() -> None:
+    thought = ReasoningPart(text="hm", signature="c2ln", binding=Binding(provider="anthropic"))
+    late = Message(role="system", parts=[TextPart(text="Be brief.")])
+    messages = [user("go"), assistant(thought, "ok"), late, user("on")]
+    written = formats.write(Conversation(messages=messages), "anthropic")
+    assert "system" not in written.data
+    assert [block["text"] for block in written.data["messages"][2]["content"]] == ["Be brief.", "on"]
+    assert written.data["messages"][1]["content"][0]["signature"] == "c2ln"
 
 
 def test_a_refusal_is_text_where_there_are_no_refusals() -> None:

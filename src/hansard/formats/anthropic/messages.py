@@ -204,8 +204,8 @@ def _read_system(value: Any) -> Message:
     if type(value) is str:
         return Message(role="system", parts=[TextPart(text=value)])
     parts = BLOCKS.read_all(value, {})
-    marks = {"content": "list"} if _plain_text(parts) is not None else {}
-    return Message(role="system", parts=parts, extra=pack(NAME, {}, marks))
+    plain = all(type(part) is TextPart and part.extra is UNSET for part in parts)
+    return Message(role="system", parts=parts, extra=pack(NAME, {}, {"content": "list"} if plain else {}))
 
 
 def _write_system(messages: list[Message]) -> Any:

@@ -22,5 +22,8 @@ RULES = Rules(
     linked=frozenset({"image/", "application/pdf"}),
     result_parts=_SAID,
     mid_system="after-user",
+    joins_system=True,
+    merges=frozenset({"user", "assistant"}),
+    shares_results=True,
     first_user=True,
 )

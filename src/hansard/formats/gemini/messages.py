@@ -28,11 +28,11 @@ from hansard.formats.gemini.tools import is_client_call, is_name
 from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import RawPart, TextPart, ToolResultPart
+from hansard.model.rejoin import GOES_ON
 
 _FOREIGN_ROLES = ("assistant", "developer")  # roles of other formats: such a document is not Gemini's
 _NATIVE = {"user": "user", "tool": "user", "assistant": "model"}
 _REQUEST = Keys("systemInstruction")
-_CONTINUE = "(the conversation goes on)"
 
 
 # -- contents ------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _write_contents(messages: list[Message], snake: bool) -> list[Any]:
         rest, hints = _content_residue(message)
         if role == before == "assistant" and i not in joined and "apart" not in hints:
             if any(map(is_client_call, message.parts)):
-                out.append({"role": "user", "parts": [{"text": _CONTINUE}]})
+                out.append({"role": "user", "parts": [{"text": GOES_ON}]})
         if i in joined and written and type(out[-1]) is dict and type(out[-1].get("parts")) is list:
             out[-1]["parts"] += write_parts(message.parts, snake, message.role == "assistant")
             continue

@@ -25,5 +25,6 @@ RULES = Rules(
     base64=True,
     result_parts=_TEXT_OR_FILE,
     mid_system="never",
+    merges=frozenset({"user"}),
     first_user=True,
 )

@@ -206,10 +206,22 @@ def check_system_place(case: Case) -> Iterator[Finding]:
         if case.rules.roles.get(message.role) == "system" and begun:
             after = case.messages[i + 1].role if i + 1 < len(case.messages) else "assistant"
             asked = case.messages[i - 1].role in ("user", "tool") and after == "assistant"
-            if case.rules.mid_system == "never" or not asked:
-                fix = "put it first, or make it the user's words"
-                yield case.said(i, "", "a system message in the middle of the talk", fix)
+            misplaced = case.rules.mid_system == "never" or not asked
+            severity = "error" if misplaced else "warning"
+            yield case.said(i, "", "a system message after the first turn", "put it in front of all turns", severity)
         begun = begun or case.rules.roles.get(message.role) not in ("system", None)
+
+
+def check_one_turn(case: Case) -> Iterator[Finding]:
+    """Several messages of one role after another: writing joins them."""
+    rules, before = case.rules, ""
+    for i, message in enumerate(case.messages):
+        role = rules.roles.get(message.role)
+        joined = role == "system" and rules.joins_system and (before == "system" or len(message.parts) > 1)
+        joined = joined or (role == before and role in rules.merges)
+        if joined or (rules.shares_results and (before, role) == ("tool", "user")):
+            yield case.said(i, "", f"another {message.role} message in one turn", "join them", "warning")
+        before = role or before
 
 
 def check_first_user(case: Case) -> Iterator[Finding]:
@@ -333,6 +345,7 @@ PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
     "part-kinds": (check_part_kinds, "every part is of a kind its message may hold"),
     "empty": (check_empty, "no message and no text is empty"),
     "first-user": (check_first_user, "the talk begins with the user"),
+    "one-turn": (check_one_turn, "consecutive messages of one role are one turn"),
     "system-place": (check_system_place, "system messages stand where the provider takes them"),
     "unanswered-call": (check_unanswered, "every tool call has a result"),
     "orphan-result": (check_orphans, "every tool result has a call"),

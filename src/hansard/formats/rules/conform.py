@@ -12,15 +12,16 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
 
 from hansard.formats.contract import Loss, Target
+from hansard.formats.rules.merging import merged_turns, systems_in_front
 from hansard.formats.rules.repair import Repair
 from hansard.formats.rules.tool_pairing import Item, as_is, legal_ids, mark_as_is, paired
 from hansard.formats.rules.unicode import mark_surrogates
 from hansard.model.conversation import Message
 from hansard.model.hashing import digests
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.rejoin import BEGINS
 
 _Matcher: TypeAlias = Callable[[str], object]
 
@@ -41,8 +42,11 @@ _ROLES: dict[str, dict[str, str | None]] = {
 class Rules(Struct, frozen=True, kw_only=True):
     """The rules of one provider. `parts` says which kinds of part each role may hold, `developer` what it becomes.
 
-    `mid_system` is where system messages may stand behind the first turn: any, after-user or never. `media` are
-    the media types a file may have (`image/` for all images), None for any; a file read from the provider passes.
+    `mid_system` is where system messages may stand after the first turn: any, after-user or never; where it is not any,
+    system messages of other formats are moved to the front, and with `joins_system` several are joined into one text.
+    `merges` are the roles whose consecutive messages become one turn; with `shares_results` the user's text after tool
+    results stands in their turn. `media` are the media types a file may have (`image/` for all images), None for any;
+    a file read from the provider passes.
     `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
     `base64`: the provider refuses a whole request for data that is none.
     `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
@@ -69,12 +73,23 @@ class Rules(Struct, frozen=True, kw_only=True):
     base64: bool = False
     result_parts: frozenset[type] = frozenset()
     mid_system: str = "any"
+    joins_system: bool = False
+    merges: frozenset[str] = frozenset()
+    shares_results: bool = False
     first_user: bool = False
 
     @property
     def roles(self) -> dict[str, str | None]:
         """What each role becomes; what becomes nothing is left out."""
         return _ROLES[self.developer]
+
+    def repeatable(self, repeats: set[tuple[str, str]]) -> bool:
+        """Whether these neighbours may stay messages of their own."""
+        if self.joins_system and ("system", "system") in repeats:
+            return False
+        if self.shares_results and ("tool", "user") in repeats:
+            return False
+        return not any(one == other and one in self.merges for one, other in repeats)
 
     def matchers(self) -> tuple[_Matcher, _Matcher]:
         """Tests for a legal id and a legal name; `re` keeps the compiled patterns."""
@@ -90,38 +105,20 @@ def _apply(repair: Repair) -> list[Item]:
             items.append((i, message))
         elif (made := repair.repaired(i, message)) is not None:
             items.append((i, made))
-    items = _systems_placed(repair, legal_ids(repair, paired(repair, items)))
+    items = systems_in_front(repair, legal_ids(repair, paired(repair, items)))
     first = next((message for _, message in items if message.role not in ("system", "developer")), None)
     if repair.first_user and first is not None and first.role != "user" and not as_is(first, repair.name):
         at = items.index(next(item for item in items if item[1] is first))
         repair.note(items[at][0], "", "a user message was added before it", f"{repair.name} begins with the user")
-        items.insert(at, (items[at][0], Message(role="user", parts=[TextPart(text="(the conversation begins)")])))
-    return items
-
-
-def _systems_placed(repair: Repair, items: list[Item]) -> list[Item]:
-    """System messages behind the first turn, where the provider does not take them, become the user's words."""
-    if repair.rules.mid_system == "any" or all(message.role != "system" for _, message in items):
-        return items
-    out: list[Item] = []
-    begun = False
-    for k, (i, message) in enumerate(items):
-        if message.role == "system" and begun and not as_is(message, repair.name):
-            before = out[-1][1].role
-            after = items[k + 1][1].role if k + 1 < len(items) else "assistant"
-            if repair.rules.mid_system == "never" or before not in ("user", "tool") or after != "assistant":
-                why = f"{repair.name} takes no system message in this place"
-                repair.note(i, ".role", "system becomes user", why)
-                message = replace(message, role="user")
-        begun = begun or message.role != "system"
-        out.append((i, message))
-    return out
+        items.insert(at, (items[at][0], Message(role="user", parts=[TextPart(text=BEGINS)])))
+    return merged_turns(repair, items)
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
     """What rules ask about a plain conversation: one whose calls are each answered in the very next message.
 
-    `kinds` are the kinds of part that each role says, `signed` the messages with opaque reasoning.
+    `kinds` are the kinds of part that each role says, `signed` the messages with opaque reasoning; `repeats` are the
+    roles of neighbours that a provider may merge (a system message of several parts counts as two).
     """
 
     kinds: dict[str, set[type]]
@@ -131,6 +128,7 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     begins: str | None
     mid_system: bool
     ends_in_thought: bool
+    repeats: set[tuple[str, str]]
     signed: list[int]
 
 
@@ -142,14 +140,21 @@ def outline(messages: list[Message]) -> Outline | None:
     waiting: list[Any] = []
     signed: list[int] = []
     begins: str | None = None
+    repeats: set[tuple[str, str]] = set()
+    before = ""
     object_input, mid_system, ends_in_thought = True, False, False
     part: Any
     for i, message in enumerate(messages):
         role, parts = message.role, message.parts
         if not parts:
             return None
+        if role == before or (before == "tool" and role == "user"):
+            repeats.add((before, role))
+        before = role
         if role == "system":
             mid_system = mid_system or begins is not None
+            if len(parts) > 1:
+                repeats.add(("system", "system"))
         elif begins is None:
             begins = role
         seen = kinds.get(role)
@@ -197,6 +202,7 @@ def outline(messages: list[Message]) -> Outline | None:
         begins=begins,
         mid_system=mid_system,
         ends_in_thought=ends_in_thought,
+        repeats=repeats,
         signed=signed,
     )
 
@@ -206,6 +212,8 @@ def is_plain(seen: Outline | None, rules: Rules) -> bool:
     if seen is None or (seen.ends_in_thought and rules.leading_reasoning):
         return False
     if seen.mid_system and rules.mid_system != "any":
+        return False
+    if seen.repeats and not rules.repeatable(seen.repeats):
         return False
     if rules.first_user and seen.begins is not None and seen.begins != "user":
         return False

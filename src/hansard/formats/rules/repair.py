@@ -148,6 +148,10 @@ class Repair:
         """Was the part read from this very format?"""
         return part.extra is not UNSET and self.name in part.extra
 
+    def in_place(self, part: Part) -> bool:
+        """Whether the provider gave the part for this place in this message only."""
+        return type(part) is RawPart or type(part) in self.rules.own_parts
+
     def raw(self, part: Part) -> bool:
         return type(part) is RawPart and part.format == self.name
 
