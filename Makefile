@@ -9,7 +9,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check smoke test prove bench clean chromium matrix docs dist fresh
+.PHONY: help setup demo check smoke test prove coverage mutants bench clean chromium matrix docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -40,6 +40,16 @@ prove: .venv/.stamp-prove  ## every promise under faults, load and hostile input
 	  HANSARD_HYPOTHESIS=explore .venv/bin/python -m pytest -n $(WORKERS) --timeout 3600 --hypothesis-seed $$seed tests/laws tests/formats tests/streams tests/model)
 	@.venv/bin/python -m tests.faults.prove $(ARGS)
 
+# Each test may take longer: it is measured.
+coverage: setup chromium  ## lines and branches that the tests reach, by folder; which test reaches what, for `make mutants`
+	@rm -rf .coverage-data && mkdir .coverage-data
+	@.venv/bin/python -m coverage run -m pytest -q -p tests.mutants.reached -n $(WORKERS) --dist loadgroup --timeout 600 $(ARGS)
+	@.venv/bin/python -m coverage combine -q && .venv/bin/python -m coverage json -q -o .coverage-data/report.json
+	@.venv/bin/python -m tests.mutants.coverage
+
+mutants: .venv/.stamp-all  ## small defects planted at random: does a test fail? (an hour); ARGS="--seed 2 --area ledger --count 30"
+	@.venv/bin/python -m tests.mutants $(ARGS)
+
 bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
@@ -57,7 +67,7 @@ fresh:  ## both commands of README in a fresh clone with a fresh HOME and empty 
 	@ARGS='$(ARGS)' scripts/fresh
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .coverage-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
