@@ -66,6 +66,15 @@ def unpack(name: str, extra: dict[str, Any] | UnsetType) -> tuple[dict[str, Any]
     return rest, marks
 
 
+def hinted(extra: dict[str, Any] | UnsetType, key: str, *names: str) -> bool:
+    """Whether one of these formats left a mark of this name.
+
+    >>> hinted({"x": {"$": {"name": True}}}, "name", "x", "y")
+    True
+    """
+    return extra is not UNSET and any(key in unpack(name, extra)[1] for name in names)
+
+
 def take_str(block: dict[str, Any], key: str) -> str:
     """Take a field that must be a string, or say that the block is SchemaMismatch."""
     value = block.pop(key, None)

@@ -59,13 +59,17 @@ class Todo(Node, frozen=True, kw_only=True):
 
 
 class Message(Node, frozen=True, kw_only=True):
-    """One message. `parent_message_id`: absent means the previous message in the list, None means a root."""
+    """One message. `parent_message_id`: absent means the previous message in the list, None means a root.
+
+    `name` is the sender's, where a role has several.
+    """
 
     role: str
     parts: list[AnyPart]
     id: str | UnsetType = UNSET
     parent_message_id: str | UnsetType | None = UNSET
     created_at: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
     agent_id: str | UnsetType = UNSET
     run_id: str | UnsetType = UNSET
     model: ModelRef | UnsetType = UNSET

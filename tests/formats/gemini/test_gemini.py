@@ -70,7 +70,7 @@ SERVED: dict[str, Any] = {"provider_executed": True}
 MEANINGS: list[tuple[Any, Any]] = [
     ({"text": "hi"}, TextPart(text="hi")),
     ({"text": "", "thoughtSignature": SIGNATURE}, TextPart(text="", signature=SIGNATURE)),
-    ({"text": "hm", "thought": True}, ReasoningPart(text="hm", extra=marked(thought=True))),
+    ({"text": "hm", "thought": True}, ReasoningPart(text="hm")),
     ({"text": "hm", "thought": True, "thoughtSignature": SIGNATURE}, ReasoningPart(text="hm", signature=SIGNATURE)),
     (
         {"inlineData": {"mimeType": "image/png", "data": "aGk="}, "thoughtSignature": SIGNATURE},
@@ -271,11 +271,13 @@ def test_a_signature_of_another_model_is_not_sent() -> None:
     assert "thoughtSignature" not in data["contents"][1]["parts"][0]
 
 
-def test_own_thoughts_stay_and_foreign_thoughts_go() -> None:
+def test_thoughts_need_no_signature() -> None:
     own = read(user({"text": "hi"}), model({"text": "hm", "thought": True}, {"text": "x"}))
     assert formats.write(own, "gemini").data["contents"][1]["parts"][0] == {"text": "hm", "thought": True}
     foreign = written(said("user", "hi"), said("assistant", ReasoningPart(text="hm"), "x"))
-    assert foreign["contents"][1]["parts"] == [{"text": "x"}]
+    assert foreign["contents"][1]["parts"] == [{"text": "hm", "thought": True}, {"text": "x"}]
+    empty = written(said("user", "hi"), said("assistant", ReasoningPart(text=""), "x"))
+    assert empty["contents"][1]["parts"] == [{"text": "x"}]
 
 
 # -- other formats' conversations ----------------------------------------------------------------------------------

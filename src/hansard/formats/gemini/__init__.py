@@ -14,7 +14,7 @@
     model, usage, finish reason       of a response; further candidates and grounding are residue
 
 Keys are camelCase, or snake_case as the SDK has them. Settings beside the contents (tools, generationConfig ...) stay
-with the conversation. Lost, and reported: ids of messages, times, agents, other providers' reasoning.
+with the conversation. Lost, and reported: ids of messages, times, agents, other providers' signatures.
 
 Read `messages` first, then `content` (parts), `tools`, `files`, `reasoning` (signatures), `fields` (keys and their two
 spellings), `rules`. `stream` is the decoder; only it may import `streams`. Otherwise: the core of `formats`, `rules`,

@@ -30,8 +30,6 @@ def _read_text(taken: dict[str, Any], snake: bool, hints: dict[str, Any]) -> Par
     if taken.get("thought") is not True:
         return TextPart(text=text, signature=signature, extra=pack(NAME, taken, hints))
     del taken["thought"]
-    if signature is UNSET:
-        hints["thought"] = True
     return ReasoningPart(text=text, signature=signature, extra=pack(NAME, taken, hints))
 
 

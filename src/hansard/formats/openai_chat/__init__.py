@@ -1,7 +1,7 @@
 """OpenAI Chat Completions and its dialects: a request, a list of messages, or a response.  As of openai 3.49.0.
 
     canonical                         native
-    system, developer, user           the same roles; `name` is residue
+    system, developer, user           the same roles; `name` is the sender's
     assistant                         content, then refusal, then tool_calls: reasoning first, calls last
     tool                              one `tool` message for each result; `function` is the deprecated spelling
     text                              the content string, or a text part; `audio.transcript`

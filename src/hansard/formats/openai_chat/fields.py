@@ -181,7 +181,7 @@ class _CallMessage(Written):
 def write_typed(message: Message, out: list[Any]) -> bool:
     """Append a message without residue (text, calls after it, a tool result); False for all others."""
     role, parts = message.role, message.parts
-    if not parts or (message.extra is not UNSET and NAME in message.extra):
+    if not parts or message.name is not UNSET or (message.extra is not UNSET and NAME in message.extra):
         return False
     first: Any = parts[0]
     if role == "tool":

@@ -66,7 +66,8 @@ def read_message(record: Any, place: str, i: int, names: dict[str, str], out: li
         hints: dict[str, Any] = {}
         taken = _without_role(record)
         parts = read_content(taken.pop("content", UNSET), hints, more=False)
-        out.append(Message(role=role, parts=parts, extra=pack(NAME, taken, hints)))
+        name = take_maybe_str(taken, "name")
+        out.append(Message(role=role, parts=parts, name=name, extra=pack(NAME, taken, hints)))
     else:
         raw = RawPart(format=NAME, value=record, extra={NAME: {HINTS: {"at": "messages"}}})
         out.append(Message(role="event", parts=[raw]))
@@ -93,7 +94,7 @@ def _read_plain_calls(record: dict[str, Any], content: Any, names: dict[str, str
 
 def _read_assistant(record: dict[str, Any], names: dict[str, str], **fields: Any) -> Message:
     hints: dict[str, Any] = fields.pop("hints", {})
-    content = record.pop("content", UNSET)
+    content, name = record.pop("content", UNSET), take_maybe_str(record, "name")
     others: list[Any] = []
     reasoning: list[Any] = []
     if record:
@@ -108,7 +109,8 @@ def _read_assistant(record: dict[str, Any], names: dict[str, str], **fields: Any
             others += [read_call(item, names) for item in record.pop("tool_calls")]
         others += read_function_call(record)
     parts = read_content(content, hints, more=bool(others or reasoning))
-    return Message(role="assistant", parts=[*reasoning, *parts, *others], **fields, extra=pack(NAME, record, hints))
+    parts = [*reasoning, *parts, *others]
+    return Message(role="assistant", parts=parts, name=name, **fields, extra=pack(NAME, record, hints))
 
 
 def _write_assistant(message: Message) -> dict[str, Any]:
@@ -146,11 +148,11 @@ def _write_assistant(message: Message) -> dict[str, Any]:
         out["tool_calls"] = calls
     if reasoning:
         write_reasoning(reasoning, hints, out)
-    return {**_record("assistant", write_content(content, hints, bool(out))), **out, **rest}
+    return {**_record(message, write_content(content, hints, bool(out))), **out, **rest}
 
 
-def _record(role: str, content: Any) -> dict[str, Any]:
-    return {"role": role} if content is UNSET else {"role": role, "content": content}
+def _record(message: Message, content: Any) -> dict[str, Any]:
+    return set_present({"role": message.role}, content=content, name=message.name)
 
 
 def _read_audio_answer(audio: dict[str, Any]) -> list[Any]:
@@ -223,7 +225,7 @@ def write_message(message: Message, out: list[dict[str, Any]]) -> None:
     else:
         rest, hints = unpack(NAME, message.extra)
         content = write_content(parts, hints, more=False)
-        out.append({**_record(role, content), **rest})
+        out.append({**_record(message, content), **rest})
 
 
 # -- responses -----------------------------------------------------------------------------------------------------

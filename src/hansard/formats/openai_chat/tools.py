@@ -7,7 +7,16 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.openai_chat.content import NAME, read_part, take_object, write_part
-from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
+from hansard.formats.residue import (
+    HINTS,
+    SchemaMismatch,
+    hinted,
+    pack,
+    set_present,
+    take_maybe_str,
+    take_str,
+    unpack,
+)
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import Binding, Part, RawPart, ToolCallPart, ToolResultPart
@@ -179,7 +188,8 @@ def write_result(part: ToolResultPart) -> dict[str, Any]:
     rest, hints = unpack(NAME, part.extra)
     named = hints.get("role") == "function"
     out: dict[str, Any] = {"role": "function" if named else "tool"}
-    set_present(out, tool_call_id=call_id, name=part.tool_name if named or "name" in hints else UNSET)
+    named = named or hinted(part.extra, "name", NAME, "provider-message")
+    set_present(out, tool_call_id=call_id, name=part.tool_name if named else UNSET)
     how = hints.get("content")
     if type(part.content) is list:
         written = [made for made in map(write_part, part.content) if made is not UNSET]

@@ -73,6 +73,7 @@ def _read_fast(record: dict[str, Any], role: str, calls: Calls) -> Any:
 def _read_record(role: str, record: dict[str, Any], calls: Calls) -> Message:
     hints: dict[str, Any] = {}
     content, own_id = record.pop("content", UNSET), take_maybe_str(record, "id")
+    name = take_maybe_str(record, "name")
     reasoning: list[Any] = []
     said: list[Any] = []
     if record:
@@ -83,7 +84,7 @@ def _read_record(role: str, record: dict[str, Any], calls: Calls) -> Message:
     parts = [*reasoning, *read_content(content, record, hints, bool(reasoning or said)), *said]
     if "extra" in record:
         read_signatures(record, parts, hints)
-    return Message(role=role, parts=parts, id=own_id, extra=pack(NAME, record, hints))
+    return Message(role=role, parts=parts, id=own_id, name=name, extra=pack(NAME, record, hints))
 
 
 def _read_refusal(record: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
@@ -134,13 +135,13 @@ def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
     body = write_content(content, hints, more)
     write_signatures(reasoning, content if body else [], calls, hints, record)
     if body or more or rest or not message.parts or body == "":
-        out.append({**set_present({"role": message.role}, content=body, id=message.id), **record})
+        out.append({**set_present({"role": message.role}, content=body, id=message.id, name=message.name), **record})
     out.extend(write_result(part, known) for part in results)
 
 
 def _write_fast(message: Message, known: Calls) -> dict[str, Any] | None:
     """Fast path for most messages: a text and perhaps calls; None for all others."""
-    if message.extra is not UNSET or message.id is not UNSET:
+    if message.extra is not UNSET or message.id is not UNSET or message.name is not UNSET:
         return None
     text: str | None = None
     calls: list[Any] = []

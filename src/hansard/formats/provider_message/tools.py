@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.provider_message.content import NAME, read_part, write_part
-from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
+from hansard.formats.residue import HINTS, hinted, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.parts import RawPart, ToolCallPart, ToolResultPart
@@ -123,6 +123,6 @@ def write_result(part: ToolResultPart, calls: Calls) -> dict[str, Any]:
         set_present(out, **{"id" if "id" in hints else "call_id": part.tool_call_id})
         if "call_id" in out:
             set_present(out, id=part.id)
-    if "name" in hints or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
+    if hinted(part.extra, "name", NAME, "openai-chat") or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
         set_present(out, name=part.tool_name)
     return {**out, **rest}

@@ -250,7 +250,7 @@ def check_surrogates(case: Case) -> Iterator[Finding]:
 def check_signatures(case: Case) -> Iterator[Finding]:
     rules = case.rules
     for i, j, part in case.parts(ReasoningPart):
-        if opaque(part) or rules.unsigned_reasoning or (rules.own_reasoning and case.own(part)):
+        if opaque(part) or (rules.unsigned_reasoning and part.text) or (rules.own_reasoning and case.own(part)):
             continue
         if ReasoningPart in rules.parts.get(case.messages[i].role, frozenset()):
             yield case.said(i, f".parts[{j}]", "reasoning without its signature", "leave the reasoning out")

@@ -49,7 +49,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     a file read from the provider passes.
     `linked` are those of a file given by its address, where they are others (the empty one: it needs none).
     `base64`: the provider refuses a whole request for data that is none.
-    `own_reasoning`: unsigned thoughts pass if they were read from the provider. A signed text may be empty.
+    `unsigned_reasoning`: reasoning without a signature passes; `own_reasoning`: only what was read from the provider.
+    A signed text may be empty.
     `own_parts` are kinds that no role holds, which pass if they were read from the provider or are bound to it.
     `leading_reasoning`: a thought is followed by what was thought of. `unbound` gives what is left of a part
     when the reasoning beside it goes.

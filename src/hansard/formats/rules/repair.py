@@ -219,8 +219,6 @@ class Repair:
             return ""
         if ReasoningPart not in allowed:
             return f"{self.name} has no reasoning in {message.role} messages"
-        if self.rules.unsigned_reasoning:
-            return ""
         for part in thoughts:
             if not opaque(part):
                 if not self.may_be_unsigned(part):
@@ -230,7 +228,7 @@ class Repair:
         return ""
 
     def may_be_unsigned(self, part: ReasoningPart) -> bool:
-        return self.rules.unsigned_reasoning or (self.rules.own_reasoning and self.own(part))
+        return (self.rules.unsigned_reasoning and part.text != "") or (self.rules.own_reasoning and self.own(part))
 
     def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> Part | None:
         kind = type(part)
