@@ -96,6 +96,7 @@ parts = st.one_of(
         input_text=maybe(st.sampled_from(["{}", '{"a": 1}', "{bad"])),
         provider_executed=maybe(st.booleans()),
         approval=maybe(objects),
+        state=maybe(st.just("partial")),
         **signed,
         **common,
     ),

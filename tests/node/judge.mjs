@@ -12,6 +12,7 @@
 //                 JSON, read again, would be refused for; option ignoreIncompleteToolCalls
 //   check-model   ModelMessages, each against modelMessageSchema; option revive
 //   to-prompt     ModelMessages to the prompt a provider would get; options system, revive
+//   stream-text   ModelMessages to `streamText` itself, with a model that only listens: the prompt it got
 //   read-sse      a stream's text "sse" (or its bytes in base64, "bytes") through the client: DefaultChatTransport and
 //                 readUIMessageStream; "message" as the client has it, and "chunks" as they were understood. Of a stream
 //                 that is refused, or says an error, ok is false, "errors" says why, and "message" is what came before;
@@ -144,6 +145,28 @@ async function toPrompt({ messages, system, revive: reviving = false, ...request
   return { prompt: asJson(spell(prompt)) };
 }
 
+async function askStreamText({ messages, ...request }) {
+  const { streamText } = await load(request);
+  let prompt;
+  let refusal = new Error('streamText did not ask the model');
+  const model = {
+    specificationVersion: MODEL_SPECIFICATION[request.v],
+    provider: 'judge',
+    modelId: 'judge',
+    supportedUrls: { '*/*': [/.*/] },
+    doStream: async options => {
+      prompt = options.prompt;
+      throw new Error('the prompt is all that was wanted');
+    },
+  };
+  const onError = ({ error }) => void (refusal = error);
+  const result = streamText({ model, maxRetries: 0, messages, allowSystemInMessages: true, onError });
+  for (const promised of ['text', 'steps', 'finishReason']) Promise.resolve(result[promised]).catch(() => {});
+  await result.consumeStream({ onError: error => void (refusal = error) });
+  if (prompt === undefined) throw refusal;
+  return { prompt: asJson(spell(prompt)) };
+}
+
 async function readSse({ sse, bytes, message, ...request }) {
   if (typeof (sse ?? bytes) !== 'string') throw new Misuse('sse or bytes must be a text');
   const ai = await load(request);
@@ -170,6 +193,7 @@ const COMMANDS = {
   'to-model': toModel,
   'check-model': checkModel,
   'to-prompt': toPrompt,
+  'stream-text': askStreamText,
   'read-sse': readSse,
   chat,
 };

@@ -22,6 +22,7 @@ from hansard.formats.pydantic_ai.messages.documents import Reading
 from hansard.formats.pydantic_ai.messages.documents import _shares_request as follows_in_request
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
+from hansard.model.calls import without_partial_calls
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import hashed_content, opaque
 from hansard.model.parts import Binding
@@ -88,6 +89,7 @@ def shares_request(before: Message, message: Message) -> bool:
 
 
 def model_messages(conversation: Conversation) -> list[ModelMessage]:
-    """A conversation as the history of an agent, for the installed version of Pydantic AI."""
-    written = formats.write(conversation, NAME, target=Target(profile=_PROFILE))
+    """A conversation as the history of an agent, for the installed version of Pydantic AI; calls that were cut are left out."""
+    whole = replace(conversation, messages=without_partial_calls(conversation.messages))
+    written = formats.write(whole, NAME, target=Target(profile=_PROFILE))
     return ModelMessagesTypeAdapter.validate_json(exact_json.encode(written.data))

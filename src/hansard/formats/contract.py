@@ -16,7 +16,8 @@ A format is pure mapping: no I/O, no clock, no ids made. To add one:
 4. Put at least five documents into `tests/golden/NAME/` and run the laws: `pytest tests/laws -k NAME`.
 
 Found by name when defined beside `read`: `split` and `join` (a document holds many conversations), `kept` (a
-`write_only` format: what its document shows), `decode_typed`, `SESSION`; in `rules.py`: `RULES` of a provider.
+`write_only` format: what its document shows), `repair` (messages as its consumers accept them), `decode_typed`,
+`SESSION`; in `rules.py`: `RULES` of a provider.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.model import exact_json
-from hansard.model.conversation import Conversation
+from hansard.model.conversation import Conversation, Message
 
 if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
@@ -68,6 +69,12 @@ class Reader(Protocol):
 
 class Writer(Protocol):
     def __call__(self, conversation: Conversation, target: Target, /) -> Any: ...
+
+
+class Repairer(Protocol):
+    def __call__(
+        self, messages: list[Message], target: Target, notes: list[Loss], path: list[int], /
+    ) -> list[Message]: ...
 
 
 def _never(document: Any, /) -> int:
@@ -141,6 +148,11 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     def kept(self) -> Callable[[Conversation], Conversation] | None:
         """What the document of a `write_only` format shows of a conversation; `write` writes nothing else."""
         return getattr(self.code, "kept", None)
+
+    @cached_property
+    def repair(self) -> Repairer | None:
+        """The messages as the format's consumers accept them; notes say what was changed, by the index in the path."""
+        return getattr(self.code, "repair", None)
 
     @cached_property
     def decode_typed(self) -> Callable[[bytes], Any] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from urllib.parse import unquote_to_bytes
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -24,6 +26,24 @@ def by_value(part: FilePart) -> FilePart:
     media = part.media_type
     if type(media) is not str or media.endswith("/*"):
         media = header.removesuffix(";base64").partition(";")[0] or media
+    return replace(part, media_type=media, data=data, url=UNSET)
+
+
+def base64_of(part: FilePart) -> FilePart | None:
+    """The file of a data URL that is not base64 with its data in base64; None for every other file.
+
+    >>> base64_of(FilePart(media_type="image/*", url="data:image/svg+xml,%3Csvg%3E")).data
+    'PHN2Zz4='
+    """
+    if part.data is not UNSET or type(part.url) is not str or not part.url.startswith("data:"):
+        return None
+    header, comma, text = part.url[5:].partition(",")
+    if not comma or header.endswith(";base64"):
+        return None
+    media = part.media_type
+    if type(media) is not str or media.endswith("/*"):
+        media = header.partition(";")[0] or media
+    data = base64.b64encode(unquote_to_bytes(text.encode("utf-8", "surrogatepass"))).decode()
     return replace(part, media_type=media, data=data, url=UNSET)
 
 

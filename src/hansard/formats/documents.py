@@ -167,6 +167,10 @@ def _read(chosen: Format, document: Any, surrogates: bool) -> tuple[Conversation
             from hansard.formats.rules.unicode import mark_surrogates
 
             mark_surrogates(messages, chosen.name)
+        if chosen.repair is not None:
+            from hansard.formats.rules.tool_pairing import mark_repaired
+
+            mark_repaired(messages, chosen.name, chosen.repair)
         return conversation, None
     from hansard.formats.rules.conform import is_plain, mark_nonconforming, outline
 
@@ -213,6 +217,9 @@ def _write_path(
 
             shown = handed_over(shown, chosen.name, notes, path)
         messages = shown.messages
+        if chosen.repair is not None:
+            messages = chosen.repair(messages, aim, notes, path)
+            shown = replace(shown, messages=messages)
         if not chosen.strict_unicode:
             data = chosen.write(shown, aim)
             return Written(chosen, aim, source, data, lambda written: _losses(written, notes))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.model.conversation import Conversation, Message
-from hansard.model.parts import ToolCallPart, ToolResultPart
+from hansard.model.parts import ToolCallPart, ToolResultPart, is_partial
 
 Place: TypeAlias = tuple[int, int]
 
@@ -70,6 +71,18 @@ def pending_calls(conversation: Conversation) -> list[tuple[str, ToolCallPart]]:
     links = Links(conversation.messages)
     waiting = [(place, links.calls[place]) for place in links.unanswered()]
     return [(f"$.messages[{i}].parts[{j}]", call) for (i, j), call in waiting if call.provider_executed is not True]
+
+
+def without_partial_calls(messages: list[Message]) -> list[Message]:
+    """The messages without calls that were cut off, which were never made; a message of nothing else is left out."""
+    found: list[Message] = []
+    for message in messages:
+        if any(map(is_partial, message.parts)):
+            parts = [part for part in message.parts if not is_partial(part)]
+            found += [replace(message, parts=parts)] if parts else []
+        else:
+            found.append(message)
+    return found
 
 
 def append_result(messages: list[Message], result: ToolResultPart) -> None:

@@ -79,7 +79,10 @@ class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
-    """A tool call. `input` holds the data; `input_text` the raw arguments if encoding `input` would differ."""
+    """A tool call. `input` holds the data; `input_text` the raw arguments if encoding `input` would differ.
+
+    `state` is `partial` if the stream was cut inside the input: the call was never made, and no tool may run it.
+    """
 
     tool_call_id: str | UnsetType = UNSET
     tool_name: str | UnsetType = UNSET
@@ -87,8 +90,21 @@ class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
     input_text: str | UnsetType = UNSET
     provider_executed: bool | UnsetType = UNSET
     approval: Any = UNSET
+    state: str | UnsetType = UNSET
     signature: str | UnsetType = UNSET
     binding: Binding | UnsetType = UNSET
+
+
+PARTIAL = "partial"
+
+
+def is_partial(part: Any) -> bool:
+    """Whether the part is a call whose input was cut off.
+
+    >>> is_partial(ToolCallPart(tool_name="pay", input_text='{"amount": 1', state="partial"))
+    True
+    """
+    return type(part) is ToolCallPart and part.state == PARTIAL
 
 
 class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hansard.model.arguments import read_arguments
 from hansard.model.conversation import Message
-from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
+from hansard.model.parts import PARTIAL, DataPart, ToolCallPart, ToolResultPart
 from hansard.streams.deltas import (
     Delta,
     End,
@@ -33,13 +33,26 @@ from hansard.streams.text_buffer import LIMIT, compact, joined
 class _Open:
     """A part that may still grow."""
 
-    __slots__ = ("part", "pieces")
+    __slots__ = ("grows", "part", "pieces")
 
     def __init__(self, part: Any) -> None:
         self.part = part
+        self.grows = True
         self.pieces: list[str] = []
 
     def value(self) -> Any:
+        """The part so far; a call whose input still grows is a partial one."""
+        part = self._whole()
+        if self.grows and type(part) is ToolCallPart and part.state is UNSET:
+            return replace(part, state=PARTIAL)
+        return part
+
+    def close(self, part: Any) -> None:
+        self.part = self._whole() if part is UNSET else part
+        self.pieces = []
+        self.grows = False
+
+    def _whole(self) -> Any:
         if not self.pieces:
             return self.part
         text = joined(self.pieces)
@@ -113,10 +126,8 @@ class Accumulator:
 
     def _on_end(self, delta: PartEnd) -> None:
         slot = self._open.get(delta.key)
-        if slot is None:
-            return
-        slot.part = delta.part if delta.part is not UNSET else slot.value()
-        slot.pieces = []
+        if slot is not None:
+            slot.close(delta.part)
 
     def _on_message_start(self, delta: MessageStart) -> None:
         self._start = delta

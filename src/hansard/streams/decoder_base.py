@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.model import exact_json
 from hansard.model.conversation import Message
-from hansard.model.parts import DataPart
-from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta
+from hansard.model.parts import PARTIAL, DataPart, ToolCallPart
+from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other, PartDelta, PartEnd, PartStart
 from hansard.streams.jsonl import LineReader
 from hansard.streams.learned_pattern import Frame, Learning, Repeat, pattern
 from hansard.streams.sse import Event, SSEReader
@@ -59,6 +60,7 @@ class EventDecoder:
         self._head = b""
         self._out: list[Delta] = []
         self._failures: list[Failure] = []
+        self._open_calls: dict[str, ToolCallPart] = {}  # calls whose input still grows
         self._events = 0
         self._done = self._ending = False
         self._over = False
@@ -83,6 +85,10 @@ class EventDecoder:
     def complete(self) -> bool:
         """Has the end been said? Asked when the bytes end."""
         return False
+
+    def cut_calls(self) -> dict[str, ToolCallPart]:
+        """The calls whose input still grows, by key. Asked when the bytes end before the end was said."""
+        return self._open_calls
 
     def settle(self, messages: list[Message]) -> None:
         """Give out what is sure only now that the answer is whole."""
@@ -150,6 +156,10 @@ class EventDecoder:
     def emit(self, delta: Delta) -> None:
         """Give a delta out."""
         self._out.append(delta)
+        if type(delta) is PartStart and type(delta.part) is ToolCallPart:
+            self._open_calls[delta.key] = delta.part
+        elif type(delta) is PartEnd:
+            self._open_calls.pop(delta.key, None)
 
     def other(self, event: Any) -> None:
         """An event without meaning for others, word for word."""
@@ -167,6 +177,8 @@ class EventDecoder:
             return
         self._over = True
         messages: list[Message] = []
+        cut = dict(self.cut_calls()) if how == "cut" else {}
+        given = len(self._out)
         try:
             messages = self.whole()
             self.settle(messages)
@@ -175,6 +187,9 @@ class EventDecoder:
             if not messages:  # what the deltas said stands
                 self.emit(End(how=how))
                 return
+        if cut:
+            self._out[given:] = [_cut_off(delta, cut) for delta in self._out[given:]]
+            messages = _with_partial_calls(messages, list(cut.values()))
         if self._failures:
             errors: list[Any] = [DataPart(name="error", data=failure.text) for failure in self._failures]
             last = messages[-1] if messages else Message(role="assistant", parts=[])
@@ -299,6 +314,33 @@ class EventDecoder:
     def on_done(self) -> None:
         """`[DONE]` came; what comes behind it still counts."""
         self._done = True
+
+
+def _with_partial_calls(messages: list[Message], cut: list[ToolCallPart]) -> list[Message]:
+    """The messages with the calls that were open when the stream was cut marked as partial, from the last one back."""
+    left = [(call.tool_call_id, call.tool_name) for call in cut]
+    out: list[Message] = []
+    for message in reversed(messages):
+        parts: list[Any] = []
+        for part in reversed(message.parts):
+            key = next((one for one in left if type(part) is ToolCallPart and _is_same_call(part, one)), None)
+            if key is not None:
+                left.remove(key)
+                part = replace(part, state=PARTIAL)
+            parts.append(part)
+        out.append(replace(message, parts=parts[::-1]))
+    return out[::-1]
+
+
+def _cut_off(delta: Delta, cut: dict[str, ToolCallPart]) -> Delta:
+    if type(delta) is PartEnd and delta.key in cut and type(delta.part) is ToolCallPart:
+        return replace(delta, part=replace(delta.part, state=PARTIAL))
+    return delta
+
+
+def _is_same_call(part: ToolCallPart, begun: tuple[Any, Any]) -> bool:
+    """Whether a call is the one that began with this id and name, as far as they were known then."""
+    return begun[0] in (UNSET, part.tool_call_id) and begun[1] in (UNSET, part.tool_name)
 
 
 def _hint(head: bytes) -> str:

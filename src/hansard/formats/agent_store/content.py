@@ -14,6 +14,7 @@ from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_pre
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import (
+    PARTIAL,
     CompactionPart,
     DataPart,
     FilePart,
@@ -31,6 +32,7 @@ NAME = "agent-store"
 _METADATA = "providerMetadata"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATA = "data"
+_PARTIAL_CALL = "partial-call"
 
 
 # -- opaque reasoning ----------------------------------------------------------------------------------------------
@@ -126,8 +128,13 @@ def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> An
     ids: dict[str, Any] = {field: take_str(block, key) for field, key in keys.items() if key in block}
     state = take_str(block, "state")
     if state != "result":
-        hints = {} if state == "call" else {"state": state}
-        return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block, hints)
+        fields: dict[str, Any] = {**ids, "input": block.pop("args", UNSET)}
+        if state == _PARTIAL_CALL:
+            fields["state"] = PARTIAL
+            if type(fields["input"]) is str:
+                fields["input"], fields["input_text"] = UNSET, fields["input"]
+        hints = {} if state in ("call", _PARTIAL_CALL) else {"state": state}
+        return _read_signed(ToolCallPart, fields, block, hints)
     answer = {**ids, **_read_output(block.pop("result", UNSET)), "is_error": False}
     if role == "tool":
         return _read_signed(ToolResultPart, answer, block)
@@ -154,7 +161,7 @@ def _read_fast(block: dict[str, Any], kind: str, role: str, results: list[Any]) 
 
 def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
     given = part.input if part.input is not UNSET else part.input_text
-    if part.extra is part.signature is UNSET and type(part.tool_call_id) is type(part.tool_name) is str:
+    if part.extra is part.signature is part.state is UNSET and type(part.tool_call_id) is type(part.tool_name) is str:
         out = {"type": "tool-invocation", "toolCallId": part.tool_call_id, "toolName": part.tool_name}
         if given is not UNSET:
             out["args"] = given
@@ -166,7 +173,8 @@ def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
     out = set_present({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
     state = unpack(NAME, part.extra)[1].get("state")
     if answer is None:
-        out["state"] = state if type(state) is str else "call"
+        default = _PARTIAL_CALL if part.state == PARTIAL else "call"
+        out["state"] = state if type(state) is str else default
     else:
         set_present(out, result=_write_output(answer))["state"] = "result"
     return _with_signature(out, part)
@@ -290,7 +298,9 @@ def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
     """Mark unanswered calls before an answered one with the same id: the result belongs to the later call."""
     ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
     for j, part in enumerate(parts):
-        if type(part) is ToolCallPart and j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
+        if type(part) is not ToolCallPart or part.state == PARTIAL:  # no result is merged into a partial call
+            continue
+        if j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
             rest, hints = unpack(NAME, part.extra)
             parts[j] = replace(part, extra=pack(NAME, rest, {"state": "call", **hints}))
 

@@ -196,7 +196,7 @@ def _answers(asked: Message, message: Message) -> dict[int, ToolResultPart] | No
 def _is_answer(call: Any, part: ToolResultPart) -> bool:
     if type(call) is not ToolCallPart or call.tool_call_id != part.tool_call_id or call.tool_name != part.tool_name:
         return False
-    return part.signature is UNSET and (call.extra is UNSET or "state" not in unpack(NAME, call.extra)[1])
+    return part.signature is call.state is UNSET and (call.extra is UNSET or "state" not in unpack(NAME, call.extra)[1])
 
 
 def _write_messages(messages: list[Message], shared: dict[str, Any]) -> list[dict[str, Any]]:

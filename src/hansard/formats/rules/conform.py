@@ -172,7 +172,7 @@ def outline(messages: list[Message]) -> Outline | None:
                 call_id = part.tool_call_id
                 if type(call_id) is not str or call_id in ids or type(part.tool_name) is not str:
                     return None
-                if part.provider_executed is not UNSET or part.signature is not UNSET:
+                if part.provider_executed is not UNSET or part.signature is not UNSET or part.state is not UNSET:
                     return None
                 ids.add(call_id)
                 names.add(part.tool_name)

@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from hansard.formats.contract import Target
 from hansard.formats.data_url import by_value, mended_base64
+from hansard.formats.rules.tool_pairing import CUT_CALL
 from hansard.model.conversation import Message
 from hansard.model.hashing import digests, opaque
 from hansard.model.parts import (
+    PARTIAL,
     CompactionPart,
     FilePart,
     Part,
@@ -23,6 +25,7 @@ from hansard.model.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    is_partial,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +107,8 @@ class Repair:
             if rules.ids and (type(part.tool_call_id) is not str or not self.is_id(part.tool_call_id)):
                 return False
         if kind is ToolCallPart:
+            if part.state == PARTIAL:
+                return False
             if type(part.tool_name) is not str or not self.is_name(part.tool_name):
                 return False
             if rules.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
@@ -234,6 +239,9 @@ class Repair:
         kind = type(part)
         if self.part_conforms(i, kind, part, allowed):
             return part  # type: ignore[no-any-return]
+        if is_partial(part):
+            self.note(i, where, CUT_CALL, f"{self.name} takes only whole calls")
+            return None
         if kind is RawPart:
             self.note(i, where, f"a part of {part.format}", f"{self.name} does not know it")
             return None

@@ -8,13 +8,15 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
+from hansard.formats.contract import Loss, Repairer, Target
 from hansard.formats.residue import HINTS
 from hansard.model.calls import Links, Place
 from hansard.model.conversation import Message
-from hansard.model.parts import ToolResultPart
+from hansard.model.parts import ToolResultPart, is_partial
 
 Item: TypeAlias = tuple[int, Message]
 AS_IS = "asIs"
+CUT_CALL = "a call whose input was cut off"
 INTERRUPTED = "No result was recorded: the call was interrupted."
 
 
@@ -35,7 +37,8 @@ def as_is(message: Message, name: str) -> bool:
     if extra is UNSET or name not in extra:
         return False
     kept = extra[name]
-    return type(kept) is dict and type(kept.get(HINTS)) is dict and AS_IS in kept[HINTS]
+    marked = type(kept) is dict and type(kept.get(HINTS)) is dict and AS_IS in kept[HINTS]
+    return marked and not any(map(is_partial, message.parts))  # a stream, cut: no document holds such a call
 
 
 def mark_as_is(message: Message, name: str) -> None:
@@ -45,6 +48,19 @@ def mark_as_is(message: Message, name: str) -> None:
     kept = dict(extra.get(name, {}))
     kept[HINTS] = {**kept.get(HINTS, {}), AS_IS: True}
     force_setattr(message, "extra", {**extra, name: kept})
+
+
+def mark_repaired(messages: list[Message], name: str, repair: Repairer) -> None:
+    """Mark the messages, just read, that a format's repair would change: they are written back as they are."""
+    for _ in range(len(messages) + 1):
+        notes: list[Loss] = []
+        repair(messages, Target(), notes, list(range(len(messages))))
+        touched = {int(note.path.partition("[")[2].partition("]")[0]) for note in notes}
+        left = [messages[i] for i in touched if not as_is(messages[i], name)]
+        if not left:
+            return
+        for message in left:
+            mark_as_is(message, name)
 
 
 def paired(repair: Repairs, items: list[Item]) -> list[Item]:

@@ -21,7 +21,7 @@ from hansard.ledger.messages import Prepared, with_id
 from hansard.ledger.rows import RunRow, ThreadRow, find_run, find_thread
 from hansard.model.calls import Links
 from hansard.model.conversation import Message, Run
-from hansard.model.parts import ToolResultPart
+from hansard.model.parts import ToolResultPart, is_partial
 from hansard.streams.accumulator import Accumulator
 
 UNKNOWN = "The run was stopped before this call was answered; whether its tool ran is not known."
@@ -49,12 +49,12 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
 
 
 def unknown_results(messages: list[Message]) -> list[Message]:
-    """A tool message that marks each unanswered call as interrupted."""
+    """A tool message that marks each unanswered call as interrupted; a partial call was never made."""
     links = Links(messages)
     parts: list[ToolResultPart] = []
     for place in links.unanswered():
         call = links.calls[place]
-        if call.provider_executed is not True and isinstance(call.tool_call_id, str):
+        if call.provider_executed is not True and not is_partial(call) and isinstance(call.tool_call_id, str):
             parts.append(
                 ToolResultPart(
                     tool_call_id=call.tool_call_id,

@@ -126,7 +126,7 @@ PARTS = [
     ),
     (
         {**TOOL, "state": "input-streaming", "rawInput": '{"p": 1'},
-        [replace(CALL, input_text='{"p": 1')],
+        [replace(CALL, input_text='{"p": 1', state="partial")],
     ),
     (
         {**TOOL, "state": "approval-requested", "approval": {"id": "ap"}},

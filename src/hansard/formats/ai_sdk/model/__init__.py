@@ -11,11 +11,12 @@
     raw(ai-sdk-model)                 any other part (`custom`, `reasoning-file`), verbatim
 
 A server format: signatures are written into `providerOptions`. Without a profile the writer returns the document as it
-was read; with one (v5, v6, v7) it writes what `modelMessageSchema` of that version accepts. Lost, and reported: ids,
-times, models and usage, sources, data.
+was read; with one (v5, v6, v7) it writes what `streamText` of that version accepts. Version 7 takes system messages
+in `messages` only with `allowSystemInMessages: true`. Calls and results are paired, and files have readable content
+(`repair`, `pairing`). Lost, and reported: ids, times, models and usage, sources, data, calls that were cut off.
 
-Read `messages` first, then `content`, `files`, `tools` (results and approvals); `rules` is what each SDK version
-accepts. May import: the core of `formats`, `ai_sdk.reasoning`, the model. Free to change: detection, `rules` after a
+Read `messages` first, then `content`, `files`, `tools` (results and approvals); `repair` and `pairing` change messages
+before they are written, `rules` is what the schema of each SDK version accepts. May import: the core of `formats`, `ai_sdk.reasoning`, the model. Free to change: detection, `rules` after a
 release of the SDK (`tests/judges/test_ai_sdk.py` asks the real packages).
 Stored, so never renamed: residue keys and spelling hints (`"$"`).
 """

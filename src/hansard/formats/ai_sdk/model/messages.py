@@ -12,6 +12,7 @@ from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.model import ROLES
 from hansard.formats.ai_sdk.model.content import WRITERS, read_part
 from hansard.formats.ai_sdk.model.files import NAME
+from hansard.formats.ai_sdk.model.repair import repair as repair
 from hansard.formats.ai_sdk.model.rules import conform_to_version
 from hansard.formats.ai_sdk.model.tools import (
     approval_order,
@@ -224,7 +225,7 @@ class _Writer:
         out: list[Any] = []
         for part in message.parts:
             if type(part) is RawPart:
-                out += [part.value] if part.format == NAME else []
+                out += [part.value] if part.format == NAME and not self.is_broken_tool(part.value) else []
                 continue
             writer = writers.get(type(part))
             made = writer(part, self) if writer is not None else None
@@ -238,6 +239,10 @@ class _Writer:
         if role == "tool" and self.asked and self.profile != "v5":
             out = self.with_responses(message, out, i)
         return out
+
+    def is_broken_tool(self, block: Any) -> bool:
+        """Whether a version is asked for and the block is a call or result that could not be read: no pair has it."""
+        return self.profile is not None and type(block) is dict and block.get("type") in ("tool-call", "tool-result")
 
     def with_responses(self, message: Message, results: list[Any], i: int) -> list[Any]:
         hints = unpack(NAME, message.extra)[1] if message.extra is not UNSET else {}

@@ -23,6 +23,30 @@ def conform_to_version(records: list[dict[str, Any]], profile: str) -> list[dict
         if type(content) is list:
             content = [_tidy(part) for part in content if _is_part(part, record["role"], profile)]
         out.append(_tidy({**record, "content": content}))
+    return _without_stray_approvals(out)
+
+
+def _without_stray_approvals(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Remove requests without their call and responses without their request: `streamText` refuses them."""
+    calls: set[str] = set()
+    asked: set[str] = set()
+    out: list[dict[str, Any]] = []
+    for record in records:
+        content = record["content"]
+        if type(content) is list:
+            kept = []
+            calls |= {part["toolCallId"] for part in content if part["type"] == "tool-call"}
+            for part in content:
+                if part["type"] == "tool-approval-request":
+                    if part["toolCallId"] not in calls:
+                        continue
+                    asked.add(part["approvalId"])
+                elif part["type"] == "tool-approval-response" and part["approvalId"] not in asked:
+                    continue
+                kept.append(part)
+            if len(kept) != len(content):
+                record = {**record, "content": kept}
+        out.append(record)
     return out
 
 

@@ -1,7 +1,7 @@
 """Tool parts of UIMessages: a call and its result in one part, `tool-<name>` or `dynamic-tool`, AI SDK 5 to 7.
 
     state                                canonical
-    input-streaming                      call; the text so far is `input_text`; the state is a spelling hint
+    input-streaming                      call with state partial; the text so far is `input_text`
     input-available                      call
     approval-requested, -responded       call with `approval`
     output-available                     call and result
@@ -16,16 +16,18 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.field_table import Written
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_str, unpack
 from hansard.model.display import Answer, denied, failed, shown_error, shown_input, shown_output, without_ciphers
-from hansard.model.parts import ToolCallPart, ToolResultPart
+from hansard.model.parts import PARTIAL, ToolCallPart, ToolResultPart
 
 NAME = "ai-sdk-ui"
 _OUTPUT = ("output-available", "output-error", "output-denied")
-_STATES = ("input-streaming", "input-available", "approval-requested", "approval-responded", *_OUTPUT)
+_STREAMING = "input-streaming"
+_STATES = (_STREAMING, "input-available", "approval-requested", "approval-responded", *_OUTPUT)
 
 
 def read_finished(block: dict[str, Any], name: str, unchecked: list[Any]) -> tuple[ToolCallPart, ToolResultPart] | None:
@@ -51,11 +53,13 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     hints: dict[str, Any] = {"dynamic": True} if dynamic else {}
     fields: dict[str, Any] = {"input": block.pop("input", UNSET), "approval": block.pop("approval", UNSET)}
     raw = block.get("rawInput")
-    if type(raw) is str and (state == "input-streaming" or (state == "output-error" and fields["input"] is UNSET)):
+    if type(raw) is str and (state == _STREAMING or (state == "output-error" and fields["input"] is UNSET)):
         fields["input_text"] = block.pop("rawInput")
     elif raw is not None and state == "output-error" and fields["input"] is UNSET:  # the SDK rejected the call
         fields["input"], hints["raw"] = block.pop("rawInput"), True
-    if fields["input"] is UNSET and state not in ("input-streaming", "output-error"):
+    if state == _STREAMING:
+        fields["state"] = PARTIAL
+    if fields["input"] is UNSET and state not in (_STREAMING, "output-error"):
         hints["inputless"] = True
     if type(block.get("providerExecuted")) is bool:
         fields["provider_executed"] = block.pop("providerExecuted")
@@ -64,9 +68,10 @@ def read_tool(block: dict[str, Any], name: str, dynamic: bool) -> tuple[ToolCall
     if fields["approval"] is not UNSET or state == "output-denied":
         if not _approval_fits(fields["approval"], state):
             hints["approval"] = True
-    if _state_of(fields["approval"], result) != state:
+    call = ToolCallPart(tool_call_id=call_id, tool_name=name, **fields)
+    if _state_of(call, result) != state:
         hints["state"] = state
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints)), result
+    return replace(call, extra=pack(NAME, block, hints)), result
 
 
 def _read_result(block: dict[str, Any], call_id: str, name: str, state: str, call: dict[str, Any]) -> ToolResultPart:
@@ -100,6 +105,7 @@ def _is_finished(call: ToolCallPart, answer: ToolResultPart) -> bool:
         and answer.provider_executed is not True
         and call.approval is UNSET
         and call.input is not UNSET
+        and call.state is UNSET
         and call.provider_executed is not True
         and type(call.tool_name) is str
     )
@@ -134,7 +140,7 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
     out: dict[str, Any] = {"type": f"tool-{name}"}
     if hints.get("dynamic"):
         out = {"type": "dynamic-tool", "toolName": name}
-    implied = _state_of(call.approval, answer)
+    implied = _state_of(call, answer)
     state = hints.get("state", implied)
     if state not in _STATES or (state in _OUTPUT) != (implied in _OUTPUT):
         state = implied
@@ -160,7 +166,7 @@ def write_tool(call: ToolCallPart, answer: Answer | None, call_id: str, unchecke
 
 
 def _put_input(out: dict[str, Any], call: ToolCallPart, state: str, hints: dict[str, Any]) -> None:
-    if state == "input-streaming":
+    if state == _STREAMING:
         set_present(out, input=call.input, rawInput=call.input_text)
     elif state == "output-error" and call.input is UNSET:
         set_present(out, rawInput=call.input_text)
@@ -178,10 +184,13 @@ def _put_output(out: dict[str, Any], answer: Answer, hints: dict[str, Any]) -> N
     set_present(out, preliminary=getattr(answer, "preliminary", UNSET))
 
 
-def _state_of(approval: Any, answer: Answer | None) -> str:
-    """The state implied by the approval and the result of a call."""
+def _state_of(call: ToolCallPart, answer: Answer | None) -> str:
+    """The state implied by a call, its approval and its result."""
     if answer is not None:
         return "output-denied" if denied(answer) else "output-error" if failed(answer) else "output-available"
+    if call.state == PARTIAL:
+        return _STREAMING
+    approval = call.approval
     if _approval_fits(approval, "approval-responded"):
         return "approval-responded"
     return "approval-requested" if _approval_fits(approval, "approval-requested") else "input-available"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.ui.content import Turn
 from hansard.formats.ai_sdk.ui.tools import NAME
@@ -26,6 +27,7 @@ from hansard.model.conversation import Message
 from hansard.model.display import Answer, shown_output, shown_url
 from hansard.model.display import answers as answers_of
 from hansard.model.parts import (
+    PARTIAL,
     Binding,
     FilePart,
     Part,
@@ -116,19 +118,21 @@ def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPar
     state, call_id, name = take_str(left, "state"), take_str(left, "toolCallId"), take_str(left, "toolName")
     if state not in _STATES or (state == "result") != ("result" in left):
         raise SchemaMismatch("state")
-    hints: dict[str, Any] = {"state": "input-streaming"} if state == "partial-call" else {}
+    hints: dict[str, Any] = {}
+    partial = PARTIAL if state == "partial-call" else UNSET
     result = None
     if state == "result":
         result = ToolResultPart(tool_call_id=call_id, tool_name=name, output=left.pop("result"), is_error=False)
     given = left.pop("args", UNSET)
     if left:
         hints["invocation"] = left
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(NAME, block, hints)), result
+    call = ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, state=partial)
+    return replace(call, extra=pack(NAME, block, hints)), result
 
 
 def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, Any]:
     _, hints = unpack(NAME, call.extra)
-    partial = hints.get("state") == "input-streaming" and answer is None
+    partial = (call.state == PARTIAL or hints.get("state") == "input-streaming") and answer is None
     out = {"state": "result" if answer is not None else "partial-call" if partial else "call"}
     set_present(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
     if answer is not None:

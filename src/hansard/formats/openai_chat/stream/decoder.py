@@ -290,6 +290,11 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         (message,) = read({"choices": [choice], "usage": self._now.body.get("usage")}, NAME).messages
         self.tell(message)
 
+    def cut_calls(self) -> dict[str, ToolCallPart]:
+        """Only the last call of an answer without an end: when another begins, the input before it is whole."""
+        last = next((key for key in reversed(self._open_calls) if key.startswith(self._now.prefix)), None)
+        return {} if last is None or self._now.ended else {last: self._open_calls[last]}
+
     def whole(self) -> list[Message]:
         messages: list[Message] = []
         for answer in self._answers.all:
