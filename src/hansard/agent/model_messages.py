@@ -89,7 +89,7 @@ def shares_request(before: Message, message: Message) -> bool:
 
 
 def model_messages(conversation: Conversation) -> list[ModelMessage]:
-    """A conversation as the history of an agent, for the installed version of Pydantic AI; calls that were cut are left out."""
+    """A conversation as the history of an agent, for the installed Pydantic AI; calls that were cut are left out."""
     whole = replace(conversation, messages=without_partial_calls(conversation.messages))
     written = formats.write(whole, NAME, target=Target(profile=_PROFILE))
     return ModelMessagesTypeAdapter.validate_json(exact_json.encode(written.data))

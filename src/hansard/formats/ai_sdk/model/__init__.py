@@ -16,8 +16,9 @@ in `messages` only with `allowSystemInMessages: true`. Calls and results are pai
 (`repair`, `pairing`). Lost, and reported: ids, times, models and usage, sources, data, calls that were cut off.
 
 Read `messages` first, then `content`, `files`, `tools` (results and approvals); `repair` and `pairing` change messages
-before they are written, `rules` is what the schema of each SDK version accepts. May import: the core of `formats`, `ai_sdk.reasoning`, the model. Free to change: detection, `rules` after a
-release of the SDK (`tests/judges/test_ai_sdk.py` asks the real packages).
+before they are written, `rules` is what the schema of each SDK version accepts. May import: the core of `formats`,
+`formats.rules`, `ai_sdk.reasoning`, the model. Free to change: detection, `rules` after a release of the SDK
+(`tests/judges/test_ai_sdk.py` and `test_stream_text.py` ask the real packages).
 Stored, so never renamed: residue keys and spelling hints (`"$"`).
 """
 
