@@ -9,7 +9,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check smoke test prove coverage mutants bench clean chromium matrix docs dist fresh
+.PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium matrix docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -50,6 +50,9 @@ coverage: setup chromium  ## lines and branches that the tests reach, by folder;
 mutants: .venv/.stamp-all  ## small defects planted at random: does a test fail? (an hour); ARGS="--seed 2 --area ledger --count 30"
 	@.venv/bin/python -m tests.mutants $(ARGS)
 
+agents: .venv/.stamp-all  ## real coding agents, offline, every promise checked on them; installs them below tests/lab (2 GB); ARGS="codex claude" picks
+	@.venv/bin/python -m tests.lab $(ARGS)
+
 bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with other libraries (in .venv-bench); ARGS="conversions peers" picks
 	@LITELLM_LOCAL_MODEL_COST_MAP=True .venv-bench/bin/python bench/run.py $(ARGS)
 
@@ -67,7 +70,7 @@ fresh:  ## both commands of README in a fresh clone with a fresh HOME and empty 
 	@ARGS='$(ARGS)' scripts/fresh
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .coverage-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/lab/.agents tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .coverage-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.

@@ -1,0 +1,306 @@
+"""How each agent runs offline: its settings, its commands, where its sessions are, and which of its tools does what.
+
+An agent that is to be added is a class here and a table in versions.toml. `calls` turns one neutral step of the
+scenario into calls of the agent's tools: (name, arguments) pairs, where free-form tools take a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.lab.scenario import Reply, Step
+
+Call = tuple[str, Any]
+
+
+class Agent:
+    """One agent in a HOME and a workspace; `url` is the provider's address."""
+
+    name: ClassVar[str]
+    format: ClassVar[str]
+    model: ClassVar[str]
+    sessions: ClassVar[str]  # its main session files below HOME
+    kept: ClassVar[tuple[str, ...]]  # what of HOME belongs to the sessions
+    cannot: ClassVar[dict[str, str]] = {}  # promise -> why the agent has no such thing
+
+    def __init__(self, program: Path, home: Path, workspace: Path, url: str) -> None:
+        self.program, self.home, self.workspace, self.url = str(program), home, workspace, url
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def environment(self) -> dict[str, str]:
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Write the settings that let it run offline."""
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        """The command line to start, resume or fork a session."""
+        raise NotImplementedError
+
+    def settings(self, path: str, content: Any) -> None:
+        """Write a file below HOME, if it is not there yet."""
+        file = self.home / path
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+
+    # -- its sessions ----------------------------------------------------------------------------------------------
+
+    def session_files(self) -> list[Path]:
+        """Its session files, the one written last at the end."""
+        return sorted(self.home.glob(self.sessions), key=lambda path: path.stat().st_mtime_ns)
+
+    def session_id(self, file: Path) -> str:
+        found = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", str(file.relative_to(self.home)))
+        return str(found[-1])
+
+    # -- its tools -------------------------------------------------------------------------------------------------
+
+    def replies(self, replies: list[Reply]) -> list[Reply]:
+        """The replies, where an agent needs more of them than the scenario has."""
+        return replies
+
+    def calls(self, step: Step) -> list[Call]:
+        """The calls that carry out a step."""
+        does, *given = step
+        return getattr(self, f"do_{does}")(*given)  # type: ignore[no-any-return]
+
+    def path(self, path: str) -> str:
+        return str(self.workspace / path)
+
+    def do_shell(self, command: str) -> list[Call]:
+        raise NotImplementedError
+
+    def do_delete(self, path: str) -> list[Call]:
+        return self.do_shell(f"rm {shlex.quote(path)}")
+
+    def do_rename(self, old: str, new: str) -> list[Call]:
+        return self.do_shell(f"mv {shlex.quote(old)} {shlex.quote(new)}")
+
+    def do_finish(self, text: str) -> list[Call]:
+        """How a sub-agent ends, where that takes a call; otherwise the text is its answer."""
+        return []
+
+
+class Codex(Agent):
+    """Needs a provider of its own in config.toml. All changes of files are patches of whole lines."""
+
+    name, format, model = "codex", "codex", "gpt-5.5"
+    sessions = ".codex/sessions/*/*/*/rollout-*.jsonl"
+    kept = (".codex/sessions/**/*.jsonl",)
+
+    def environment(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": "sk-dummy"}
+
+    def prepare(self) -> None:
+        self.settings(
+            ".codex/config.toml",
+            f'model = "{self.model}"\nmodel_provider = "lab"\napproval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\ncheck_for_update_on_startup = false\n'
+            f'[model_providers.lab]\nname = "lab"\nbase_url = "{self.url}/v1"\n'
+            'env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n',
+        )
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        start = [self.program, "exec", "--skip-git-repo-check", "-m", self.model]
+        return [*start, prompt] if how == "start" else [*start, how, session, prompt]
+
+    def replies(self, replies: list[Reply]) -> list[Reply]:
+        out = []
+        for reply in replies:
+            out.append(reply)
+            if any(step[0] == "helper" for step in reply):
+                out.append([("wait",)])
+        return out
+
+    def do_shell(self, command: str) -> list[Call]:
+        wait = {"yield_time_ms": 30000} if "sleep" in command else {}  # otherwise it answers while the command runs
+        return [("exec_command", {"cmd": command, **wait})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return self.do_shell(f"cat {shlex.quote(path)}")
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return self._patch(f"*** Add File: {path}\n" + "".join(f"+{line}\n" for line in text.splitlines()))
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        lines = self._lines(path)
+        was = next((line for line in lines if old in line), old)
+        now = was.replace(old, new)
+        return self._patch(f"*** Update File: {path}\n@@\n-{was}\n+{now}\n")
+
+    def do_delete(self, path: str) -> list[Call]:
+        return self._patch(f"*** Delete File: {path}\n")
+
+    def do_rename(self, old: str, new: str) -> list[Call]:
+        first = self._lines(old)[0]
+        return self._patch(f"*** Update File: {old}\n*** Move to: {new}\n@@\n-{first}\n+{first}!\n")
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("multi_agent_v1.spawn_agent", {"message": prompt, "agent_type": "default"})]
+
+    def do_wait(self) -> list[Call]:
+        return [("multi_agent_v1.wait_agent", {"targets": ["$AGENT"], "timeout_ms": 30000})]
+
+    def _lines(self, path: str) -> list[str]:
+        """The lines of a file, since a patch names whole lines; one empty line if the file is gone."""
+        file = Path(self.path(path))
+        return file.read_bytes().decode().splitlines() if file.exists() else [""]
+
+    def _patch(self, text: str) -> list[Call]:
+        return [("apply_patch", f"*** Begin Patch\n{text}*** End Patch\n")]
+
+
+class Claude(Agent):
+    """Root may skip the permission questions only with IS_SANDBOX."""
+
+    name, format, model = "claude", "claude-code", "claude-sonnet-4-5"
+    sessions = ".claude/projects/*/*.jsonl"
+    kept = (".claude/projects/**/*", ".claude/file-history/**/*", ".claude/tasks/**/*.json", ".claude/todos/*.json")
+
+    def environment(self) -> dict[str, str]:
+        quiet = ("DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "IS_SANDBOX")
+        more = dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"), "1")
+        return {"ANTHROPIC_API_KEY": "sk-ant-dummy", "ANTHROPIC_BASE_URL": self.url, **more}
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = {"start": [], "resume": ["--resume", session], "fork": ["--resume", session, "--fork-session"]}[how]
+        return [self.program, "-p", "--model", self.model, "--dangerously-skip-permissions", *more, prompt]
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("Bash", {"command": command, "description": f"Run {command.split()[0]}"})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("Read", {"file_path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("Write", {"file_path": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("Edit", {"file_path": self.path(path), "old_string": old, "new_string": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("Agent", {"description": name, "prompt": prompt, "subagent_type": "general-purpose"})]
+
+
+class Gemini(Agent):
+    """The kind of login is chosen in its settings, otherwise it asks. A sub-agent ends with `complete_task`."""
+
+    name, format, model = "gemini", "gemini-cli", "gemini-2.5-pro"
+    sessions = ".gemini/tmp/*/chats/session-*.jsonl"
+    kept = (".gemini/tmp/*/chats/**/*", ".gemini/tmp/*/.project_root", ".gemini/projects.json")
+    cannot = {"fork": "Gemini CLI cannot fork a session from the command line"}
+
+    def environment(self) -> dict[str, str]:
+        return {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": self.url}
+
+    def prepare(self) -> None:
+        login = {"security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}}
+        quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"disableAutoUpdate": True}}
+        self.settings(".gemini/settings.json", {**login, **quiet})
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = ["--resume", session] if how == "resume" else []
+        return [self.program, "--yolo", "--skip-trust", "-m", self.model, *more, "-p", prompt]
+
+    def session_id(self, file: Path) -> str:
+        with open(file, encoding="utf-8") as lines:
+            return str(json.loads(lines.readline())["sessionId"])
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("run_shell_command", {"command": command, "description": f"Run {command.split()[0]}"})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read_file", {"file_path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("write_file", {"file_path": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        given = {"file_path": self.path(path), "old_string": old, "new_string": new}
+        return [("replace", {"instruction": f"Replace {old} with {new}.", **given})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("invoke_agent", {"agent_name": "generalist", "prompt": prompt})]
+
+    def do_finish(self, text: str) -> list[Call]:
+        return [("complete_task", {"result": {"response": text}})]
+
+
+class Pi(Agent):
+    """In models.json, `apiKey` is the name of a variable."""
+
+    name, format, model = "pi", "pi", "gpt-5"
+    sessions = ".pi/agent/sessions/*/*.jsonl"
+    kept = (".pi/agent/sessions/**/*.jsonl",)
+
+    def environment(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": "sk-dummy", "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
+
+    def prepare(self) -> None:
+        model: dict[str, Any] = {"id": self.model, "name": self.model, "reasoning": True, "input": ["text"]}
+        model |= {"contextWindow": 128000, "maxTokens": 8000}
+        model["cost"] = {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0}
+        provider = {"baseUrl": f"{self.url}/v1", "api": "openai-completions", "apiKey": "OPENAI_API_KEY"}
+        self.settings(".pi/agent/models.json", {"providers": {"lab": {**provider, "models": [model]}}})
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = {"start": [], "resume": ["--session", session], "fork": ["--fork", session]}[how]
+        return [self.program, "-p", "--model", f"lab/{self.model}", *more, prompt]
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("bash", {"command": command})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read", {"path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("write", {"path": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("edit", {"path": self.path(path), "edits": [{"oldText": old, "newText": new}]})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return []  # it has no sub-agents
+
+
+class Copilot(Agent):
+    """Takes its provider from the environment. `create` does not make folders."""
+
+    name, format, model = "copilot", "copilot-cli", "gpt-5"
+    sessions = ".copilot/session-state/*/events.jsonl"
+    kept = (".copilot/session-state/**/*",)
+    cannot = {"fork": "Copilot CLI cannot fork a session from the command line"}
+
+    def environment(self) -> dict[str, str]:
+        provider = {"BASE_URL": f"{self.url}/v1", "TYPE": "openai", "API_KEY": "dummy", "WIRE_API": "completions"}
+        given = {f"COPILOT_PROVIDER_{key}": value for key, value in provider.items()}
+        return {"COPILOT_OFFLINE": "true", "COPILOT_MODEL": self.model, **given}
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = [f"--resume={session}"] if how == "resume" else []
+        return [self.program, "--allow-all-tools", "--allow-all-paths", "--no-color", *more, "-p", prompt]
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("bash", {"command": command, "description": f"Run {command.split()[0]}"})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("view", {"path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("create", {"path": self.path(path), "file_text": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("edit", {"path": self.path(path), "old_str": old, "new_str": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        given = {"name": name, "description": name, "prompt": prompt, "agent_type": "general-purpose"}
+        return [("task", given)]
+
+
+AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot)}

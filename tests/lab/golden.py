@@ -1,0 +1,32 @@
+"""Recorded sessions as files of the project: what `make test` reads where `make agents` runs the agents.
+
+tests/golden/lab/AGENT@VERSION/home/...      the session files, as the agent wrote them
+tests/golden/lab/AGENT@VERSION/manifest.json  prompts, tokens by the provider, files after each prompt, their contents
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.lab.session import Played
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "lab"
+_LARGEST = 1 << 20
+
+
+def record(played: Played, manifest: dict[str, Any]) -> Path:
+    """Write the sessions of an agent and their manifest; replaces an earlier recording of the same release."""
+    folder = GOLDEN / played.release.name
+    shutil.rmtree(folder, ignore_errors=True)
+    for pattern in played.agent.kept:
+        for path in sorted(played.home.glob(pattern)):
+            if path.is_file() and path.stat().st_size <= _LARGEST:
+                target = folder / "home" / path.relative_to(played.home)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(path.read_bytes())
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
+    (folder / "manifest.json").write_text(text + "\n", "utf-8")
+    return folder

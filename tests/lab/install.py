@@ -1,0 +1,68 @@
+"""Install the pinned releases with npm, each in a folder of its own, on demand."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+FOLDER = HERE / ".agents"
+
+
+class Release(NamedTuple):
+    """One release of an agent; `program` is where its command line is after the installation."""
+
+    agent: str
+    version: str
+    package: str
+    native: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent}@{self.version}"
+
+    @property
+    def folder(self) -> Path:
+        return FOLDER / self.name
+
+    @property
+    def program(self) -> Path:
+        found = sorted((self.folder / "node_modules").glob(self.native)) if self.native else []
+        found = [path for path in found if "musl" not in path.parent.name] or found
+        return found[0] if found else self.folder / "node_modules" / ".bin" / self.agent
+
+
+def releases(wanted: list[str] | None = None) -> list[Release]:
+    """The releases of versions.toml, or those of them that are named: `claude`, or `claude@2.1.327`."""
+    table = tomllib.loads((HERE / "versions.toml").read_text("utf-8"))
+    known = [
+        Release(agent, version, row["package"], row.get("native", ""))
+        for agent, row in table.items()
+        for version in row["versions"]
+    ]
+    for name in wanted or []:
+        if not any(name in (one.agent, one.name) for one in known):
+            raise SystemExit(f"unknown agent {name!r} (choose from {', '.join(one.name for one in known)})")
+    return [one for one in known if not wanted or one.agent in wanted or one.name in wanted]
+
+
+def install(release: Release) -> None:
+    """Install a release unless it is there."""
+    stamp = release.folder / ".installed"
+    if stamp.exists():
+        return
+    release.folder.mkdir(parents=True, exist_ok=True)
+    print(f"installing {release.package}@{release.version}", flush=True)
+    subprocess.run(
+        [
+            *("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(release.folder)),
+            f"{release.package}@{release.version}",
+        ],
+        cwd=release.folder,
+        check=True,
+    )
+    if not release.program.exists():
+        raise SystemExit(f"{release.name}: npm installed no program at {release.program}")
+    stamp.touch()
