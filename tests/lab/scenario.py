@@ -32,7 +32,7 @@ FILES: dict[str, tuple[bytes, int]] = {
     "fenster.txt": (b"eins\r\nzwei\r\ndrei\r\n", 0o644),
     "run.sh": (b"#!/bin/sh\necho warm\n", 0o755),
     "old list.txt": (b"sugar\n", 0o644),
-    "tea.txt": (b"darjeeling\nassam\n", 0o600),
+    "tea.txt": (b"darjeeling\nassam\n", 0o644),
     "data/numbers.csv": (b"a,b\n1,2\n", 0o644),
 }
 """The workspace before the first prompt: contents and modes."""
