@@ -14,7 +14,7 @@ from tests.lab import processes
 from tests.lab.agents import AGENTS
 from tests.lab.golden import record
 from tests.lab.install import Release, install, releases
-from tests.lab.promises import PROMISES, Bench, Faults
+from tests.lab.promises import PROMISES, Bench, Faults, run_hansard
 from tests.lab.session import ROOT, Played, play
 
 
@@ -65,7 +65,8 @@ def _run(release: Release, recording: bool, promises: list[str]) -> dict[str, st
         faults = list(played.provider.faults)
         if recording:
             _tell(f"  recorded: {record(played, manifest)}")
-        bench = Bench(played, manifest, played.folder / "ledger.db", _others(release))
+        where = (AGENTS[release.agent], played.home, played.workspace, manifest, played.folder / "ledger.db")
+        bench = Bench(*where, run_hansard, played, tuple(_others(release)))
         row = {"session": _cell("session", faults)}
         for name in PROMISES:
             if name in AGENTS[release.agent].cannot:

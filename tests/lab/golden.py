@@ -15,6 +15,7 @@ from tests.lab.session import Played
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "lab"
 _LARGEST = 1 << 20
+_OF_PROCESSES = (".lock", ".hold")
 
 
 def record(played: Played, manifest: dict[str, Any]) -> Path:
@@ -23,7 +24,7 @@ def record(played: Played, manifest: dict[str, Any]) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     for pattern in played.agent.kept:
         for path in sorted(played.home.glob(pattern)):
-            if path.is_file() and path.stat().st_size <= _LARGEST:
+            if path.is_file() and path.stat().st_size <= _LARGEST and path.suffix not in _OF_PROCESSES:
                 target = folder / "home" / path.relative_to(played.home)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(path.read_bytes())

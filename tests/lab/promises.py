@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.lab import processes
+from tests.lab.agents import Agent
 from tests.lab.install import Release
 from tests.lab.scenario import ONWARD, PROMPTS
 from tests.lab.session import KINDS, Played, lay_out, state, usage
@@ -25,22 +26,20 @@ _NAMES |= {"output": "outputTokens", "reasoning": "reasoningTokens"}
 
 
 class Bench(NamedTuple):
-    """What the checks of one agent look at: the played scenario, its manifest, and a ledger."""
+    """What the checks of one agent look at: its HOME and workspace after the scenario, the manifest, a ledger."""
 
-    played: Played
+    agent: type[Agent]
+    home: Path
+    workspace: Path
     manifest: dict[str, Any]
     ledger: Path
-    others: list[Release]
+    run: Callable[[list[str], Path, Path], processes.Done]  # `hansard` with arguments, a HOME and a folder
+    played: Played | None = None  # where agents can be run
+    others: tuple[Release, ...] = ()
 
     def hansard(self, *arguments: str, home: Path | None = None, ledger: Path | None = None) -> processes.Done:
         """Run `hansard` in the HOME and the workspace of the agent."""
-        env = processes.environment(HOME=str(home or self.played.home), COLUMNS="200")
-        command = [sys.executable, "-m", "hansard", *arguments, "--db", str(ledger or self.ledger)]
-        done = subprocess.run(command, env=env, cwd=self.played.workspace, capture_output=True, timeout=180)
-        text = done.stdout.decode("utf-8", "replace")
-        return processes.Done(
-            done.returncode, text if done.returncode == 0 else text + done.stderr.decode("utf-8", "replace")
-        )
+        return self.run([*arguments, "--db", str(ledger or self.ledger)], home or self.home, self.workspace)
 
     def json(self, *arguments: str, **more: Any) -> Any:
         done = self.hansard(*arguments, "--json", **more)
@@ -55,6 +54,15 @@ class Bench(NamedTuple):
         if done.code:
             raise AssertionError(f"hansard export {key}: exit {done.code}: {done.output[-400:]}")
         return json.loads(done.output)  # type: ignore[no-any-return]
+
+
+def run_hansard(arguments: list[str], home: Path, folder: Path) -> processes.Done:
+    """Run `hansard` as a user does."""
+    env = processes.environment(HOME=str(home), COLUMNS="200")
+    command = [sys.executable, "-m", "hansard", *arguments]
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=180, stdin=subprocess.DEVNULL)
+    text = done.stdout + (done.stderr if done.returncode else b"")
+    return processes.Done(done.returncode, text.decode("utf-8", "replace"))
 
 
 def path_of(thread: dict[str, Any]) -> list[dict[str, Any]]:
@@ -132,7 +140,7 @@ def check_usage(bench: Bench, wanted: dict[str, dict[str, int]], ledger: Path) -
             name = _NAMES[kind]
             given = row.get(name, 0)
             counted = {given, given + row.get("reasoningTokens", 0)} if kind == "output" else {given}
-            if kind == "reasoning" and not given and bench.played.agent.name in ("claude", "pi"):
+            if kind == "reasoning" and not given and bench.agent.name in ("claude", "pi"):
                 continue  # these agents keep no such figure
             if truth[kind] not in counted:
                 faults.append(f"{model}: {name} {given}, the provider gave {truth[kind]}")
@@ -146,15 +154,13 @@ def export(bench: Bench) -> Faults:
     done = bench.hansard("export", "--all", "-o", str(out))
     faults = [] if done.code == 0 else [f"export --all: exit {done.code}: {done.output[-300:]}"]
     written = {path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    files = [path for path in session_files(bench.played) if path.read_bytes() not in written]
-    return faults + [f"{path.relative_to(bench.played.home)} did not come back" for path in files]
+    files = [path for path in session_files(bench) if path.read_bytes() not in written]
+    return faults + [f"{path.relative_to(bench.home)} did not come back" for path in files]
 
 
-def session_files(played: Played) -> list[Path]:
+def session_files(bench: Bench) -> list[Path]:
     """Every file of an agent's sessions that holds messages."""
-    agent = played.agent
-    found = {path for pattern in agent.kept for path in played.home.glob(pattern) if path.suffix == ".jsonl"}
-    return sorted(path for path in found if "subagents/workflows" not in str(path))
+    return sorted({path for one in bench.agent.kept for path in bench.home.glob(one) if path.suffix == ".jsonl"})
 
 
 def watched(bench: Bench) -> Faults:
@@ -175,7 +181,7 @@ def watched(bench: Bench) -> Faults:
 def undo(bench: Bench) -> Faults:
     """Undoing prompt after prompt gives the files of each earlier state; what stays is named, with exit 1."""
     manifest = bench.manifest
-    workspace, faults = bench.played.workspace, []
+    workspace, faults = bench.workspace, []
     steps = [(manifest["session"], turn) for turn in manifest["turns"]]
     if "fork" in manifest:
         steps.append((manifest["fork"]["session"], manifest["fork"]))
@@ -211,10 +217,10 @@ def redo(bench: Bench) -> Faults:
     )
     faults = []
     for key in keys:
-        done = bench.hansard("redo", "--yes", "--thread", key, "--root", str(bench.played.workspace))
+        done = bench.hansard("redo", "--yes", "--thread", key, "--root", str(bench.workspace))
         if done.code not in (0, 1):
             faults.append(f"redo: exit {done.code}: {done.output[-400:]}")
-    now = state(bench.played.workspace, {})
+    now = state(bench.workspace, {})
     differing = sorted(name for name in {*now, *last} if now.get(name) != last.get(name))
     return faults + ([f"redo leaves {differing}"] if differing else [])
 
@@ -239,6 +245,7 @@ def handover(bench: Bench) -> Faults:
 
 
 def _hand_to(bench: Bench, release: Release) -> Faults:
+    assert bench.played is not None
     folder = bench.played.folder.parent / f"{bench.played.release.name}-to-{release.name}"
     shutil.rmtree(folder, ignore_errors=True)
     target = Played(release, folder, bench.played.tell)

@@ -17,6 +17,7 @@ from hansard.gc_pause import gc_pause
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation
 from hansard.model.hashing import bind
+from hansard.model.machinery import all_as_seen
 from hansard.model.tree import active_path
 
 if TYPE_CHECKING:
@@ -199,6 +200,10 @@ def _write(conversation: Conversation, seen: Outline | None, format: str, target
     if aim.profile is not None and aim.profile not in chosen.profiles:
         there = ", ".join(chosen.profiles) or "none"
         raise CannotWrite(f"{format} has no target {aim.profile!r}; there are: {there}")
+    if chosen.rules is not None:
+        messages = all_as_seen(conversation.messages)
+        if messages is not conversation.messages:
+            conversation, seen = replace(conversation, messages=messages), None
     shown, path = conversation, list(range(len(conversation.messages)))
     if not chosen.trees:
         path = active_path(conversation)

@@ -6,6 +6,7 @@ Read in this order:
     tree, turns, calls      active path, turns, pairs of calls and results
     hashing                 digest of content, binding of signatures to their prefix
     display, rejoin         what clients see, and merging what they send back
+    machinery               what no person typed: named events, and the text that the model saw
     agent_view              the conversation as one of several agents sees it
     diff, validate          differences behind loss reports; checks with path, severity and fix
     versions, schema        older native versions; JSON Schema

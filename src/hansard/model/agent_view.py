@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import digests, opaque
+from hansard.model.machinery import all_as_seen
 from hansard.model.parts import CompactionPart, ReasoningPart, TextPart
 from hansard.model.tree import active_path
 
@@ -31,7 +32,7 @@ def to_model_messages(conversation: Conversation, viewing_agent: str) -> Convers
     'Sunny.'
     """
     agent_of = _agents(conversation)
-    stored = [conversation.messages[i] for i in active_path(conversation)]
+    stored = all_as_seen([conversation.messages[i] for i in active_path(conversation)])
     shown: list[Message] = []
     came_from: list[int] = []
     for i, message in enumerate(stored):

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
+from hansard.model.machinery import is_machinery, seen_role
 from hansard.model.parts import (
     Binding,
     CompactionPart,
@@ -53,6 +54,8 @@ def hashed_content(part: Any) -> str:
     if kind is FilePart:
         return f"\x1ff{part.url}\x1f{part.data}\x1f{part.file_id}"
     if kind is DataPart:
+        if is_machinery(part):
+            return f"\x1ft{part.data['text']}"
         return f"\x1fd{part.name}\x1f{_json(part.data)}"
     if kind is RawPart:
         return f"\x1fw{_json(part.value)}"
@@ -81,7 +84,7 @@ def digests(messages: Sequence[Message], wanted: Container[int]) -> dict[int, st
             chain.update("".join(contents).encode("utf-8", "surrogatepass"))
             contents.clear()
             found[i] = chain.hexdigest()[:32]
-        contents.append(f"\x1e{message.role}")
+        contents.append(f"\x1e{seen_role(message)}")
         for part in message.parts:
             contents.append(hashed_content(part))
     return found

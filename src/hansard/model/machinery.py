@@ -51,7 +51,6 @@ _TAG = re.compile(r"<([a-z][a-z_-]*)(?:\s[^<>]*)?>")
 _OPENINGS = (
     ("Caveat: The messages below were generated ", REMINDER),
     ("# AGENTS.md instructions", REMINDER),
-    ("This session is being continued from a previous conversation", ""),  # a summary: kept as the prompt it stands for
     ("This is the Gemini CLI. We are setting up the context", ENVIRONMENT),
     ("[Request interrupted by user", INTERRUPT),
 )
@@ -60,17 +59,20 @@ _OPENINGS = (
 def kind_of(text: str) -> str | None:
     """What a text that an agent put into the user's turn is; None for anything a person may have typed.
 
-    >>> kind_of("<system-reminder>Be brief.</system-reminder>"), kind_of("a < b"), kind_of("[Request interrupted by user]")
-    ('reminder', None, 'interrupt')
+    >>> kind_of("<system-reminder>Be brief.</system-reminder>"), kind_of("a < b")
+    ('reminder', None)
+    >>> kind_of("[Request interrupted by user]")
+    'interrupt'
     """
     text = text.lstrip()
     if text[:1] == "<":
         found = _TAG.match(text)
-        return _TAGS.get(found[1]) if found is not None else None
+        kind = _TAGS.get(found[1]) if found is not None else None
+        return None if kind == REMINDER and not text.rstrip().endswith(">") else kind  # typed after a reminder
     if text[:1] in ("C", "#", "T", "["):
         for opening, kind in _OPENINGS:
             if text.startswith(opening):
-                return kind or None
+                return kind
     return None
 
 
@@ -83,6 +85,7 @@ def as_events(message: Message, kind: str | None = None) -> Message:
         return message
     parts: list[Any] = []
     others = changed = False
+    part: Any
     for part in message.parts:
         name = (kind or kind_of(part.text)) if type(part) is TextPart else None
         if name is None or part.signature is not UNSET:
@@ -113,9 +116,9 @@ def as_seen(message: Message) -> Message:
     """The message as the model saw it: machinery as text of the user."""
     if not any(map(is_machinery, message.parts)):
         return message
-    parts: list[Any] = [
-        TextPart(text=part.data["text"], id=part.id, extra=part.extra) if is_machinery(part) else part  # type: ignore[union-attr,index]
-        for part in message.parts
+    given: list[Any] = list(message.parts)
+    parts = [
+        TextPart(text=part.data["text"], id=part.id, extra=part.extra) if is_machinery(part) else part for part in given
     ]
     return replace(message, role="user" if message.role == "event" else message.role, parts=parts)
 

@@ -29,6 +29,8 @@ class RecordReader(ABC):
     returned does not change. `unsettled` names the messages returned by `finish` that more records could have changed.
     """
 
+    names_machinery = False  # whether it says itself which messages of the user no person typed
+
     def __init__(self) -> None:
         self.repairs: list[Report] = []
         self.unsettled: set[str] = set()

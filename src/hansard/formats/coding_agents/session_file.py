@@ -32,6 +32,7 @@ from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
 from hansard.model.exact_json import decode_record
+from hansard.model.machinery import all_as_seen, as_events
 
 EVIDENCE = "file"
 REPORTS = "reports"
@@ -50,7 +51,7 @@ class Reading:
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that these bytes settle."""
-        messages = self._reader.feed(self._good(self._scanner.feed(data)))
+        messages = self._shown(self._reader.feed(self._good(self._scanner.feed(data))))
         for reports in (self._bad, self._reader.repairs):
             self.unlisted += max(0, len(reports) - LISTED)
             del reports[LISTED:]
@@ -58,7 +59,11 @@ class Reading:
 
     def finish(self) -> list[Message]:
         """The messages still held at the end of the file."""
-        return self._reader.feed(self._good(self._scanner.finish())) + self._reader.finish()
+        return self._shown(self._reader.feed(self._good(self._scanner.finish())) + self._reader.finish())
+
+    def _shown(self, messages: list[Message]) -> list[Message]:
+        """The messages, with what no person typed as events."""
+        return messages if self._reader.names_machinery else list(map(as_events, messages))
 
     def snapshots(self) -> list[Snapshot]:
         """The snapshots read since the last call; `conversation` has those not yet taken."""
@@ -125,15 +130,19 @@ class SessionFile(Struct, frozen=True, kw_only=True):
         if not messages and not reading.known and (reading.records or reading.reports):
             raise Unreadable(f"no record of a {self.name} session", "$", "each line of a session file is a JSON object")
         conversation = reading.conversation(messages)
-        return kept(conversation, self.name, document, map(_line, self.records(conversation, None)))
+        return kept(conversation, self.name, document, self._lines(conversation, None))
 
     def write(self, conversation: Conversation, target: Target) -> bytes:
         """The file it was read from with later messages appended; without one, a new file."""
         text = evidence(conversation, self.name)
         already = self._parsed(text) if text is not None else None
         if text is None or already is None or not is_prefix(already.messages, conversation.messages):
-            return b"".join(map(_line, self.records(conversation, None)))
-        return (self.join or append_lines)(text, map(_line, self.records(conversation, already)))
+            return b"".join(self._lines(conversation, None))
+        return (self.join or append_lines)(text, self._lines(conversation, already))
+
+    def _lines(self, conversation: Conversation, already: Conversation | None) -> Iterator[bytes]:
+        """The lines for what a conversation has and `already` has not; events are written as the model saw them."""
+        return map(_line, self.records(_as_seen(conversation), None if already is None else _as_seen(already)))
 
     def _parsed(self, text: bytes) -> Conversation | None:
         """The conversation in a kept text; None if the text is not a session."""
@@ -141,6 +150,11 @@ class SessionFile(Struct, frozen=True, kw_only=True):
             return self.read(text)
         except Unreadable:
             return None
+
+
+def _as_seen(conversation: Conversation) -> Conversation:
+    messages = all_as_seen(conversation.messages)
+    return conversation if messages is conversation.messages else replace(conversation, messages=messages)
 
 
 def _line(record: Any) -> bytes:

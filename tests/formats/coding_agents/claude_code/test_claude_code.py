@@ -171,7 +171,7 @@ def test_titles_snapshots_and_notes_are_kept() -> None:
         "user",
         "assistant",
         "tool",
-        "user",
+        "event",
         "event",
         "event",
         "event",

@@ -27,6 +27,7 @@ from hansard.formats.openai_responses.content import PROVIDER, read_block, write
 from hansard.formats.openai_responses.messages import read_item, write_items
 from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_function, read_plain_output
 from hansard.formats.residue import pack, unpack
+from hansard.model.machinery import COMMAND, ENVIRONMENT, HOOK, INTERRUPT, NOTIFICATION, REMINDER
 from hansard.model.parts import (
     Binding,
     CompactionPart,
@@ -134,6 +135,22 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     if role == "tool" and type(item.get("call_id")) is str:
         calls.pop(item["call_id"], None)
     return role, [_bound(part, model) for part in parts]
+
+
+def kind_of_item(item: Any) -> str | None:
+    """What Codex's own metadata says of a message of the user: "" if it was typed; None if it says nothing."""
+    given = item.get(_OWN)
+    kinds = given.get("content_item_kinds") if type(given) is dict else None
+    if type(kinds) is not list or not kinds or not all(type(kind) is str for kind in kinds):
+        return None
+    if any(kind.startswith("user.") for kind in kinds):
+        return ""
+    name = kinds[0].rpartition(".")[2]
+    return _KINDS_OF_ITEMS.get(name, ENVIRONMENT if kinds[0].startswith("environments.") else REMINDER)
+
+
+_KINDS_OF_ITEMS = {"turn_aborted": INTERRUPT, "subagent_notification": NOTIFICATION, "user_shell_command": COMMAND}
+_KINDS_OF_ITEMS |= {"hook_prompt": HOOK, "environment_context": ENVIRONMENT}
 
 
 def with_id(item: Fields, number: int) -> Fields:

@@ -15,6 +15,7 @@ from hansard.formats.coding_agents.codex.records import (
     INPUT_ROLES,
     NAME,
     is_foreign,
+    kind_of_item,
     read_response_item,
     with_end_event,
     with_id,
@@ -31,6 +32,7 @@ from hansard.formats.coding_agents.zstd import ZstdScanner, append_frame
 from hansard.formats.openai_responses.tools import Calls
 from hansard.formats.residue import pack, set_present, unpack
 from hansard.model.conversation import Context, Conversation, Message, ModelRef, Thinking, Usage
+from hansard.model.machinery import as_events
 from hansard.model.parts import Binding, CompactionPart, DataPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 META_KEYS = ("id", "timestamp", "cwd", "model_provider", "base_instructions", "git", "instructions")
@@ -47,9 +49,10 @@ class _Draft:
         self.state: str | UnsetType = UNSET
         self.thinking: Thinking | UnsetType = UNSET
         self.extra: Any = UNSET
+        self.kind: str | None = None  # of what no person typed; "" for a prompt
 
     def message(self) -> Message:
-        return Message(
+        message = Message(
             role=self.role,
             parts=self.parts,
             id=self.id,
@@ -62,10 +65,13 @@ class _Draft:
             thinking=self.thinking,
             extra=self.extra,
         )
+        return as_events(message, self.kind)
 
 
 class Reader(RecordReader):
     """Messages out of records; holds those that more records may add to."""
+
+    names_machinery = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,7 +231,8 @@ class Reader(RecordReader):
             self._settle()
             draft = self._begin(role, value)
             draft.parts += parts
-            if role == "user" and is_turn(parts):
+            draft.kind = kind_of_item(item)
+            if role == "user" and (draft.kind == "" or (draft.kind is None and is_turn(parts))):
                 self._turns.append(draft.parent if draft.parent is not UNSET else self._before)
                 self._thoughts.clear()
             if role == "user":
