@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 import hansard
 from hansard import Ledger, formats
@@ -213,6 +214,67 @@ def test_codex_patches_and_gemini_results_are_edits() -> None:
         ("/p/c", b"z", None),
         ("/p/a", None, b"x"),
     ]
+
+
+def result(extra: dict[str, Any]) -> hansard.Conversation:
+    part = hansard.model.ToolResultPart(tool_call_id="c", extra={} if "claude-code" in extra else extra)
+    message = hansard.Message(role="tool", id="m", parts=[part], extra=extra if "claude-code" in extra else UNSET)
+    return hansard.Conversation(messages=[message])
+
+
+def contents(told: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    return [(one.path, one.before, one.after) for one in replayed(edits_of(result(told)))]
+
+
+OLD = "a a\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "before", "after"),
+    [
+        ({"type": "create", "content": "new"}, None, b"new"),
+        ({"type": "update", "content": "new", "originalFile": OLD}, OLD.encode(), b"new"),
+        ({"oldString": "a", "newString": "c", "originalFile": OLD}, OLD.encode(), b"c a\nb\n"),
+        ({"oldString": "a", "newString": "c", "replaceAll": True, "originalFile": OLD}, OLD.encode(), b"c c\nb\n"),
+        ({"oldString": "b", "newString": "", "originalFile": OLD}, OLD.encode(), b"a a\n"),
+        ({"oldString": "b\n", "newString": "", "originalFile": OLD}, OLD.encode(), b"a a\n"),
+        ({"oldString": "", "newString": "new"}, None, b"new"),
+        ({"oldString": "gone", "newString": "c", "originalFile": OLD}, OLD.encode(), UNKNOWN),
+        ({"oldString": "a", "newString": "c"}, UNKNOWN, UNKNOWN),
+        (
+            {
+                "edits": [{"old_string": "a", "new_string": "c", "replace_all": True}, {"old_string": "b"}, None],
+                "originalFileContents": OLD,
+            },
+            OLD.encode(),
+            b"c c\n",
+        ),
+    ],
+)
+def test_claude_codes_records_of_an_edit(told: dict[str, Any], before: Any, after: Any) -> None:
+    found = contents({"claude-code": {"toolUseResult": {"filePath": "/p/a", **told}}})
+    assert found == [("/p/a", before, after)]
+
+
+@pytest.mark.parametrize("told", ["text", {"filePath": 1, "content": "x", "type": "create"}, {"filePath": "/p/a"}])
+def test_a_result_that_changed_no_file(told: Any) -> None:
+    assert contents({"claude-code": {"toolUseResult": told}}) == []
+
+
+def test_a_patch_of_codex_may_move_a_file() -> None:
+    moves = {"type": "update", "unified_diff": "@@ -1 +1 @@\n-y\n+z\n", "move_path": "/p/c"}
+    parts = [
+        hansard.model.ToolResultPart(tool_call_id="c", extra={"codex": {"changes": change, **more}})
+        for change, more in (
+            ({"/p/b": {"type": "add", "content": "y\n"}}, {"status": "completed"}),
+            ({"/p/b": {"type": "delete", "content": "y\n"}}, {"status": "failed"}),
+            ({"/p/b": {"type": "delete", "content": "y\n"}}, {"status": "declined"}),
+            ({"/p/b": moves, "/p/d": "no change", "/p/e": {"type": "update"}}, {}),
+        )
+    ]
+    conversation = hansard.Conversation(messages=[hansard.Message(role="tool", id="m", parts=parts)])
+    found = [(one.path, one.before, one.after) for one in replayed(edits_of(conversation))]
+    assert found == [("/p/b", None, b"y\n"), ("/p/b", b"y\n", None), ("/p/c", UNKNOWN, b"z\n")]
 
 
 _LINES = st.lists(st.text(alphabet="ab+-@ \r\x0c\x1c\u2028\\", max_size=4).map(lambda text: text + "\n"), max_size=6)
