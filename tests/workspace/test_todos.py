@@ -34,7 +34,8 @@ def test_the_list_that_an_agents_tool_wrote(ledger: Ledger, tool: str, given: An
     after = written
     for _ in range(3):
         after = ledger.append(thread, say("assistant")).id
-    todos = [Todo(content="tea", status="pending", active_form="making tea"), Todo(content=UNSET, status=UNSET, active_form=UNSET)]
+    empty = Todo(content=UNSET, status=UNSET, active_form=UNSET)
+    todos = [Todo(content="tea", status="pending", active_form="making tea"), empty]
     assert todos_at(ledger, thread, written) == todos_at(ledger, thread, after) == todos
     assert todos_at(ledger, thread, before) == []
 
