@@ -57,6 +57,10 @@ class StorageError(HansardError):
     status = 503
 
 
+class ReadOnlyServer(StorageError):
+    """The database server is a standby: it can be read, writes need the primary."""
+
+
 class Damaged(StorageError):
     """Stored data differs from what was written; `hansard verify` lists all damage."""
 

@@ -48,6 +48,9 @@ def open(url: str, *, tenant: str = "", **options: Any) -> Ledger:
         except ImportError:
             raise StorageError("PostgreSQL needs an extra: pip install 'hansard[postgres]'") from None
         return Ledger(PostgresDriver(url, tenant=tenant, **options))
+    for name in ("read_url", "direct_url"):
+        if options.pop(name, None) is not None:
+            raise StorageError(f"{name} is for a ledger on PostgreSQL; {url!r} is a SQLite file")
     from hansard.ledger.backends.sqlite import SqliteDriver
 
     return Ledger(SqliteDriver(path_of(url), tenant=tenant, **options))

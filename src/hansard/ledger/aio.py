@@ -163,5 +163,6 @@ def _planner(ledger: Ledger) -> Ledger:
     """The ledger, but its methods return their job instead of running it."""
     planner = type(ledger)(ledger._driver)
     planner._read = lambda job: _Plan(False, job)  # type: ignore[method-assign,assignment,return-value]
+    planner._read_replica = planner._read  # type: ignore[method-assign]
     planner._write = lambda job: _Plan(True, job)  # type: ignore[method-assign,assignment,return-value]
     return planner

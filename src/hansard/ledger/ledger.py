@@ -104,6 +104,9 @@ class Ledger:
     def _read(self, job: Job[T]) -> T:
         return self._driver.read(job)
 
+    def _read_replica(self, job: Job[T]) -> T:
+        return self._driver.read_replica(job)
+
     def _write(self, job: Job[T]) -> T:
         return self._driver.write(job)
 
@@ -140,7 +143,7 @@ class Ledger:
     ) -> Page[Thread]:
         """A page of threads, ordered by last change; `after` is the `next` of the previous page."""
         limit = limits.check_page(limit)
-        return self._read(lambda tx: threads.page(tx, limit, after, newest, resource_id))
+        return self._read_replica(lambda tx: threads.page(tx, limit, after, newest, resource_id))
 
     def threads_where(
         self,
@@ -171,7 +174,7 @@ class Ledger:
             until=until,
         ).values(clock())
         index.catch_up(self._driver)
-        return self._driver.read(lambda tx: facets.page(tx, limit, after, newest, filters))
+        return self._driver.read_replica(lambda tx: facets.page(tx, limit, after, newest, filters))
 
     def find_threads(self, text: str, *, limit: int = 10) -> list[Thread]:
         """The threads whose id starts with this text or whose title equals it, newest first."""
@@ -266,7 +269,7 @@ class Ledger:
 
     def transcript(self, thread_id: str, head: str | None = None) -> list[Message]:
         """All messages of the active branch, or of the branch that ends with `head`."""
-        return self._read(lambda tx: tree.transcript(tx, thread_id, head))
+        return self._read_replica(lambda tx: tree.transcript(tx, thread_id, head))
 
     def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[Message]:
         """The messages of a branch, oldest first, loaded a page at a time."""
@@ -317,7 +320,7 @@ class Ledger:
 
     def export_conversation(self, thread_id: str) -> Conversation:
         """A thread as one value, with all branches, runs and snapshots, and bodies as they came."""
-        return self._read(lambda tx: conversations.export(tx, find_thread(tx, thread_id)))
+        return self._read_replica(lambda tx: conversations.export(tx, find_thread(tx, thread_id)))
 
     # -- runs ------------------------------------------------------------------------------------------------------
 

@@ -236,7 +236,8 @@ def _postgres_ledger(url: str) -> Iterator[Finding]:
         return
     where = url.partition("?")[0].rpartition("@")[2]
     try:
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(url, autocommit=True, connect_timeout=5, prepare_threshold=None) as connection:
+            yield from _pooler(connection)
             yield from _postgres_inside(lambda text: connection.execute(text.encode()).fetchall(), where)
     except (psycopg.Error, HansardError) as error:
         yield Finding(
@@ -244,6 +245,19 @@ def _postgres_ledger(url: str) -> Iterator[Finding]:
             found=f"{where}: {' '.join(str(error).split())}",
             state="wrong",
             way_out="start the server, or correct the address in --db or HANSARD_DB",
+        )
+
+
+def _pooler(connection: Any) -> Iterator[Finding]:
+    """A pooler gives its clients process numbers of its own."""
+    (process,) = connection.execute("select pg_backend_pid()").fetchone()
+    if process != connection.info.backend_pid:
+        yield Finding(
+            about="pooler",
+            found="a pooler (such as PgBouncer) is between here and the server; hansard sets tenant and limits in each "
+            "transaction and prepares no statements, so every pool mode but `statement` works",
+            state="note",
+            way_out="leave prepared_statements off; name the server itself as direct_url= for migrations",
         )
 
 

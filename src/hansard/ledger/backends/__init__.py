@@ -6,6 +6,7 @@ Read in this order:
     sqlite                 the SQLite driver: one writer, many readers, recognising and migrating a file
     group_commit           waiting writers share one SQLite transaction
     postgres               the PostgreSQL driver: pool, retries, row-level security
+    read_replica           a streaming replica for reads, asked once it has this handle's last write
     connection_watchdog    closes PostgreSQL connections with no response
     migrations             numbered SQL files, checked by number and checksum
 

@@ -50,6 +50,10 @@ class Driver(Protocol):
 
     def read(self, job: Job[T]) -> T: ...
 
+    def read_replica(self, job: Job[T]) -> T:
+        """As `read`, from a replica that has this handle's writes, if there is one."""
+        ...
+
     def write(self, job: Job[T]) -> T: ...
 
     def statement(self, name: str, /, **values: Any) -> Row | None:

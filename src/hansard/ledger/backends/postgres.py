@@ -2,6 +2,9 @@
 
 Jobs are idempotent, so after a lost connection or a deadlock they are run again: a message whose COMMIT was cut off is
 found stored. Bytes travel in binary. No call waits for ever: see `connection_watchdog.py`.
+
+A connection keeps no state between transactions: tenant and limits are set in each transaction, statements are not
+prepared on the server. So a pooler that hands its connections on after each transaction (PgBouncer) does no harm.
 """
 
 from __future__ import annotations
@@ -11,18 +14,20 @@ import re
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg_pool import ConnectionPool
 
-from hansard.errors import ForkedHandle, HansardError, StorageError
+from hansard.errors import ForkedHandle, HansardError, ReadOnlyServer, StorageError
 from hansard.ledger.backends.connection_watchdog import ConnectionWatchdog
 from hansard.ledger.backends.driver import Job, Row, statements
 from hansard.ledger.backends.migrations import missing
+from hansard.ledger.backends.read_replica import ReadReplica
 
 T = TypeVar("T")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]\w*)")
@@ -91,6 +96,11 @@ class _Tx:
 class PostgresDriver:
     """A ledger in a database; `durability="relaxed"` accepts a server that acknowledges before it has synced.
 
+    `prepared_statements=True` saves the server the planning; not through a pooler. `direct_url` names the server
+    without its pooler, for migrations. `read_url` names a streaming replica: `threads`, `transcript`,
+    `export_conversation` and `search` read there once it has this handle's last write, or, after `replica_wait`
+    seconds, from the primary.
+
     All limits are seconds. A call is retried for `retry_for`; the last attempt may take `statement_timeout` (waiting
     for another writer: `lock_timeout`) and `network_timeout` more. Then it ends, whatever the network does.
     """
@@ -109,6 +119,10 @@ class PostgresDriver:
         statement_timeout: float = 60.0,
         lock_timeout: float = 20.0,
         network_timeout: float = 10.0,
+        prepared_statements: bool = False,
+        direct_url: str | None = None,
+        read_url: str | None = None,
+        replica_wait: float = 1.0,
     ) -> None:
         self._where = re.sub(r"//[^@/]*@", "//", url).split("?")[0]
         self._retry_for = retry_for
@@ -123,8 +137,9 @@ class PostgresDriver:
         self.catching_up = threading.RLock()
         self._watchdog = ConnectionWatchdog(statement_timeout + network_timeout)
         try:
-            self._network = _network(url, network_timeout)
-            with psycopg.connect(url, autocommit=True, **self._network) as connection:
+            first = direct_url or url
+            options: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+            with psycopg.connect(first, **options, **_network(first, network_timeout)) as connection:
                 self._watchdog.sent(connection)
                 self._check_server(connection, durability)
                 self._migrate(connection)
@@ -135,17 +150,23 @@ class PostgresDriver:
             self._watchdog.stop()
             raise (self._translated(error) if isinstance(error, psycopg.Error) else error) from None
         self._settings["hansard.tenant"] = str(self.tenant)
+        self._local = _local_settings(self._settings)
+        if prepared_statements:
+            options["prepare_threshold"] = 5
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
             url,
-            kwargs={"autocommit": True, **self._network},
+            kwargs={**options, **_network(url, network_timeout)},
             min_size=1,
             max_size=connections,
             reconnect_timeout=_POOL_TIMEOUT,
             max_lifetime=3600,
-            configure=self._configure,
             open=True,
             name="hansard",
         )
+        self._replica: ReadReplica | None = None
+        if read_url is not None:
+            options |= _network(read_url, network_timeout)
+            self._replica = ReadReplica(read_url, options, connections, replica_wait)
 
     # -- jobs ------------------------------------------------------------------------------------------------------
 
@@ -155,20 +176,60 @@ class PostgresDriver:
     def read(self, job: Job[T]) -> T:
         return self._retry(lambda connection: self._snapshot(connection, job))
 
+    def read_replica(self, job: Job[T]) -> T:
+        """As `read`, on the replica if there is one that has what this handle wrote."""
+        if self._replica is None:
+            return self.read(job)
+        self._check()
+        try:
+            with self._replica.connection() as connection:
+                if connection is not None:
+                    self._watchdog.sent(connection)
+                    try:
+                        return self._snapshot(connection, job)
+                    finally:
+                        self._watchdog.answered(connection)
+        except psycopg.Error:  # unreachable, or it cancelled the query because of a conflict with its recovery
+            self._replica.leave_alone()
+        return self.read(job)
+
     def statement(self, name: str, /, **values: Any) -> Row | None:
         try:
-            return self._retry(lambda connection: self._tx(connection).one(name, **values))
+            return self._retry(lambda connection: self._pipelined(connection, name, values))
         except PlaceTaken:
             return None
 
+    def _pipelined(self, connection: psycopg.Connection[Row], name: str, values: dict[str, Any]) -> Row | None:
+        """One statement in one round trip: a pipeline without `begin` is one transaction, that of its settings too."""
+        with connection.pipeline():
+            connection.execute(self._local)
+            cursor = self._tx(connection)._execute(name, values)
+        if self._replica is not None:
+            self._replica.wrote(connection)
+        return cursor.fetchone()
+
     def _transaction(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
-        with connection.transaction():
-            return job(self._tx(connection))
+        with self._begun(connection, b"begin"):
+            result = job(self._tx(connection))
+        if self._replica is not None:
+            self._replica.wrote(connection)
+        return result
 
     def _snapshot(self, connection: psycopg.Connection[Row], job: Job[T]) -> T:
-        with connection.transaction():
-            connection.execute("set transaction isolation level repeatable read, read only")
+        with self._begun(connection, b"begin isolation level repeatable read, read only"):
             return job(self._tx(connection))
+
+    @contextmanager
+    def _begun(self, connection: psycopg.Connection[Row], begin: bytes) -> Iterator[None]:
+        """A transaction with its settings, begun in one round trip."""
+        try:
+            connection.execute(begin + b"; " + self._local)
+            yield
+            connection.commit()
+        except BaseException:
+            with suppress(psycopg.Error):  # the connection is lost, and with it the transaction
+                connection.rollback()
+            raise
 
     def _tx(self, connection: psycopg.Connection[Row]) -> _Tx:
         return _Tx(connection, self.tenant, self._watchdog)
@@ -217,6 +278,8 @@ class PostgresDriver:
         text = " ".join(str(error).split())
         if isinstance(error, errors.DiskFull):
             return StorageError(f"{self._where}: the server's disk is full; nothing of this call was written")
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return ReadOnlyServer(f"{self._where}: this server is a standby and accepts no writes; open the primary")
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
             return StorageError(f"{self._where}: waited too long for another writer ({text}); try again")
         if isinstance(error, _RETRYABLE):
@@ -226,14 +289,6 @@ class PostgresDriver:
         return StorageError(f"{self._where}: {type(error).__name__}: {text}")
 
     # -- database ----------------------------------------------------------------------------------------------
-
-    def _configure(self, connection: psycopg.Connection[Row]) -> None:
-        self._watchdog.sent(connection)
-        try:
-            for name, value in self._settings.items():
-                connection.execute("select set_config(%s, %s, false)", (name, value))
-        finally:
-            self._watchdog.answered(connection)
 
     def _check_server(self, connection: psycopg.Connection[Any], durability: str) -> None:
         if durability not in ("full", "relaxed"):
@@ -299,7 +354,15 @@ class PostgresDriver:
             return
         self._closed = True
         self._pool.close()
+        if self._replica is not None:
+            self._replica.close()
         self._watchdog.stop()
+
+
+def _local_settings(settings: dict[str, str]) -> bytes:
+    """The statement that sets them for the current transaction only."""
+    calls = [sql.SQL("set_config({}, {}, true)").format(name, value) for name, value in settings.items()]
+    return sql.SQL("select {}").format(sql.SQL(", ").join(calls)).as_bytes(None)
 
 
 def _network(url: str, limit: float) -> dict[str, Any]:

@@ -129,6 +129,9 @@ class SqliteDriver:
             if self._closed:  # checked after the append: a concurrent `close` may have missed this connection
                 self._shut_readers()
 
+    def read_replica(self, job: Job[T]) -> T:
+        return self.read(job)
+
     def statement(self, name: str, /, **values: Any) -> Row | None:
         return self.write(lambda tx: tx.one(name, **values))
 

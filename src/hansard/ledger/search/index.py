@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hansard.errors import StorageError
+from hansard.errors import ReadOnlyServer, StorageError
 from hansard.ledger import tree
 from hansard.ledger.backends.driver import Driver, Row, Tx, unsafe
 from hansard.ledger.search import facets
@@ -30,7 +30,10 @@ def catch_up(driver: Driver, progress: Progress | None = None) -> int:
     if end is None:
         return 0
     with driver.catching_up:
-        return _index_all(driver, driver.write(_fill_feed) if end == _NOT_IN_FEED else end, progress)
+        try:
+            return _index_all(driver, driver.write(_fill_feed) if end == _NOT_IN_FEED else end, progress)
+        except ReadOnlyServer:  # a standby finds what the primary has indexed
+            return 0
 
 
 def _index_all(driver: Driver, end: int | None, progress: Progress | None) -> int:

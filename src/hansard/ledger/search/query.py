@@ -95,7 +95,7 @@ def search(
             last = cursor
         return Page(items=hits)
 
-    return driver.read(job)
+    return driver.read_replica(job)
 
 
 class _Search:
