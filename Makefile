@@ -9,7 +9,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium matrix docs dist fresh
+.PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium pgbouncer matrix docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -27,7 +27,7 @@ check: .venv/.stamp-all  ## linter, formatting and types
 	@echo "ruff format" && .venv/bin/python -m ruff format -q --check . || { echo "way out: .venv/bin/ruff format ."; exit 1; }
 	@echo "mypy"        && .venv/bin/python -m mypy --no-error-summary
 
-test: setup check chromium  ## everything that must hold; ARGS="-k name" picks tests
+test: setup check chromium pgbouncer  ## everything that must hold; ARGS="-k name" picks tests
 	@.venv/bin/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 smoke: .venv/.stamp-all  ## under half a minute, before each commit: linter, the core of every part
@@ -41,7 +41,7 @@ prove: .venv/.stamp-prove  ## every promise under faults, load and hostile input
 	@.venv/bin/python -m tests.faults.prove $(ARGS)
 
 # Each test may take longer: it is measured.
-coverage: setup chromium  ## lines and branches that the tests reach, by folder; which test reaches what, for `make mutants`
+coverage: setup chromium pgbouncer  ## lines and branches that the tests reach, by folder; which test reaches what, for `make mutants`
 	@rm -rf .coverage-data && mkdir .coverage-data
 	@.venv/bin/python -m coverage run -m pytest -q -p tests.mutants.reached -n $(WORKERS) --dist loadgroup --timeout 600 $(ARGS)
 	@.venv/bin/python -m coverage combine -q && .venv/bin/python -m coverage json -q -o .coverage-data/report.json
@@ -149,6 +149,14 @@ chromium:
 	  echo "installing Chromium"; apt-get install -qq -y chromium >/dev/null 2>&1 && exit 0; \
 	fi; \
 	echo "Chromium is not installed: tests that drive a browser will be skipped"
+
+# The ledger is also tested through a pooler.
+pgbouncer:
+	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing PgBouncer"; apt-get install -qq -y pgbouncer >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "PgBouncer is not installed: tests behind a pooler will be skipped"
 
 define new_venv
 	@command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON): install Python 3.11 or newer, or make PYTHON=/path/to/python"; exit 1; }
