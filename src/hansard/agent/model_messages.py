@@ -19,7 +19,7 @@ from hansard import formats
 from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai.fields import DIALECTS, NAME, NEWEST
 from hansard.formats.pydantic_ai.messages.documents import Reading
-from hansard.formats.pydantic_ai.messages.documents import _shares_request as follows_in_request
+from hansard.formats.pydantic_ai.messages.documents import shares_request as follows_in_request
 from hansard.formats.residue import unpack
 from hansard.model import exact_json
 from hansard.model.calls import without_partial_calls

@@ -42,12 +42,16 @@ if TYPE_CHECKING:
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """For whom a document is written: a profile of the format, and who will read opaque reasoning in it."""
+    """For whom a document is written: a profile of the format, and who will read opaque reasoning in it.
+
+    `at` is the time to write where a format requires one and the source knows none.
+    """
 
     profile: str | None = None
     provider: str | None = None
     transport: str | None = None
     model: str | None = None
+    at: str | None = None
 
 
 class Loss(Struct, frozen=True, kw_only=True, order=True):

@@ -19,7 +19,7 @@ from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai import usage as pydantic_usage
 from hansard.formats.pydantic_ai.fields import DIALECTS
 from hansard.formats.pydantic_ai.messages import documents as pydantic_documents
-from hansard.formats.thread_protocol.messages import DIALECT
+from hansard.formats.thread_protocol.records import DIALECT
 from hansard.model import Conversation, Message, exact_json, native
 from tests.conftest import GOLDEN
 from tests.strategies import conversations

@@ -107,7 +107,7 @@ def _write_thinking(part: ReasoningPart, around: Around, place: Place) -> dict[s
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     out = {"content": part.text, **filled(dialect.defaults["thinking"], marks)}
-    if is_absent(marks, "content") and not part.text:
+    if is_absent(marks, "content") and not part.text and dialect.documented:
         del out["content"]
     provider = part.binding.provider if part.binding is not UNSET else UNSET
     part_id = part.id
@@ -214,8 +214,8 @@ def read_part(block: Any, readers: dict[str, Any], around: Around) -> Any:
         if type(kind) is str and kind in readers:
             dialect = around.dialect
             table = dialect.readers.get(kind)
-            if table is not None and (part := table(block, around)) is not None:  # nearly all are so
-                return part
+            if table is not None and around.fits_table(kind) and (part := table(block, around)) is not None:
+                return part  # nearly all are so
             if kind in dialect.defaults:
                 try:
                     return readers[kind](block, around)

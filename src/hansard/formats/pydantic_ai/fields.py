@@ -26,6 +26,8 @@ class Dialect:
     """How one format spells the parts: its name, the fields it always writes, and the names that differ.
 
     Blocks that say nothing beyond their rows are read and written by field tables: `readers`, `writers`.
+    Without `times` a part names its time only if it is not that of its record; with `documented` other formats' names
+    come first, and what those lack is written beside them under Pydantic AI's own.
     """
 
     def __init__(
@@ -38,11 +40,12 @@ class Dialect:
         outcome: str = "outcome",
         times: bool = True,
         digests: bool = False,
+        documented: bool = False,
         without: frozenset[str] = frozenset(),
     ) -> None:
         self.name, self.defaults, self.outcomes = name, defaults, outcomes
         self.thinking_id, self.outcome = thinking_id, outcome
-        self.times, self.digests, self.without = times, digests, without
+        self.times, self.digests, self.documented, self.without = times, digests, documented, without
 
     @cached_property
     def complete(self) -> dict[str, CompleteBlock]:
@@ -109,7 +112,7 @@ _TABLES: dict[str, tuple[type[Part], list[Row], dict[str, Any]]] = {
         {
             "fixed": {"is_error": False},
             "unset": ("content", "status"),
-            "not_true": ("is_error", "preliminary"),
+            "not_true": ("is_error", "preliminary", "provider_executed"),
         },
     ),
     "user-prompt": (TextPart, [Row("content", "text", str)], {}),
@@ -131,6 +134,10 @@ class Around:
         self.model: Any = UNSET
         self._names: dict[str, str] | None = None
         self._ids: dict[Place, str] | None = None
+
+    def fits_table(self, kind: str) -> bool:
+        """Whether the field table of this kind says the time of a part, where it has one."""
+        return self.dialect.times or kind not in _TIMED or self.at == self.sent
 
     def knows(self, kind: str) -> bool:
         """Has the dialect parts of this kind?"""
@@ -206,10 +213,11 @@ def kept(rest: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
 
 def read_time(block: dict[str, Any], marks: dict[str, Any], around: Around) -> None:
     """A part's time is residue only when it is not its message's."""
-    if not around.dialect.times:
-        return
     time = block.get("timestamp", UNSET)
-    if time is UNSET:
+    if time is UNSET and not around.dialect.times and around.sent is not UNSET:
+        if around.sent != around.at:
+            block["timestamp"] = around.sent
+    elif time is UNSET:
         if around.at is not UNSET:
             lacks(marks, "timestamp")
     elif time == around.at and type(time) is str:
@@ -217,7 +225,9 @@ def read_time(block: dict[str, Any], marks: dict[str, Any], around: Around) -> N
 
 
 def put_time(out: dict[str, Any], rest: dict[str, Any], marks: dict[str, Any], around: Around) -> None:
-    if around.dialect.times and around.at is not UNSET and "timestamp" not in rest:
+    if not around.dialect.times and rest.get("timestamp", around.at) == around.sent:
+        rest.pop("timestamp", None)
+    elif around.at is not UNSET and "timestamp" not in rest:
         if not is_absent(marks, "timestamp"):
             out["timestamp"] = around.at
 
@@ -238,7 +248,7 @@ def takes_time(text: Any) -> bool:
 
 NAME = "pydantic-ai"
 NEWEST = "2.66"
-_FEEDBACK = {"cause": "model_retry", "attempt": None, "max_retries": None}
+FEEDBACK = {"retry": {"cause": "model_retry", "attempt": None, "max_retries": None}}
 _MADE = {"id": None, "provider_name": None, "provider_details": None}
 _CALL = {"tool_kind": None, **_MADE}
 _RETURN = {"tool_kind": None, "metadata": None, "outcome": "success"}
@@ -268,7 +278,7 @@ _DEFAULTS_262: dict[str, dict[str, Any]] = {
     "system-prompt": {"dynamic_ref": None, "scope": "conversation", "metadata": None},
     "user-prompt": {},
     "tool-return": {**_RETURN, "retry": None},
-    "retry-feedback": {"retry": _FEEDBACK},
+    "retry-feedback": FEEDBACK,
     "retry-prompt": {"tool_name": None},
     "text": {**_MADE, "citations": None},
     "thinking": {**_MADE, "signature": None},

@@ -254,13 +254,25 @@ def _write_returned_item(part: Part, dialect: Dialect) -> Any:
 
 
 def _read_digests(value: Any, files: list[Any], block: dict[str, Any], marks: dict[str, Any], dialect: Dialect) -> None:
-    if not dialect.digests or type(value) not in (list, dict):
+    if not (dialect.digests or dialect.documented) or type(value) not in (list, dict):
         return
     given = block.get("content_file_digests", UNSET)
     if given is UNSET:
-        lacks(marks, "content_file_digests")
+        if dialect.digests:
+            lacks(marks, "content_file_digests")
     elif given == digests(files):
         del block["content_file_digests"]
+
+
+def tells_digests(content: Any, dialect: Dialect) -> bool:
+    """Whether a result records which of its objects are files; a document only where data may look like one."""
+    if type(content) not in (list, dict):
+        return False
+    items = content if type(content) is list else [content]
+    return dialect.digests or (
+        dialect.documented
+        and any(type(item) is dict and item.get("kind") in (*_URLS, "uploaded-file") for item in items)
+    )
 
 
 def digests(files: list[Any]) -> list[str]:

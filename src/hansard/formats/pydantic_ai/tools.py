@@ -23,14 +23,16 @@ from hansard.formats.pydantic_ai.fields import (
     settle,
     taken,
 )
-from hansard.formats.pydantic_ai.files import digests, read_returned, write_returned
+from hansard.formats.pydantic_ai.files import digests, read_returned, tells_digests, write_returned
 from hansard.formats.pydantic_ai.reasoning import put_signature, signed
 from hansard.formats.residue import pack, take_maybe_str, take_str, unpack
+from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.calls import Place
 from hansard.model.parts import Part, ToolCallPart, ToolResultPart
 
 BUILTIN_CALL, BUILTIN_RETURN = "builtin-tool-call", "builtin-tool-return"
+_BESIDE = ("denied", "interrupted")  # outcomes that ThreadProtocol's `status` cannot say
 _NO_NAME = "unknown"
 
 
@@ -42,7 +44,12 @@ def read_call(block: dict[str, Any], around: Around, kind: str = "tool-call") ->
     block = taken(block)
     marks: dict[str, Any] = {}
     name, args = take_str(block, "tool_name"), block.pop("args", UNSET)
-    settle(dialect.defaults[kind], block, marks)
+    if dialect.documented:
+        args = _take_documented(args, block, marks)
+        kind = BUILTIN_CALL if block.get("provider_executed") is True else kind
+        if kind == BUILTIN_CALL:
+            del block["provider_executed"]
+    settle(dialect.defaults.get(kind, {}), block, marks)
     call_id, part_id = take_call_id(block, marks), take_maybe_str(block, "id")
     fields = signed(block, marks, around)
     given, text = _read_args(args, marks)
@@ -73,6 +80,27 @@ def _read_args(args: Any, marks: dict[str, Any]) -> tuple[Any, str | UnsetType]:
     return given, text
 
 
+_ARGS_TEXT = "args_text"
+
+
+def _take_documented(args: Any, block: dict[str, Any], marks: dict[str, Any]) -> Any:
+    """The arguments as the document has them: data, and beside it the text that Pydantic AI had it as."""
+    text = block.get(_ARGS_TEXT)
+    if type(text) is str and exact_json.same(read_arguments(text)[0], args):
+        del block[_ARGS_TEXT]
+        return text
+    if type(args) is str and args and read_arguments(args)[0] is not UNSET:
+        marks["text"] = True
+    return args
+
+
+def _documented(args: Any, part: ToolCallPart, marks: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that are text as data, and their text beside it."""
+    if type(args) is not str or part.input is UNSET or marks.get("args") == "data" or marks.get("text") is True:
+        return {"args": args}
+    return {"args": part.input, _ARGS_TEXT: args}
+
+
 def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
     rest, marks = unpack(around.dialect.name, part.extra)
     kind = BUILTIN_CALL if part.provider_executed is True and around.knows(BUILTIN_CALL) else "tool-call"
@@ -85,9 +113,12 @@ def write_call(part: ToolCallPart, around: Around, place: Place) -> Any:
         args = ""
     out: dict[str, Any] = {"tool_name": _name(part, around)}
     if args is not UNSET or not is_absent(marks, "args"):
-        out["args"] = None if args is UNSET else args
+        args = None if args is UNSET else args
+        out.update(_documented(args, part, marks) if around.dialect.documented else {"args": args})
     put_call_id(out, part, marks, around, place)
     out.update(filled(around.dialect.defaults[kind], marks))
+    if kind == "tool-call" and part.provider_executed is True:
+        out["provider_executed"] = True
     if part.id is not UNSET:
         out["id"] = part.id
     put_signature(out, part, rest, marks)
@@ -124,13 +155,18 @@ def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return"
     block = taken(block)
     marks: dict[str, Any] = {}
     name, call_id = take_str(block, "tool_name"), take_call_id(block, marks)
-    settle(dialect.defaults[kind], block, marks)
+    if dialect.documented and block.get("provider_executed") is True:
+        kind = BUILTIN_RETURN
+        del block["provider_executed"]
+    settle(dialect.defaults.get(kind, dialect.defaults["tool-return"]), block, marks)
     outcome = block.get(dialect.outcome)
     is_error = outcome is not None
     status: str | UnsetType = UNSET
     if type(outcome) is str and outcome in dialect.outcomes:
         is_error, status = dialect.outcomes[outcome]
         del block[dialect.outcome]
+    if is_error and dialect.documented and status is UNSET and block.get("outcome") in _BESIDE:
+        status = block.pop("outcome")
     read_time(block, marks, around)
     output, content = read_returned(block, marks, dialect)
     return ToolResultPart(
@@ -145,8 +181,16 @@ def read_return(block: dict[str, Any], around: Around, kind: str = "tool-return"
     )
 
 
+def write_plain_return(part: ToolResultPart, around: Around) -> Any:
+    """A result that its table says; None for any other."""
+    dialect = around.dialect
+    if not around.fits_table("tool-return") or (dialect.documented and tells_digests(part.output, dialect)):
+        return None
+    return dialect.writers[ToolResultPart](part, around)
+
+
 def write_return(part: ToolResultPart, around: Around, place: Place, kind: str = "tool-return") -> Any:
-    if kind == "tool-return" and (written := around.dialect.writers[ToolResultPart](part, around)) is not None:
+    if kind == "tool-return" and (written := write_plain_return(part, around)) is not None:
         return written
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
@@ -160,7 +204,12 @@ def write_return(part: ToolResultPart, around: Around, place: Place, kind: str =
     if outcome != "success" or dialect.outcome not in dialect.defaults[kind]:
         out[dialect.outcome] = outcome
     put_time(out, rest, marks, around)
-    if dialect.digests and type(content) in (list, dict) and not is_absent(marks, "content_file_digests"):
+    if dialect.documented:
+        if part.status in _BESIDE:
+            out["outcome"] = part.status
+        if part.provider_executed is True:
+            out["provider_executed"] = True
+    if tells_digests(content, dialect) and (dialect.documented or not is_absent(marks, "content_file_digests")):
         out["content_file_digests"] = digests(files)
     return {**out, **kept(rest, dialect), "part_kind": kind}
 

@@ -1,21 +1,31 @@
 """ThreadProtocol: a thread of user turns and agent turns.  As of its specification 2.0.0.
 
     canonical                         native
-    conversation                      thread_id, title, metadata, created_at, updated_at; agents are the registry
+    conversation                      thread_id, title, metadata, times, parent_thread_id; agents are the registry
     user message without a run        a user turn; so are the user messages that a run begins with
     run                               an agent turn: agent_id, started_at, completed_at, total_usage
-    other messages without a run      an agent turn of the agent `assistant`, which is added to the registry
+    other messages without a run      an agent turn of the agent `assistant` with `run_id: null`
     assistant; tool, user             a response; a request
-    event with data                   a system message: event_type and event_data
+    event with data                   a system message: event_type, event_data; source_agent, target_agents are metadata
+    data in an answer                 a system message with `part`, the index of the part in the response before it
     parts                             as in `pydantic_ai`; status of a result: success, error, validation_error
-    raw(thread-protocol)              any other part; in an event message any other message or turn, verbatim
+    raw(thread-protocol)              in an event message any other message or turn, verbatim
 
-Runs have no ids in a thread: their position names them, `turn-2`. System prompts are configuration and are not stored;
-a `system-prompt` in a document is kept. A document may also be a fragment: an object with only `turns`. Lost, and
-reported: system messages, ids of messages and runs, states, todos, files by address in answers.
+What the document lacks stands beside its own fields under the name that Pydantic AI gives it (`provider_details`,
+`instructions`, `state`, `run_id`, `outcome`, a part's `timestamp`, `args_text`), so a Pydantic AI history comes back
+equal. A run is named by `run_id`, or without one by its position, `turn-2`. System prompts are configuration and are
+not stored: a loss; a `system-prompt` in a document is kept.
 
-One module: `messages`. Parts are those of Pydantic AI in another dialect, so it may import `pydantic_ai` besides the
-core of `formats` and the model. Free to change: detection.
+Required fields that the source lacks are derived (`derived`), and listed in `derived` beside them; the reader drops
+them again. Where no time is known at all, `Target(at=...)` gives it; without it the field stays absent, and a loss says
+so. An active run is the last turn and has no `completed_at`. A document may also be a fragment: an object with only
+`turns`. Lost, and reported: system prompts, ids of messages, data in user messages, states of runs other than active,
+todos, files by address in answers.
+
+Read `messages` (threads, agents), `turns`, `records` (one message of a turn, reader beside writer), `derived`, `rules`
+(what `validate` reports of a document). Parts are those of Pydantic AI in another dialect, so it may import
+`pydantic_ai` besides the core of `formats` and the model. The functions of the specification are in
+`hansard.thread_protocol`. Free to change: detection.
 Stored, so never renamed: residue keys and spelling hints (`"$"`), the agent id `assistant`, run ids
 `turn-<n>`.
 """
@@ -42,8 +52,5 @@ FORMAT = Format(
     sniff=sniff,
     keys=frozenset({"turns"}),
     binds=True,
-    why={
-        "runId": "the position of a run in the thread is its name",
-        "runs": "the position of a run in the thread is its name",
-    },
+    why={"runs": "of a run the thread says its agent, its times and its usage"},
 )

@@ -41,8 +41,8 @@ from hansard.model.parts import RawPart
 _NO_MODEL = ModelRef()
 _BEFORE = ("system", "developer")
 _FINISH = ("stop", "length", "content_filter", "tool_call", "error")
-_STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
-_NATIVE_STATES = {state: native for native, state in _STATES.items()}
+STATES = {"incomplete": "partial", "interrupted": "interrupted", "suspended": "suspended"}
+NATIVE_STATES = {state: native for native, state in STATES.items()}
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class Reading:
                 metadata=metadata,
                 extra=pack(NAME, dict(rest), marks) if rest or marks else UNSET,
             )
-            if bool(k) != _shares_request(self.out[-1] if self.out else None, message):
+            if bool(k) != shares_request(self.out[-1] if self.out else None, message):
                 message = replace(message, extra=pack(NAME, rest, {**marks, "joined": bool(k)}))
             self.out.append(message)
 
@@ -323,9 +323,9 @@ def _take_time(record: dict[str, Any]) -> str | UnsetType:
 
 def _take_state(record: dict[str, Any]) -> str | UnsetType:
     state = record.get("state")
-    if type(state) is str and state in _STATES:
+    if type(state) is str and state in STATES:
         del record["state"]
-        return _STATES[state]
+        return STATES[state]
     return UNSET
 
 
@@ -333,7 +333,7 @@ def _take_metadata(record: dict[str, Any]) -> dict[str, Any] | UnsetType:
     return record.pop("metadata") if type(record.get("metadata")) is dict else UNSET
 
 
-def _shares_request(before: Message | None, message: Message) -> bool:
+def shares_request(before: Message | None, message: Message) -> bool:
     """Is the message, when nothing says otherwise, part of the same request as the one before it?"""
     return (
         before is not None
@@ -402,7 +402,7 @@ class Writing:
         parts = write_request(i, message, self.around)
         rest, marks = unpack(NAME, message.extra) if message.extra is not UNSET else ({}, {})
         joined = marks.get("joined")
-        if before is not None and (joined if type(joined) is bool else _shares_request(before, message)):
+        if before is not None and (joined if type(joined) is bool else shares_request(before, message)):
             self.asked += parts
             return
         self.asked = parts
@@ -441,8 +441,8 @@ class Writing:
                     out[key] = value
         if message.finish_reason is not UNSET and message.finish_reason in _FINISH:
             out["finish_reason"] = message.finish_reason
-        if message.state is not UNSET and message.state in _NATIVE_STATES:
-            out["state"] = _NATIVE_STATES[message.state]
+        if message.state is not UNSET and message.state in NATIVE_STATES:
+            out["state"] = NATIVE_STATES[message.state]
         self.put_common(out, message)
         if message.extra is UNSET:
             self.out.append(self.blank_response(conversation_id=self.conversation_id, **out))

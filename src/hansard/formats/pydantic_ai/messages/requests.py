@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hansard.formats.pydantic_ai.content import raw_value, read_compaction, read_part, write_compaction
 from hansard.formats.pydantic_ai.fields import (
+    FEEDBACK,
     Around,
     BlockRecord,
     filled,
@@ -30,6 +31,7 @@ from hansard.formats.pydantic_ai.tools import (
     put_call_id,
     read_return,
     take_call_id,
+    write_plain_return,
     write_return,
 )
 from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, unpack
@@ -55,11 +57,12 @@ def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
     block = taken(block)
     content = block.pop("content", UNSET)
     marks: dict[str, Any] = {}
+    if "retry" in block and around.dialect.documented and _is_feedback(content):
+        return _read_feedback_fields(block, content, around)
     name, call_id = take_maybe_str(block, "tool_name"), take_call_id(block, marks)
     if name is UNSET:
         settle(around.dialect.defaults["retry-prompt"], block, marks)
-        if around.knows("retry-feedback"):
-            marks["kind"] = "retry-prompt"
+        marks["kind"] = "retry-prompt"
         read_time(block, marks, around)
         extra = pack(around.dialect.name, block, marks)
         return RetryPart(content=content, tool_call_id=call_id, extra=extra)
@@ -99,10 +102,14 @@ def _write_result(part: ToolResultPart, around: Around, place: Place) -> Any:
 def _read_feedback(block: dict[str, Any], around: Around) -> Part:
     block = taken(block)
     content = block.pop("content", UNSET)
-    marks: dict[str, Any] = {}
     if not _is_feedback(content):
         raise SchemaMismatch("content")
-    settle(around.dialect.defaults["retry-feedback"], block, marks)
+    return _read_feedback_fields(block, content, around)
+
+
+def _read_feedback_fields(block: dict[str, Any], content: Any, around: Around) -> Part:
+    marks: dict[str, Any] = {}
+    settle(FEEDBACK, block, marks)
     read_time(block, marks, around)
     return RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
 
@@ -110,9 +117,11 @@ def _read_feedback(block: dict[str, Any], around: Around) -> Part:
 def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
-    if marks.get("kind") == "retry-prompt" or not around.knows("retry-feedback"):
+    if marks.get("kind") == "retry-prompt":
         return _write_retry_prompt(part, part.content, rest, marks, around, place)
     if type(part.tool_call_id) is str or type(part.tool_name) is str:
+        if dialect.documented:
+            return _write_retry_prompt(part, part.content, rest, marks, around, place)
         result = ToolResultPart(
             tool_call_id=part.tool_call_id,
             tool_name=part.tool_name,
@@ -125,9 +134,9 @@ def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
     content = part.content
     if not _is_feedback(content):
         content = "" if content is UNSET else exact_json.encode(content).decode()
-    out = {"content": content, **filled(dialect.defaults["retry-feedback"], marks)}
+    out = {"content": content, **filled(FEEDBACK, marks)}
     put_time(out, rest, marks, around)
-    return {**out, **rest, "part_kind": "retry-feedback"}
+    return {**out, **rest, "part_kind": "retry-prompt" if dialect.documented else "retry-feedback"}
 
 
 def _is_feedback(content: Any) -> bool:
@@ -238,7 +247,7 @@ def read_alone(block: Any, around: Around) -> tuple[str, Any] | None:
 
 def _time_of(time: Any, around: Around) -> Any:
     """The time of a message is that of its first part, else that of its request."""
-    return time if type(time) is str and around.dialect.times and takes_time(time) else around.sent
+    return time if type(time) is str and takes_time(time) else around.sent
 
 
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
@@ -247,8 +256,8 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
     if (kind != "user-prompt" and kind != "system-prompt") or kind not in around.dialect.defaults:
         return None
     content = block.get("content")
-    if (part := around.dialect.readers[kind](block, around)) is not None:  # nearly all are so
-        return [part], {}
+    if around.fits_table(kind) and (part := around.dialect.readers[kind](block, around)) is not None:
+        return [part], {}  # nearly all are so
     rest = taken(block)
     marks: dict[str, Any] = {}
     parts: list[Any]
@@ -275,7 +284,7 @@ def write_request(i: int, message: Message, around: Around) -> list[Any]:
         only = message.parts[0]  # nearly all are so
         if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra):
             return [_prompt("user-prompt", only.text, {}, around)]
-        if type(only) is ToolResultPart and (written := dialect.writers[ToolResultPart](only, around)) is not None:
+        if type(only) is ToolResultPart and (written := write_plain_return(only, around)) is not None:
             return [written]
     prompts = unpack(dialect.name, message.extra)[1].get("prompts")
     entries = iter(prompts if type(prompts) is list else ())
@@ -312,11 +321,11 @@ def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: 
 
 
 def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> Any:
-    if not marks:
+    if not marks and around.fits_table(kind):
         written = around.dialect.complete[kind].written
         return written(content=content, timestamp=around.at) if around.dialect.times else written(content=content)
     rest = marks.get("rest")
-    rest = rest if type(rest) is dict else {}
+    rest = dict(rest) if type(rest) is dict else {}
     out = {"content": content, **filled(around.dialect.defaults[kind], marks)}
     put_time(out, rest, marks, around)
     return {**out, **kept(rest, around.dialect), "part_kind": kind}
