@@ -57,8 +57,8 @@ class Target(Struct, frozen=True, kw_only=True):
 class Loss(Struct, frozen=True, kw_only=True, order=True):
     """One thing the written document does not say: where it stood, what it was, why it could not be carried.
 
-    `kind` is content (what somebody said), identity (ids, times, names), settings (of a request), spelling
-    (two ways to write the same) or repair (changed because the target's rules ask for it).
+    `kind` is content (what somebody said), instructions (system prompts), identity (ids, times, names), settings (of a
+    request), spelling (two ways to write the same) or repair (changed because the target's rules ask for it).
     """
 
     path: str
@@ -99,7 +99,8 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     `coding_agent`: what is written for it names that agent's own tools.
     `binds`: signatures in it are bound to what was said; `own_provider` is whose signatures a document holds.
     `strict_unicode`: its consumers reject lone surrogates, as the servers of all providers do.
-    `why` gives the reason for a loss by the field that is lost.
+    `why` gives the reason for a loss by the field that is lost; `explain(path, what)` the loss itself, where the
+    difference alone does not say it.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     suffix: str = "json"
     strict_unicode: bool = False
     why: dict[str, str] = {}
+    explain: Callable[[str, str], Loss | None] | None = None
 
     @cached_property
     def code(self) -> ModuleType:

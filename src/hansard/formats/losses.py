@@ -23,6 +23,7 @@ _IDENTITY = {
     "parentThreadId",
 }
 _STRUCTURE = ("joined", "split", "order", "added")
+_INSTRUCTIONS = ("the system message", "the developer message")
 _REASONS = {
     "joined": "{format} writes both as one message",
     "split": "{format} writes each kind as a message of its own",
@@ -71,6 +72,8 @@ def _note_for(difference: Difference, notes: dict[str, Loss]) -> Loss | None:
 
 def _explained(difference: Difference, written: Written) -> Loss:
     name, field = written.format.name, difference.field
+    if written.format.explain is not None and (told := written.format.explain(difference.path, difference.what)):
+        return told
     if field in written.format.why:
         return _loss(difference, written.format.why[field], _kind(difference))
     owner = difference.path.partition(".extra.")[2].partition(".")[0].partition("[")[0] or "the source"
@@ -87,6 +90,8 @@ def _kind(difference: Difference) -> str:
         return "settings" if difference.path.startswith("$.extra.") else "content"
     if difference.field in _STRUCTURE:
         return "repair"
+    if difference.field == "messages" and difference.what.startswith(_INSTRUCTIONS):
+        return "instructions"
     if difference.field == "inputText":
         return "spelling"
     return "identity" if difference.field in _IDENTITY else "content"

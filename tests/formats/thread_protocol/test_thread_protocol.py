@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from hansard import formats
 from hansard.errors import Unreadable
+from hansard.formats.contract import Target
 from hansard.model import (
     Agent,
     Conversation,
@@ -28,6 +29,8 @@ from hansard.model.calls import pending_calls
 from tests.conftest import GOLDEN
 
 NAME = "thread-protocol"
+TIME = "2026-01-01T00:00:00Z"
+ASSISTANT = Agent(id="assistant", name="assistant", created_at=TIME)
 
 
 def golden(name: str) -> Conversation:
@@ -70,7 +73,8 @@ def test_a_thread_is_messages_runs_and_agents() -> None:
 def test_an_event_is_named_data() -> None:
     event = golden("two_agents_and_a_handoff").messages[4]
     assert event.parts == [DataPart(name="agent.handoff", data={"to": "a2"})]
-    assert event.extra == {NAME: {"source_agent": "a1", "target_agents": ["a2"]}}
+    assert event.metadata == {"source_agent": "a1", "target_agents": ["a2"]}
+    assert event.extra is UNSET
 
 
 def test_thinking_is_bound_to_its_provider() -> None:
@@ -102,20 +106,38 @@ def test_a_call_without_a_result_is_pending_even_over_two_turns() -> None:
 
 
 def test_a_plain_conversation_is_written_and_read_back_the_same() -> None:
+    first = say("user", created_at="2026-01-01T00:00:00Z")
     conversation = Conversation(
         id="t",
-        messages=[say("user"), say("assistant"), say("user", "more"), say("assistant", "a"), say("assistant", "b")],
+        messages=[first, say("assistant"), say("user", "more"), say("assistant", "a"), say("assistant", "b")],
     )
     written = formats.write(conversation, NAME)
     assert written.losses == []
     assert [turn["turn_type"] for turn in written.data["turns"]] == ["user", "agent", "user", "agent"]
-    assert written.data["agents"] == {"assistant": {"agent_id": "assistant", "agent_name": "assistant"}}
+    assert written.data["agents"] == {
+        "assistant": {
+            "agent_id": "assistant",
+            "agent_name": "assistant",
+            "created_at": first.created_at,
+            "derived": ["agent_id", "agent_name", "created_at"],
+        }
+    }
     assert written.data["turns"][1] == {
         "turn_type": "agent",
         "agent_id": "assistant",
+        "started_at": first.created_at,
+        "completed_at": first.created_at,
         "messages": [
-            {"message_type": "response", "agent_id": "assistant", "parts": [{"part_kind": "text", "content": "hi"}]}
+            {
+                "message_type": "response",
+                "timestamp": first.created_at,
+                "agent_id": "assistant",
+                "parts": [{"part_kind": "text", "content": "hi"}],
+                "derived": ["agent_id", "timestamp"],
+            }
         ],
+        "run_id": None,
+        "derived": ["agent_id", "started_at", "completed_at"],
     }
 
 
@@ -131,22 +153,29 @@ def test_runs_become_turns_and_what_they_begin_with_a_turn_of_the_user() -> None
 
 
 def test_system_prompts_are_not_stored_and_that_is_reported() -> None:
-    conversation = Conversation(messages=[say("system", "Be kind."), say("user"), say("assistant")])
+    asked = say("user", created_at="2026-01-01T00:00:00Z")
+    conversation = Conversation(messages=[say("system", "Be kind."), asked, say("assistant")])
     written = formats.write(conversation, NAME)
     assert b"Be kind" not in written.json
-    assert [(loss.path, loss.kind) for loss in written.losses] == [("$.messages[0]", "content")]
+    assert [(loss.path, loss.kind) for loss in written.losses] == [("$.messages[0]", "instructions")]
 
 
 def test_a_system_prompt_that_a_thread_has_passes_through() -> None:
     first = golden("unknown_things").messages[0]
     assert first.role == "system"
-    assert first.parts == [RawPart(format=NAME, value={"part_kind": "system-prompt", "content": "You are kind"})]
+    assert first.parts == [
+        RawPart(format="pydantic-ai", value={"part_kind": "system-prompt", "content": "You are kind"})
+    ]
 
 
-def test_the_agent_of_nobody_in_particular_is_told_from_a_registered_one() -> None:
-    conversation = golden("an_answer_by_nobody_in_particular")
-    assert conversation.agents is UNSET
-    assert [message.run_id for message in conversation.messages] == [UNSET, UNSET, "turn-3"]
+def test_a_turn_outside_all_runs_is_told_from_a_run_of_the_same_agent() -> None:
+    listed = Conversation(
+        messages=[say("assistant", agent_id="assistant", run_id="r")], agents={"assistant": ASSISTANT}
+    )
+    for conversation in (Conversation(messages=[say("assistant")]), listed):
+        back = formats.read(formats.write(conversation, NAME, target=Target(at=TIME)).json)
+        assert back.agents == conversation.agents
+        assert [message.run_id for message in back.messages] == [message.run_id for message in conversation.messages]
 
 
 def test_a_pydantic_ai_history_goes_through_a_thread_with_its_words() -> None:

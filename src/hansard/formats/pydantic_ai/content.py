@@ -116,11 +116,12 @@ def _write_thinking(part: ReasoningPart, around: Around, place: Place) -> dict[s
     if part_id is not UNSET:
         out[dialect.thinking_id] = part_id
     held = marks.get("signature", _holds_signature(provider))
-    if part.encrypted is not UNSET or (part.signature is not UNSET and held != "details"):
-        out["signature"] = part.signature if part.encrypted is UNSET else part.encrypted
+    said = part.signature if part.encrypted is UNSET else part.encrypted
+    if said is not UNSET and held != "details":
+        out["signature"] = said
         put_owner(out, part, marks)
     else:
-        put_signature(out, part, rest, marks)
+        put_signature(out, part, rest, marks, said)
     return {**out, **rest, "part_kind": "thinking"}
 
 

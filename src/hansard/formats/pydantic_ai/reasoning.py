@@ -70,10 +70,14 @@ def put_owner(out: dict[str, Any], part: Any, marks: dict[str, Any]) -> None:
         out["provider_name"] = name
 
 
-def put_signature(out: dict[str, Any], part: Any, rest: dict[str, Any], marks: dict[str, Any]) -> None:
-    if part.signature is not UNSET:
+def put_signature(
+    out: dict[str, Any], part: Any, rest: dict[str, Any], marks: dict[str, Any], said: Any = None
+) -> None:
+    """Write a signature (that of the part, unless another is given) among the provider's details."""
+    signature = part.signature if said is None else said
+    if signature is not UNSET:
         details = rest.get("provider_details")
-        out["provider_details"] = {**(details if type(details) is dict else {}), _SIGNATURE: part.signature}
+        out["provider_details"] = {**(details if type(details) is dict else {}), _SIGNATURE: signature}
         rest.pop("provider_details", None)
         put_owner(out, part, marks)
 

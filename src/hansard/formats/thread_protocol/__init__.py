@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hansard.formats.contract import Format
+from hansard.formats.contract import Format, Loss
 
 
 def sniff(document: Any) -> int:
@@ -45,6 +45,20 @@ def sniff(document: Any) -> int:
     return 3 if records or "thread_id" in document else 1
 
 
+_ABSENT = ".extra.thread-protocol.$", 'nothing becomes {"absent":', '{"thread-protocol":{"$":{"absent":'
+
+
+def explain(path: str, what: str) -> Loss | None:
+    """The loss of a required field that nothing could be derived for: no time is known."""
+    if path == "$.runs" and _ABSENT[2] in what:
+        path, what = f"$.runs{_ABSENT[0]}", f'{_ABSENT[1]}["started_at","completed_at"]'
+    if not path.endswith(_ABSENT[0]) or not what.startswith(_ABSENT[1]):
+        return None
+    why = "thread-protocol requires a time and the source knows none; give one with Target(at=...)"
+    names = what.removeprefix(_ABSENT[1]).strip('[]}"…').replace('","', ", ")
+    return Loss(path=path.removesuffix(_ABSENT[0]), what=f"no {names}", why=why, kind="identity")
+
+
 FORMAT = Format(
     name="thread-protocol",
     title="ThreadProtocol 2.0.0",
@@ -52,5 +66,6 @@ FORMAT = Format(
     sniff=sniff,
     keys=frozenset({"turns"}),
     binds=True,
+    explain=explain,
     why={"runs": "of a run the thread says its agent, its times and its usage"},
 )

@@ -43,6 +43,7 @@ DIALECT = Dialect(
 
 # -- usage ---------------------------------------------------------------------------------------------------------
 
+CONFIGURING = ("system", "developer")
 COUNTS = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -126,7 +127,7 @@ class Reading:
         message = Message(role="assistant", parts=parts, created_at=sent, **said, **fields, extra=extra)
         self.out.append(marked(message, hints))
 
-    def record(self, record: Any, path: str, agent_id: Any, run_id: Any) -> None:
+    def record(self, record: Any, path: str, run_id: Any) -> None:
         """Read one message of an agent turn."""
         if type(record) is not dict:
             raise Unreadable("expected a message object", path)
@@ -141,8 +142,6 @@ class Reading:
             raise Unreadable("missing list of parts", f"{path}.parts")
         hints: dict[str, Any] = {}
         self.derived.take(rest, hints, ("timestamp", "agent_id"))
-        if is_absent(hints, "agent_id"):
-            agent_id = UNSET
         own = rest.pop("agent_id") if type(rest.get("agent_id")) is str else UNSET
         sent = take_maybe_str(rest, "timestamp")
         read = self.response if kind == "response" else self.request
@@ -218,8 +217,7 @@ def marked(message: Message, hints: dict[str, Any]) -> Message:
 
 def write_requests(start: int, messages: list[Message], around: Around) -> tuple[list[Any], Any, bool]:
     """The parts of the messages that share a request, the time of the request, and whether it says anything."""
-    sent = request_time(messages[0])
-    around.sent = sent
+    sent = around.sent = request_time(*messages)
     parts: list[Any] = []
     says = False
     for i, message in enumerate(messages, start):
@@ -230,10 +228,14 @@ def write_requests(start: int, messages: list[Message], around: Around) -> tuple
     return parts, sent, says
 
 
-def request_time(message: Message) -> Any:
-    """The time of a request, where it is not that of its first part."""
-    sent = unpack(PYDANTIC_AI, message.extra)[0].get("timestamp", message.created_at)
-    return UNSET if sent is None else sent
+def request_time(first: Message, *others: Message) -> Any:
+    """The time of a request, where it is not that of its first part. A system prompt without a time is left out."""
+    said = unpack(PYDANTIC_AI, first.extra)[0]
+    if "timestamp" in said:
+        return UNSET if said["timestamp"] is None else said["timestamp"]
+    if first.created_at is UNSET and first.role in CONFIGURING and others:
+        return request_time(*others)
+    return first.created_at
 
 
 def put_fields(out: dict[str, Any], message: Message) -> dict[str, Any]:
@@ -316,4 +318,3 @@ def write_event_records(message: Message) -> list[Any]:
             if type(part.value) is dict:
                 out.append(exact_json.plain(part.value))
     return out
-

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.pydantic_ai.fields import NAME as PYDANTIC_AI
@@ -18,6 +19,7 @@ from hansard.formats.pydantic_ai.messages.documents import shares_request
 from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.formats.thread_protocol.derived import DERIVED, Derived, note
 from hansard.formats.thread_protocol.records import (
+    CONFIGURING,
     DIALECT,
     NAME,
     Reading,
@@ -34,7 +36,7 @@ from hansard.formats.thread_protocol.records import (
 )
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message, Run
-from hansard.model.parts import RawPart
+from hansard.model.parts import RawPart, RefusalPart, TextPart
 from hansard.model.turns import Turn, turns
 
 DEFAULT_AGENT = "assistant"
@@ -101,7 +103,7 @@ class TurnReading(Reading):
             extra=UNSET if outside else pack(NAME, rest, hints),
         )
         for i, record in enumerate(records):
-            self.record(record, f"$.turns[{k}].messages[{i}]", run.agent_id, run_id)
+            self.record(record, f"$.turns[{k}].messages[{i}]", run_id)
         if not outside and (run != Run(id=run.id) or not records):
             self.runs.setdefault(run.id, run)
         if records and self._wants_mark(start, run_id):
@@ -129,16 +131,21 @@ def _required_of(turn: dict[str, Any], records: list[Any]) -> tuple[str, ...]:
 
 def _places(messages: list[Message]) -> Iterator[str | None]:
     """For each message: `same` if it shares the request of the one before it, else what a hint says of its turn."""
-    before: Message | None = None
-    for message in messages:
-        hints = unpack(NAME, message.extra)[1]
-        asks = message.role not in ("assistant", "event")
-        if asks and before is not None and joined(before, message):
-            yield "same"
-        else:
-            where = hints.get("turn")
-            yield "user" if where == "raw" else where if where in ("user", "agent") else None
-        before = message if asks else None
+    for group in _grouped(messages):
+        where = unpack(NAME, group[0].extra)[1].get("turn")
+        yield "user" if where == "raw" else where if where in ("user", "agent") else None
+        yield from ["same"] * (len(group) - 1)
+
+
+def _stored(messages: list[Message]) -> Iterator[Message]:
+    """The messages, less requests that hold nothing but system prompts: turns are formed without these."""
+    for group in _grouped(messages):
+        if not all(message.role in CONFIGURING and _is_text(message) for message in group):
+            yield from group
+
+
+def _is_text(message: Message) -> bool:
+    return all(type(part) in (TextPart, RefusalPart) for part in message.parts)
 
 
 def joined(before: Message, message: Message) -> bool:
@@ -148,13 +155,12 @@ def joined(before: Message, message: Message) -> bool:
 
 
 class TurnWriting:
-    """Messages and runs into turns; `agents` are the ids that they name."""
+    """Messages and runs into turns."""
 
     def __init__(self, conversation: Conversation) -> None:
-        self.around = Around(DIALECT, conversation.messages)
-        self.conversation = conversation
-        self.agents: dict[str, bool] = {}
-        self.default_agent = False
+        messages = list(_stored(conversation.messages))
+        self.around = Around(DIALECT, messages)
+        self.conversation = replace(conversation, messages=messages)
 
     def turns(self) -> list[Any]:
         places = _places(self.conversation.messages)
@@ -213,7 +219,6 @@ class TurnWriting:
         if not records:
             return []
         if run is None:
-            self.default_agent = True
             out = {"turn_type": "agent", "agent_id": agent_id, "started_at": DERIVED, "completed_at": DERIVED}
             out.update(messages=records, total_usage=DERIVED, run_id=None)
             note(out, "agent_id")
@@ -244,12 +249,22 @@ class TurnWriting:
 
 def _requests(turn: Turn) -> Iterator[tuple[int, list[Message]]]:
     """The messages of a turn, those together that share a request, each with the index of the first."""
-    start, group = turn.start, turn.messages[:1]
-    for message in turn.messages[1:]:
-        if message.role not in ("assistant", "event") and group[-1].role not in ("assistant", "event"):
-            if joined(group[-1], message):
-                group.append(message)
-                continue
+    start = turn.start
+    for group in _grouped(turn.messages):
         yield start, group
-        start, group = start + len(group), [message]
-    yield start, group
+        start += len(group)
+
+
+def _grouped(messages: list[Message]) -> Iterator[list[Message]]:
+    """Messages, those together that share a request."""
+    group: list[Message] = []
+    for message in messages:
+        asks = message.role not in ("assistant", "event")
+        if group and asks and group[-1].role not in ("assistant", "event") and joined(group[-1], message):
+            group.append(message)
+            continue
+        if group:
+            yield group
+        group = [message]
+    if group:
+        yield group
