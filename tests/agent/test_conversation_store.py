@@ -78,6 +78,24 @@ def test_entries_keep_their_ids(store: Any) -> None:
     asyncio.run(go())
 
 
+def test_an_entry_is_found_by_a_store_that_did_not_write_it() -> None:
+    async def go(ledger: hansard.Ledger) -> None:
+        await turn(HansardConversationStore(ledger), "what?")
+        entries = await HansardConversationStore(ledger).load_entries("c")
+        for i in range(120):  # more threads than one page, all newer
+            ledger.create_thread(f"other {i}")
+        after_a_restart = HansardConversationStore(ledger)
+        assert await after_a_restart.read_entry(entries[1].id) == entries[1]
+        assert await after_a_restart.read_history(entries[-1].id) == entries
+        assert await after_a_restart.read_history(entries[-1].id, limit=2) == entries[-2:]
+        assert await after_a_restart.read_history(entries[-1].id, limit=99) == entries
+        with pytest.raises(LookupError, match="unknown"):
+            await after_a_restart.read_entry("unknown")
+
+    with hansard.open(":memory:") as ledger:
+        asyncio.run(go(ledger))
+
+
 def test_branching_leaves_the_old_branch_to_be_found(store: Any) -> None:
     async def go() -> None:
         await turn(store, "what?")

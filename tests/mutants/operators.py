@@ -24,6 +24,7 @@ class Mutant:
     begin: int  # what is replaced, in bytes
     end: int
     new: str
+    names: tuple[str, ...] = ()  # what a line outside functions assigns to
 
     def apply(self, text: str) -> str:
         raw = text.encode()
@@ -262,27 +263,24 @@ def of_python(file: str, text: str) -> Iterator[Mutant]:
             new = f"({new})"
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if raw[begin:end].decode() != new:
-            yield Mutant(file, node.lineno, mentions.get(node.lineno) or tuple(lines), kind, begin, end, new)
+            names, used = mentions.get(node.lineno, ((), tuple(lines)))
+            yield Mutant(file, node.lineno, used, kind, begin, end, new, names)
 
 
-def _mentions(tree: ast.Module) -> dict[int, tuple[int, ...]]:
-    """For lines outside functions: where their names are used, since those lines run on import only."""
+def _mentions(tree: ast.Module) -> dict[int, tuple[tuple[str, ...], tuple[int, ...]]]:
+    """For lines outside functions, which run on import only: the names they assign to, and where these are used."""
     used: dict[str, set[int]] = {}
     for node in ast.walk(tree):
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
-        if name is not None and isinstance(node, ast.Name | ast.Attribute):
-            used.setdefault(name, set()).add(node.lineno)
+        if isinstance(node, ast.Name | ast.Attribute):
+            used.setdefault(node.id if isinstance(node, ast.Name) else node.attr, set()).add(node.lineno)
     found = {}
     blocks: list[ast.Module | ast.ClassDef] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
-    for block in blocks:
-        for statement in block.body:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            lines: set[int] = set()
-            for target in targets:
-                lines |= used.get(target.id, set()) if isinstance(target, ast.Name) else set()
-            if lines:
-                for line in range(statement.lineno, (statement.end_lineno or 0) + 1):
-                    found[line] = tuple(sorted(lines))
+    for statement in [statement for block in blocks for statement in block.body]:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        names = tuple(target.id for target in targets if isinstance(target, ast.Name))
+        if names:
+            lines = tuple(sorted(set[int]().union(*(used[name] for name in names))))
+            found.update(dict.fromkeys(range(statement.lineno, (statement.end_lineno or 0) + 1), (names, lines)))
     return found
 
 

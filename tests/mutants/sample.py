@@ -79,7 +79,9 @@ def tests_of(mutant: Mutant, reached: Reached) -> list[str]:
     else:
         lines = reached.lines(mutant.file)
         found = {test for line in mutant.reached_by for test in lines.get(line, ())}
-        if not found and mutant.reached_by == (mutant.line,):  # the statement begins above
+        if mutant.names:
+            found |= _naming(mutant, reached)
+        elif not found:  # the statement begins above
             found = next((lines[line] for line in range(mutant.line, mutant.line - 12, -1) if lines.get(line)), set())
 
     def distance(test: str) -> tuple[int, float]:
@@ -93,6 +95,16 @@ def tests_of(mutant: Mutant, reached: Reached) -> list[str]:
             chosen.append(test)
             seconds += reached.seconds[test]
     return chosen
+
+
+def _naming(mutant: Mutant, reached: Reached) -> set[str]:
+    """The tests in files that name both the module and what it assigns: they may look at it without using it."""
+    found = set()
+    for file in {test.partition("::")[0] for test in reached.seconds}:
+        words = set(re.findall(r"\w+", (ROOT / file).read_text("utf-8"))) if (ROOT / file).exists() else set()
+        if PurePath(mutant.file).stem in words and words.intersection(mutant.names):
+            found |= {test for test in reached.seconds if test.startswith(f"{file}::")}
+    return found
 
 
 def _changed_statements(mutant: Mutant) -> set[str]:
