@@ -273,14 +273,20 @@ def _mentions(tree: ast.Module) -> dict[int, tuple[tuple[str, ...], tuple[int, .
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute):
             used.setdefault(node.id if isinstance(node, ast.Name) else node.attr, set()).add(node.lineno)
-    found = {}
     blocks: list[ast.Module | ast.ClassDef] = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
+    assigned: list[tuple[range, set[str]]] = []
     for statement in [statement for block in blocks for statement in block.body]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        names = tuple(target.id for target in targets if isinstance(target, ast.Name))
+        names = {target.id for target in targets if isinstance(target, ast.Name)}
         if names:
-            lines = tuple(sorted(set[int]().union(*(used[name] for name in names))))
-            found.update(dict.fromkeys(range(statement.lineno, (statement.end_lineno or 0) + 1), (names, lines)))
+            assigned.append((range(statement.lineno, (statement.end_lineno or 0) + 1), names))
+    found = {}
+    for place, own in assigned:
+        names, lines = set(own), set[int]()
+        while more := set[int]().union(*(used[name] for name in names)) - lines:
+            lines |= more
+            names |= {name for other, theirs in assigned if more.intersection(other) for name in theirs}
+        found.update(dict.fromkeys(place, (tuple(sorted(names)), tuple(sorted(lines)))))
     return found
 
 

@@ -98,11 +98,15 @@ def tests_of(mutant: Mutant, reached: Reached) -> list[str]:
 
 
 def _naming(mutant: Mutant, reached: Reached) -> set[str]:
-    """The tests in files that name both the module and what it assigns: they may look at it without using it."""
-    found = set()
+    """The tests that use what a module assigns from elsewhere: lines of its folder, files of tests that name both."""
+    found, name = set(), re.compile(rf"\b(?:{'|'.join(mutant.names)})\b")
+    for path in (ROOT / mutant.file).parent.glob("*.py"):
+        lines = reached.lines(str(path.relative_to(ROOT)))
+        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
+            found |= lines.get(number, set()) if name.search(line) else set()
     for file in {test.partition("::")[0] for test in reached.seconds}:
-        words = set(re.findall(r"\w+", (ROOT / file).read_text("utf-8"))) if (ROOT / file).exists() else set()
-        if PurePath(mutant.file).stem in words and words.intersection(mutant.names):
+        text = (ROOT / file).read_text("utf-8") if (ROOT / file).exists() else ""
+        if name.search(text) and re.search(rf"\b{PurePath(mutant.file).stem}\b", text):
             found |= {test for test in reached.seconds if test.startswith(f"{file}::")}
     return found
 
