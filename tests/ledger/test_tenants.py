@@ -72,3 +72,11 @@ def test_a_thread_stays_in_one_partition(database: str) -> None:
             ).fetchall()
         assert sum("message_" in line for (line,) in plan) <= 2
         assert "Append" not in str(plan)
+
+
+def test_of_two_processes_that_are_the_first_of_a_tenant_both_have_it(ledger: hansard.Ledger) -> None:
+    """Each looks, finds none and adds it: the second adds nothing and reads the number of the first."""
+    for _ in range(2):
+        ledger._write(lambda tx: tx.run("add_tenant", name="new"))
+    with pytest.raises(NotFound):
+        ledger.transcript("none")

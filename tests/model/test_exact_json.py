@@ -136,3 +136,11 @@ def test_live_values_are_read_as_what_they_are_in_json(given_: Any, plain: Any) 
 def test_what_is_no_json_at_all_is_refused_by_name() -> None:
     with pytest.raises(Unreadable, match="object is not JSON"):
         formats.read({"messages": [{"role": "user", "content": object()}]}, "anthropic")
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_a_line_with_a_number_that_json_does_not_have_is_no_record(word: str) -> None:
+    """Read as null, the line would be written back as another one."""
+    for line in (word, f'{{"cost": {word}}}', f'{{"text": "\ud83d", "costs": [{word}]}}'):
+        with pytest.raises(Unreadable, match=f"{word} is not JSON"):
+            exact_json.decode_record(line.encode("utf-8", "surrogatepass"))

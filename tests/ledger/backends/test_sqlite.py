@@ -9,8 +9,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import hansard
-from hansard.errors import ForkedHandle
+from hansard.errors import ForkedHandle, StorageError
+from hansard.ledger.backends.sqlite import SqliteDriver
 from tests.ledger.said import said
 
 
@@ -61,3 +64,20 @@ def test_an_append_behind_a_known_head_reads_nothing_and_writes_four_pages(tmp_p
     assert verbs == ["begin", "insert", "update", "commit"] * 20
     grown = sorted(after - before for before, after in itertools.pairwise(sizes))
     assert grown[len(grown) // 2] == 4 * (4096 + 24)  # the message, its two keys, the thread
+
+
+def test_a_connection_whose_set_up_fails_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One left open would be taken for another library's at the next opening."""
+    path = str(tmp_path / "ledger.db")
+
+    def fail(self: SqliteDriver, connection: Any) -> None:
+        connection.execute("select 1 from sqlite_schema").fetchall()
+        raise StorageError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteDriver, "_set_up", fail)
+        with pytest.raises(StorageError, match="no") as kept:  # its traceback keeps the connection alive
+            hansard.open(path)
+    with hansard.open(path) as ledger:
+        assert ledger.threads().items == []
+    del kept

@@ -17,6 +17,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, ForkedHandle, HansardError, StorageError
 from hansard.ledger.backends.group_commit import GroupCommit
+from hansard.ledger.live.journal import Journal, RunBuffer
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.model import TextPart
 from hansard.streams.deltas import Delta, PartStart
@@ -199,3 +200,73 @@ def test_ctrl_c_never_leaves_the_ledger_locked() -> None:
         if ended:
             break
     assert number > 10
+
+
+def test_what_threads_share_is_changed_under_the_lock_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Otherwise a delta that is given just then is lost, or waits for ever."""
+    shared = {
+        Journal: {"_urgent", "_stopping", "_some", "_next", "_buffers", "_thread"},
+        RunBuffer: {"waiting", "given", "underway", "future", "ended"},
+    }
+    unguarded: list[str] = []
+    watched: list[threading.Condition] = []
+
+    class Buffers(dict[RunBuffer, None]):
+        def __setitem__(self, buffer: RunBuffer, value: None) -> None:
+            seen(Journal, "_buffers")
+            super().__setitem__(buffer, value)
+
+        def pop(self, *buffer: Any) -> Any:
+            seen(Journal, "_buffers")
+            return super().pop(*buffer)
+
+        def __delitem__(self, buffer: RunBuffer) -> None:
+            seen(Journal, "_buffers")
+            super().__delitem__(buffer)
+
+        def clear(self) -> None:
+            seen(Journal, "_buffers")
+            super().clear()
+
+    def seen(kind: type, name: str) -> None:
+        if watched and name in shared[kind] and not watched[0]._is_owned():  # type: ignore[attr-defined]
+            unguarded.append(f"{kind.__name__}.{name} in {sys._getframe(2).f_code.co_name}")
+
+    def change(self: object, name: str, value: object) -> None:
+        if sys._getframe(1).f_code.co_name != "__init__":
+            seen(type(self), name)
+        object.__setattr__(self, name, value)
+
+    for kind in shared:
+        monkeypatch.setattr(kind, "__setattr__", change, raising=False)
+    with hansard.open(str(tmp_path / "l.db")) as ledger:
+        journal = ledger._journal
+        journal._buffers = Buffers()
+        watched.append(journal._changed)
+        one, other = _run(ledger), _run(ledger)
+        one.write(_words("a"))
+        journal.hurry()
+        one.flush()
+        other.write(_words("b") * 40).result(_SECONDS)
+        other.write(_words("c"))
+        journal.close(other._buffer)
+        one.commit()
+    assert journal._thread is None
+    assert unguarded == []
+
+
+def test_a_delta_waits_for_others_for_a_moment_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A quarter of a second is the most that a crash may cost."""
+    waits: list[float] = []
+
+    class Condition(threading.Condition):
+        def wait_for(self, predicate: Any, timeout: float | None = None) -> Any:
+            waits.append(timeout if timeout is not None else float("inf"))
+            return super().wait_for(predicate, timeout)
+
+    monkeypatch.setattr(threading, "Condition", Condition)
+    with hansard.open(str(tmp_path / "l.db")) as ledger:
+        for _ in range(3):
+            _run(ledger).write(_words("a")).result(_SECONDS)
+    assert waits
+    assert all(0 < wait <= 0.25 for wait in waits)
