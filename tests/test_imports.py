@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "ledger": {"atomic_file", "errors", "model", "streams"},  # streams: the journal of a run folds its deltas
     "sessions": {"atomic_file", "gc_pause", "errors", "model", "formats", "ledger"},
     "workspace": {"atomic_file", "gc_pause", "errors", "model", "formats", "ledger"},
+    "thread_protocol": {"errors", "model", "formats"},
     "agent": {"errors", "model", "streams", "formats", "ledger", "workspace"},
     "server": {"errors", "model", "formats", "streams", "ledger", "workspace", "agent", "_version"},
     "cli": {

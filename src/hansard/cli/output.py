@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from time import time_ns
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,7 @@ from hansard.cli.files import save
 from hansard.errors import Unreadable
 from hansard.formats.contract import Loss, Target, Written, WrittenAll, losses_of
 from hansard.model import exact_json
+from hansard.model.times import iso_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS = (
@@ -45,7 +47,7 @@ class WriteOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def write_target(self) -> Target:
-        return Target(profile=self.target, model=self.model, transport=self.transport)
+        return Target(profile=self.target, model=self.model, transport=self.transport, at=iso_time(time_ns() // 10**6))
 
     @property
     def folder(self) -> str | None:

@@ -95,6 +95,7 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     `text` formats are given bytes and give bytes (files of lines); the others parsed JSON. A `verbatim` one gives
     back every byte.
     `trees` formats carry every branch; the others are given the active path.
+    `active_runs`: besides that path the messages of runs that are still active, after it.
     `write_only` formats are documents for people, which no reader reads.
     `coding_agent`: what is written for it names that agent's own tools.
     `binds`: signatures in it are bound to what was said; `own_provider` is whose signatures a document holds.
@@ -113,6 +114,7 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     text: bool = False
     verbatim: bool = False
     trees: bool = False
+    active_runs: bool = False
     write_only: bool = False
     coding_agent: bool = False
     binds: bool = False

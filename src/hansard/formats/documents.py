@@ -207,9 +207,18 @@ def _write(conversation: Conversation, seen: Outline | None, format: str, target
     shown, path = conversation, list(range(len(conversation.messages)))
     if not chosen.trees:
         path = active_path(conversation)
+        if chosen.active_runs:
+            path += _active(conversation, set(path))
         if len(path) != len(conversation.messages):
             shown, seen = replace(conversation, messages=[conversation.messages[i] for i in path]), None
     return _write_path(chosen, aim, conversation, shown, path, seen)
+
+
+def _active(conversation: Conversation, path: set[int]) -> list[int]:
+    """The messages of active runs that are not on the path."""
+    active = {run.id for run in conversation.runs or () if run.status == "active"}
+    found = enumerate(conversation.messages)
+    return [i for i, message in found if i not in path and message.run_id in active] if active else []
 
 
 def _write_path(

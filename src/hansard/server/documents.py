@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from hansard import formats
 from hansard.errors import Unreadable
-from hansard.formats.contract import Format
+from hansard.formats.contract import Format, Target
 from hansard.formats.rules.checks import validate_all
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
@@ -55,7 +55,8 @@ async def export_thread(
 
 def _export(ledger: Ledger, thread_id: str, to: str, target: str | None) -> Response[bytes]:
     formats.get(to)
-    return answer(converted(formats.write(ledger.export_conversation(thread_id), to, target=target)))
+    aim = Target(profile=target, at=ledger.thread(thread_id).created_at)
+    return answer(converted(formats.write(ledger.export_conversation(thread_id), to, target=aim)))
 
 
 @post(

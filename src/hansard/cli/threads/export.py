@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.cli.files import load
@@ -41,11 +42,13 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
         if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
         found = [ledger.export_conversation(key) for key in ids]
+        targets = [replace(options.write_target, at=ledger.thread(key).created_at) for key in ids]
     written: Written | WrittenAll | list[Written]
     if options.folder is not None:
-        written = [formats.write(conversation, options.to, target=options.write_target) for conversation in found]
+        each = zip(found, targets, strict=True)
+        written = [formats.write(conversation, options.to, target=target) for conversation, target in each]
     else:
-        written = formats.write_all(found, options.to, target=options.write_target)
+        written = formats.write_all(found, options.to, target=targets[0] if len(ids) == 1 else options.write_target)
     return write_documents(options, written)
 
 

@@ -66,6 +66,7 @@ FORMAT = Format(
     sniff=sniff,
     keys=frozenset({"turns"}),
     binds=True,
+    active_runs=True,
     explain=explain,
     why={"runs": "of a run the thread says its agent, its times and its usage"},
 )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.pydantic_ai.fields import NAME as PYDANTIC_AI
-from hansard.formats.pydantic_ai.fields import is_absent, settle
+from hansard.formats.pydantic_ai.fields import is_absent, lacks, settle
 from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.formats.thread_protocol.derived import DERIVED, Derived, fill, note
 from hansard.formats.thread_protocol.records import NAME, required
@@ -95,6 +95,9 @@ def _read(document: Any, derived: Derived) -> Conversation:
         del body["agents"]
         found = ((key, _read_agent(key, entry, derived)) for key, entry in registry.items())
         agents = {key: agent for key, agent in found if agent is not None}
+        for agent_id in dict.fromkeys(_named([turn for turn in records if type(turn) is dict])):
+            if agent_id not in registry:
+                lacks(hints, f"agents.{agent_id}")
     reading = TurnReading(derived)
     reading.turns(records)
     profile = take_maybe_str(body, _PROFILE)
@@ -131,7 +134,8 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
     agents = {key: _write_agent(agent) for key, agent in (conversation.agents or {}).items()}
     if not is_absent(hints, "agents"):
         for agent_id in _named(records):
-            agents.setdefault(agent_id, _unregistered(agent_id))
+            if not is_absent(hints, f"agents.{agent_id}"):
+                agents.setdefault(agent_id, _unregistered(agent_id))
     if agents or not is_absent(hints, "agents"):
         out["agents"] = agents
     out["turns"] = records
@@ -144,9 +148,10 @@ def write(conversation: Conversation, target: Target) -> dict[str, Any]:
 
 
 def _named(turns: list[Any]) -> list[str]:
-    """The agents that turns and their messages were given, because the conversation names none."""
-    found = [record for turn in turns for record in (turn, *(turn.get("messages") or ())) if type(record) is dict]
-    return [record["agent_id"] for record in found if "agent_id" in record.get("derived", ())]
+    """The agents that turns and their messages name."""
+    agents = [turn for turn in turns if turn.get("turn_type") == "agent" and type(turn.get("messages")) is list]
+    found = [record for turn in agents for record in (turn, *turn["messages"]) if type(record) is dict]
+    return [record["agent_id"] for record in found if type(record.get("agent_id")) is str]
 
 
 # -- residue of the first release ----------------------------------------------------------------------------------
