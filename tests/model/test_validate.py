@@ -112,7 +112,7 @@ R1 = Run(id="r1", agent_id="a1", started_at=at(1), completed_at=at(2))
                 agents=A,
                 runs=[R1, Run(id="r2", started_at=at(1, 59), completed_at=at(3))],
             ),
-            [("turns", "warning", "$.runs[1]")],
+            [("turns", "error", "$.runs[1]")],
         ),
         (
             talk(say("assistant", run_id="r1"), runs=[Run(id="r1", started_at=at(5), completed_at=at(4))]),

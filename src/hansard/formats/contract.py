@@ -17,7 +17,7 @@ A format is pure mapping: no I/O, no clock, no ids made. To add one:
 
 Found by name when defined beside `read`: `split` and `join` (a document holds many conversations), `kept` (a
 `write_only` format: what its document shows), `repair` (messages as its consumers accept them), `decode_typed`,
-`SESSION`; in `rules.py`: `RULES` of a provider.
+`SESSION`; in `rules.py`: `RULES` of a provider, `check(document)` of a specification.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from hansard.model.conversation import Conversation, Message
 if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
     from hansard.formats.rules.conform import Rules
+    from hansard.model.validate import Finding
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -175,11 +176,17 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def rules(self) -> Rules | None:
         """What the provider accepts in a request; None for formats that are no provider's."""
-        if self.own_provider is None:
-            return None
+        return None if self.own_provider is None else getattr(self._beside, "RULES", None)
+
+    @cached_property
+    def check(self) -> Callable[[Any], list[Finding]] | None:
+        """The checks of a document by the rules of its specification, in place of those of every conversation."""
+        return getattr(self._beside, "check", None)
+
+    @cached_property
+    def _beside(self) -> ModuleType:
         home = import_module(self.module)
-        beside = _submodule(self.module, "rules") if hasattr(home, "__path__") else None
-        return getattr(beside or self.code, "RULES", None)
+        return (_submodule(self.module, "rules") if hasattr(home, "__path__") else None) or self.code
 
 
 def _submodule(package: str, name: str) -> ModuleType | None:

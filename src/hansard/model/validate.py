@@ -3,7 +3,7 @@
     times            every time is a date and time of ISO 8601
     tool-results     each result has a call before it; a call without a result before later messages is a warning
     agents           each agent that a message or run names is registered
-    turns            turns follow one another; agents that ran at the same time are a warning
+    turns            turns follow one another; runs that overlap are an error
     message-order    the messages of a turn are in the order of their times
 
 Equal times are in order: a turn may begin at the moment the one before it ended. `hansard.formats.rules.checks` adds
@@ -78,6 +78,15 @@ def check_tool_results(conversation: Conversation) -> Iterator[Finding]:
         if type(part) is RetryPart and part.tool_call_id
     }
     for (i, j), result in links.results.items():
+        call = links.calls.get(links.answers.get((i, j), (-1, -1)))
+        if call is not None and UNSET not in (call.tool_name, result.tool_name) and call.tool_name != result.tool_name:
+            yield Finding(
+                check="tool-results",
+                path=f"$.messages[{indices[i]}].parts[{j}].toolName",
+                severity="warning",
+                problem=f"a result of {result.tool_name!r} for a call of {call.tool_name!r}",
+                fix="give call and result the same tool name",
+            )
         if (i, j) not in links.answers:
             yield Finding(
                 check="tool-results",
@@ -107,6 +116,7 @@ def check_agents(conversation: Conversation) -> Iterator[Finding]:
     severity = "warning" if conversation.agents is UNSET else "error"
     named = [(f"$.messages[{i}].agentId", message.agent_id) for i, message in enumerate(conversation.messages)]
     named += [(f"$.runs[{i}].agentId", run.agent_id) for i, run in enumerate(conversation.runs or ())]
+    named += [found for i, message in enumerate(conversation.messages) for found in _sides(i, message)]
     for path, agent_id in named:
         if agent_id is not UNSET and agent_id not in known:
             fix = "add it to the agents of the conversation"
@@ -118,12 +128,21 @@ def check_agents(conversation: Conversation) -> Iterator[Finding]:
             yield Finding(check="agents", path=path, severity="error", problem=problem, fix="register it by its id")
 
 
+def _sides(i: int, message: Message) -> Iterator[tuple[str, Any]]:
+    """Source and target of an event, such as a hand-over."""
+    if message.role == "event" and message.metadata is not UNSET:
+        targets = message.metadata.get("target_agents")
+        for agent_id in (message.metadata.get("source_agent"), *(targets if type(targets) is list else ())):
+            if type(agent_id) is str:
+                yield f"$.messages[{i}].metadata", agent_id
+
+
 def check_turns(conversation: Conversation) -> Iterator[Finding]:
-    """A turn begins after the one before it has ended. Overlap is a warning: agents may run concurrently."""
+    """A turn begins after the one before it has ended; two runs that overlap are an error, messages a warning."""
     places = {run.id: k for k, run in enumerate(conversation.runs or ())}
     indices, messages = _path(conversation)
     seen: set[str] = set()
-    ended: tuple[Any, str] = (None, "")
+    ended: tuple[Any, str, bool] = (None, "", False)
     for turn in turns(replace(conversation, messages=messages)):
         if turn.kind == "user" and turn.messages[0].run_id is not UNSET:
             continue  # a prompt inside a run is within its time
@@ -137,10 +156,12 @@ def check_turns(conversation: Conversation) -> Iterator[Finding]:
             yield Finding(check="turns", path=path, severity="error", problem=problem, fix=fix)
         if begun is not None and ended[0] is not None and begun < ended[0]:
             problem = f"it began at {started}, before the turn before it ended at {ended[1]}"
-            fix = "nothing, if the two ran at the same time; else correct the times"
-            yield Finding(check="turns", path=path, severity="warning", problem=problem, fix=fix)
+            both = turn.run is not None and is_time(turn.run.started_at) and ended[2]
+            fix = "correct the times" if both else "nothing, if the two ran at the same time; else correct the times"
+            severity = "error" if both else "warning"
+            yield Finding(check="turns", path=path, severity=severity, problem=problem, fix=fix)
         if done is not None and (ended[0] is None or done > ended[0]):
-            ended = (done, completed)
+            ended = (done, completed, turn.run is not None and is_time(turn.run.completed_at))
 
 
 def _span(turn: Turn, seen: set[str]) -> tuple[Any, Any]:

@@ -38,8 +38,8 @@ def from_agent_run(messages: Sequence[ModelMessage] | Sequence[Mapping[str, Any]
     All messages given become messages of the turn. The prompt that began the run belongs to the UserTurn before it,
     so leave it out if that turn is stored: `from_agent_run(messages[1:], agent_id)`. System prompts are left out.
 
-    >>> said = {"kind": "response", "timestamp": "2026-01-02T03:04:05Z", "parts": [{"part_kind": "text", "content": "Hi"}]}
-    >>> turn = from_agent_run([said], "agent_001")
+    >>> said = {"part_kind": "text", "content": "Hi"}
+    >>> turn = from_agent_run([{"kind": "response", "timestamp": "2026-01-02T03:04:05Z", "parts": [said]}], "agent_001")
     >>> turn["started_at"], turn["messages"][0]["parts"]
     ('2026-01-02T03:04:05Z', [{'content': 'Hi', 'part_kind': 'text'}])
     """
@@ -66,7 +66,7 @@ def from_agent_run(messages: Sequence[ModelMessage] | Sequence[Mapping[str, Any]
 
 def _records(messages: Any) -> list[Any]:
     """Messages of Pydantic AI as its own JSON."""
-    if isinstance(messages, (bytes, bytearray, str)):
+    if isinstance(messages, (bytes, str)):
         return _listed(exact_json.decode(messages))
     given = list(messages)
     if all(isinstance(message, Mapping) for message in given):
@@ -93,7 +93,7 @@ def _as_request(turn: dict[str, Any]) -> dict[str, Any]:
 def _of_agent(record: dict[str, Any], agent_id: str) -> dict[str, Any]:
     """The record with its agent, which is not derived any more."""
     derived = [name for name in record.get("derived", ()) if name != "agent_id"]
-    head = {key: record[key] for key in ("message_type", "timestamp") if key in record}
+    head: dict[str, Any] = {key: record[key] for key in ("message_type", "timestamp") if key in record}
     rest = {key: value for key, value in record.items() if key not in (*head, "derived", "agent_id")}
     return {**head, "agent_id": agent_id, **rest, **({"derived": derived} if derived else {})}
 
@@ -176,7 +176,7 @@ def _is_agents(turn: Any) -> bool:
 
 def _thread(given: Any) -> dict[str, Any]:
     """A thread, or the turns of one."""
-    value = exact_json.decode(given) if isinstance(given, (bytes, bytearray, str)) else exact_json.copied(given)
+    value = exact_json.decode(given) if isinstance(given, (bytes, str)) else exact_json.copied(given)
     thread = value if type(value) is dict else {"turns": value}
     if type(thread.get("turns")) is not list:
         raise Unreadable("expected a Thread or a list of turns")

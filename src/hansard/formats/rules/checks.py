@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import UnknownFormat
+from hansard.formats.detection import TEXTS, as_bytes
 from hansard.formats.residue import unpack
 from hansard.formats.rules.conform import Rules
 from hansard.formats.rules.repair import media_fits
-from hansard.model import native
+from hansard.model import exact_json, native
 from hansard.model.calls import Links, Place
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import digests, opaque
@@ -381,7 +382,20 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
     >>> validate(silent), [(found.check, found.path) for found in validate(silent, "anthropic")]
     ([], [('empty', '$.messages[0].parts[0].text')])
     """
-    found = validate_always(conversation)
+    return _own_findings(conversation) + _provider_findings(conversation, provider)
+
+
+def _own_findings(conversation: Conversation) -> list[Finding]:
+    """What holds for every conversation; by the rules of a specification where it came from such a document."""
+    for name in conversation.extra or ():
+        chosen = formats.get(name) if name in formats.names() else None
+        if chosen is not None and chosen.check is not None:
+            return chosen.check(formats.write(conversation, name).data)
+    return validate_always(conversation)
+
+
+def _provider_findings(conversation: Conversation, provider: str | None) -> list[Finding]:
+    found: list[Finding] = []
     if provider is None:
         return found
     rules = formats.get(provider).rules
@@ -396,7 +410,12 @@ def validate(conversation: Conversation, provider: str | None = None) -> list[Fi
 
 def validate_all(source: Any, format: str | None = None, provider: str | None = None) -> list[Finding]:
     """The same for a document; where it holds several conversations, a path begins with the number of one."""
-    every = [validate(conversation, provider) for conversation in formats.read_all(source, format)]
+    conversations = formats.read_all(source, format)
+    chosen = formats.get(format or formats.detect(source))
+    if chosen.check is not None:
+        document = exact_json.decode(as_bytes(source)) if isinstance(source, TEXTS) else source
+        return chosen.check(document) + _provider_findings(conversations[0], provider)
+    every = [validate(conversation, provider) for conversation in conversations]
     if len(every) == 1:
         return every[0]
     return [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
