@@ -41,6 +41,7 @@ MAY_IMPORT = {
         "server",
         "_version",
     },
+    "testing": {"agent"},
     "demo": {"errors", "model", "formats", "ledger", "sessions", "agent", "server", "cli", "_version"},
     "__init__": {"errors", "model", "formats", "ledger", "agent", "_version"},
     "__main__": {"_version", "cli"},

@@ -12,7 +12,7 @@ import sys
 sys.modules["pydantic_ai"] = None
 sys.modules["pydantic"] = None
 import hansard, hansard.agent
-from hansard.agent import MessageStore
+from hansard.agent import MemoryStore
 try:
     hansard.Agent
 except hansard.HansardError as error:

@@ -12,8 +12,11 @@
 
 A run continues when its consumer disconnects: it belongs to the agent, and `await agent.wait()` waits for all runs.
 `Recorder` records an existing Pydantic AI agent, `HansardConversationStore` is a conversation store for it,
-`MessageStore` stores messages only, `ScriptedModel` is a model that needs no API key. `FileTools`
-are read, write, edit and shell in a folder, with undo.
+`ScriptedModel` is a model that needs no API key. `FileTools` are read, write, edit and shell in a folder, with undo.
+
+`MemoryStore` is the contract of a database for messages, `LedgerMemoryStore` its implementation on a ledger;
+`Agent(model, store=...)` takes any. `MessageList` makes messages of the parts of an AI SDK stream, `to_ai_sdk_messages`
+makes them the input of `streamText` again. These four need no Pydantic AI.
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from hansard.errors import HansardError
 
 if TYPE_CHECKING:
     from hansard.agent.conversation_store import HansardConversationStore
+    from hansard.agent.conversions import to_ai_sdk_messages
     from hansard.agent.file_tools import FileTools
-    from hansard.agent.message_store import MessageStore
+    from hansard.agent.memory_store import LedgerMemoryStore, MemoryStore
+    from hansard.agent.message_list import MessageList
     from hansard.agent.recorder import Recorder
     from hansard.agent.runtime import AI_SDK_HEADERS, Agent, RunResult
     from hansard.agent.scripted_model import ScriptedModel
@@ -36,9 +41,12 @@ _HOMES = {
     "RunResult": "runtime",
     "FileTools": "file_tools",
     "HansardConversationStore": "conversation_store",
-    "MessageStore": "message_store",
+    "LedgerMemoryStore": "memory_store",
+    "MemoryStore": "memory_store",
+    "MessageList": "message_list",
     "Recorder": "recorder",
     "ScriptedModel": "scripted_model",
+    "to_ai_sdk_messages": "conversions",
 }
 
 
@@ -66,8 +74,11 @@ __all__ = [
     "Agent",
     "FileTools",
     "HansardConversationStore",
-    "MessageStore",
+    "LedgerMemoryStore",
+    "MemoryStore",
+    "MessageList",
     "Recorder",
     "RunResult",
     "ScriptedModel",
+    "to_ai_sdk_messages",
 ]

@@ -6,7 +6,7 @@ waits for that. Listeners receive each delta with the future of its write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
@@ -21,6 +21,7 @@ from hansard.model.conversation import Agent, Message, PendingCall, Run
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
+Save: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 Listener: TypeAlias = Callable[[list[Delta], DurableFuture], None]
 _SAYS = ("assistant", "tool")
 
@@ -28,10 +29,12 @@ _SAYS = ("assistant", "tool")
 class AsyncRun:
     """Created by `begin`."""
 
-    def __init__(self, ledger: Ledger, run: RunHandle, agent_id: str | None, listener: Listener | None) -> None:
+    def __init__(
+        self, ledger: Ledger, run: RunHandle, agent_id: str | None, listener: Listener | None, save: Save | None
+    ) -> None:
         self.ledger, self.run, self.agent_id = ledger, run, agent_id
         self.staged: list[Message] = []
-        self._listener = listener
+        self._listener, self._save = listener, save
         self._future: DurableFuture | None = None
         self._since = Accumulator()
         self._unsaid = True
@@ -47,6 +50,7 @@ class AsyncRun:
         fork_from: Any = UNSET,
         metadata: dict[str, Any] | None = None,
         listener: Listener | None = None,
+        save: Save | None = None,
     ) -> AsyncRun:
         run = await ledger.aio.begin_run(
             thread_id,
@@ -55,7 +59,7 @@ class AsyncRun:
             id=run_id,
             metadata=UNSET if metadata is None else metadata,
         )
-        return cls(ledger, run, agent_id, listener)
+        return cls(ledger, run, agent_id, listener, save)
 
     @property
     def thread_id(self) -> str:
@@ -98,6 +102,8 @@ class AsyncRun:
         stored: list[Message] = await self.ledger.aio.stage(
             self.thread_id, self.id, given, fence=self.run.fence, through=self.run.written
         )
+        if self._save is not None:
+            await self._save(stored)
         self.staged += stored
         self._since, self._unsaid = Accumulator(), True
         return stored

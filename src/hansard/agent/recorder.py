@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -61,10 +61,11 @@ class RunCapability(AbstractCapability[Any]):
         listener: Listener | None = None,
         waits: bool = True,
         preface: list[Message] | None = None,
+        save: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
         self._place, self._metadata, self._listener, self._waits = place, metadata, listener, waits
-        self._preface = preface or []
+        self._preface, self._save = preface or [], save
         self.events = RunEvents(message_id or new_id())
         self.run: AsyncRun | None = None
         self._run_id = ""
@@ -117,6 +118,7 @@ class RunCapability(AbstractCapability[Any]):
             fork_from=self._place.fork_from,
             metadata=self._metadata,
             listener=self._listener,
+            save=self._save,
         )
         self._reader.follow(await self.run.stage(self._preface))
         await self._settle(history)

@@ -7,7 +7,7 @@ disconnects does not stop it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct
@@ -18,13 +18,15 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from hansard import formats
 from hansard.agent.async_run import open_thread
 from hansard.agent.history_match import Place
+from hansard.agent.memory_store import MemoryStore
 from hansard.agent.model_messages import model_messages
 from hansard.agent.recorder import RunCapability
 from hansard.agent.sse_response import Answer
+from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
 from hansard.agent.ui_turns import answer_so_far, replay
-from hansard.errors import HansardError, NotFound
+from hansard.errors import Conflict, HansardError, NotFound
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
@@ -54,13 +56,18 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """`model` is a Pydantic AI model or its name; `agent=` takes a complete Pydantic AI agent instead."""
+    """`model` is a Pydantic AI model or its name; `agent=` takes a complete Pydantic AI agent instead.
+
+    Messages are kept in `ledger`, or in a `store`: any `MemoryStore`, which is read when a run begins and written
+    whenever a message is whole. `resume`, `stop`, branches and answers to pending calls need a ledger.
+    """
 
     def __init__(
         self,
         model: Model | str | None = None,
         *,
-        ledger: Ledger,
+        ledger: Ledger | None = None,
+        store: MemoryStore | None = None,
         name: str = "assistant",
         id: str | None = None,
         tools: Sequence[Any] = (),
@@ -70,8 +77,12 @@ class Agent:
         thinking: str | Thinking | None = None,
         **more: Any,
     ) -> None:
+        if (ledger is None) == (store is None):
+            raise HansardError("an agent needs exactly one of ledger and store: Agent(model, ledger=hansard.open(...))")
         self.thinking = default_thinking(thinking)
-        self.ledger, self.name, self.id, self.target = ledger, name, id or name, target
+        self.store, self._ledger = store, ledger
+        self._save: Callable[[Sequence[Message]], Awaitable[None]] | None = None
+        self.name, self.id, self.target = name, id or name, target
         if agent is None:
             if model is None:
                 raise HansardError("an agent needs a model: a Pydantic AI model, or a name such as 'openai:gpt-5'")
@@ -79,6 +90,17 @@ class Agent:
             agent = PydanticAgent(model, name=name, tools=list(tools), instructions=instructions, **more)
         self.agent = agent
         self._tasks: dict[asyncio.Task[Any], tuple[str, StreamHub]] = {}
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of this agent; an error if it has a store instead."""
+        if self._ledger is None:
+            raise needs_ledger("this")
+        return self._ledger
+
+    def _require_ledger(self, what: str) -> None:
+        if self._ledger is None:
+            raise needs_ledger(what)
 
     # -- prompts ---------------------------------------------------------------------------------------------------
 
@@ -109,6 +131,12 @@ class Agent:
         which the run (or the prompt) is added, None for the root. `results` answer pending calls; `shown_id` is the
         clients' id of the answer that continues with them.
         """
+        if self.store is not None:
+            if fork_from is not UNSET:
+                raise needs_ledger("a branch")
+            if results is not None:
+                raise needs_ledger("an answer to pending calls")
+            return await self._start_in(await self._thread_of_store(thread_id), prompt, deps)
         model = self.agent.model
         model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
         registered = Registered(id=self.id, name=self.name, model=model_name or UNSET)
@@ -135,9 +163,52 @@ class Agent:
             waits=False,
             metadata=metadata or None,
             preface=handoff(place.before, self.id),
+            save=self._save,
         )
         task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream, thinking))
         self._tasks[task] = thread_id, stream
+        task.add_done_callback(self._ended)
+        return stream, task
+
+    # -- a store of others -----------------------------------------------------------------------------------------
+
+    async def _thread_of_store(self, thread_id: str) -> StoreThread:
+        assert self.store is not None
+        for task, (thread, stream) in list(self._tasks.items()):
+            if thread == thread_id and not stream.ended:
+                raise Conflict(f"a run is active in thread {thread_id!r}; wait for it: stopping it needs a ledger")
+            if thread == thread_id:
+                await asyncio.gather(task, return_exceptions=True)
+        return await StoreThread.load(self.store, thread_id)
+
+    async def _start_in(self, thread: StoreThread, prompt: Any, deps: Any) -> tuple[StreamHub, asyncio.Task[RunResult]]:
+        inner = Agent(
+            agent=self.agent,
+            ledger=thread.ledger,
+            name=self.name,
+            id=self.id,
+            target=self.target,
+            thinking=self.thinking,
+        )
+        inner._save = thread.save
+        try:
+            said = None
+            if prompt is not None:
+                said = with_ids([*prompt] if _several(prompt) else [user_message(prompt)])
+                await thread.save(said)
+            stream, running = await inner.start(thread.thread_id, said, deps=deps)
+        except BaseException:
+            await thread.close()
+            raise
+
+        async def finish() -> RunResult:
+            try:
+                return await running
+            finally:
+                await thread.close()
+
+        task = asyncio.create_task(finish())
+        self._tasks[task] = thread.thread_id, stream
         task.add_done_callback(self._ended)
         return stream, task
 
@@ -210,15 +281,26 @@ class Agent:
     async def _answer(self, request: Request, target: str, deps: Any) -> AsyncGenerator[bytes, None]:
         from hansard.agent.chat_request import ask
 
-        asked = await ask(self.ledger, request)
-        stream, _ = await self.start(
-            asked.thread_id,
-            asked.prompts or None,
-            fork_from=asked.fork_from,
-            shown_id=asked.shown_id,
-            results=asked.results,
-            deps=deps,
-        )
+        if self.store is not None:
+            thread = await self._thread_of_store(request.thread_id)
+            try:
+                asked = await ask(thread.ledger, request)
+                if asked.fork_from is not UNSET or not asked.prompts:
+                    raise needs_ledger("a branch")
+            except BaseException:
+                await thread.close()
+                raise
+            stream, _ = await self._start_in(thread, asked.prompts, deps)
+        else:
+            asked = await ask(self.ledger, request)
+            stream, _ = await self.start(
+                asked.thread_id,
+                asked.prompts or None,
+                fork_from=asked.fork_from,
+                shown_id=asked.shown_id,
+                results=asked.results,
+                deps=deps,
+            )
         shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
         if asked.results is not None:
             shown.go_on([*asked.results.calls, *asked.results.approvals])
@@ -229,7 +311,10 @@ class Agent:
     async def ui_messages(self, thread_id: str, *, target: str | None = None) -> list[dict[str, Any]]:
         """The initial UIMessages for a client of a thread; empty for a new thread."""
         try:
-            said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
+            if self.store is not None:
+                said = await stored_conversation(self.store, thread_id)
+            else:
+                said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
         except NotFound:
             return []
         written = await asyncio.to_thread(formats.write, said, "ai-sdk-ui", target=target or self.target)
@@ -237,6 +322,7 @@ class Agent:
 
     async def resume(self, thread_id: str, *, target: str | None = None) -> AsyncIterator[bytes] | None:
         """The stream of the active run of a thread from its start, from any process; None without one."""
+        self._require_ledger("resume")
         run = await self.active_run(thread_id)
         return None if run is None else self._replay(run, target or self.target)
 
@@ -261,6 +347,7 @@ class Agent:
 
     async def active_run(self, thread_id: str) -> Run | None:
         """The active run of a thread."""
+        self._require_ledger("active_run")
         try:
             runs: list[Run] = await self.ledger.aio.active_runs(thread_id)
         except NotFound:
@@ -269,6 +356,7 @@ class Agent:
 
     async def stop(self, thread_id: str) -> bool:
         """Stop the active run of a thread; its partial answer stays, marked as interrupted."""
+        self._require_ledger("stop")
         run = await self.active_run(thread_id)
         if run is None:
             return False

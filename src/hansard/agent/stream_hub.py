@@ -24,6 +24,7 @@ class StreamHub:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[tuple[list[Delta], DurableFuture] | None] = asyncio.Queue()
         self._left = False
+        self.ended = False
 
     def __call__(self, deltas: list[Delta], written: DurableFuture) -> None:
         if not self._left:
@@ -37,6 +38,7 @@ class StreamHub:
 
     def end(self) -> None:
         """Mark the end of the run."""
+        self.ended = True
         self._queue.put_nowait(_END)
 
     async def deltas(self) -> AsyncIterator[Delta]:
