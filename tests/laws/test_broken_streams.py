@@ -28,13 +28,13 @@ def sse(payloads: list[bytes]) -> bytes:
 
 # What stands between two events, and what is said of it: nothing where it does no harm.
 BETWEEN: dict[str, tuple[bytes, str]] = {
-    "a page": (b"<html>\n<body>\n\n<h1>504 Gateway Time-out</h1></body></html>\n\n", "no event, but b'<html>"),
-    "compressed bytes": (gzip.compress(b"hello", mtime=0) + b"\n\n", "no event, but b'\\x1f\\x8b"),
-    "a sentence": (b"upstream connect error: reset\n\n", "no event, but b'upstream"),
-    "half an event": (b'data: {"type":\n\n', "is no JSON"),
-    "words that are no JSON": (b"data: <html>\n\n", "is no JSON"),
-    "bytes that are no letters": (b"data: \xff\xfe\n\n", "is no JSON"),
-    "a number that JSON has not": (b'data: {"type":"ping","x":NaN}\n\n', "is no JSON"),
+    "a page": (b"<html>\n<body>\n\n<h1>504 Gateway Time-out</h1></body></html>\n\n", "not an event: b'<html>"),
+    "compressed bytes": (gzip.compress(b"hello", mtime=0) + b"\n\n", "not an event: b'\\x1f\\x8b"),
+    "a sentence": (b"upstream connect error: reset\n\n", "not an event: b'upstream"),
+    "half an event": (b'data: {"type":\n\n', "is not valid JSON"),
+    "words that are no JSON": (b"data: <html>\n\n", "is not valid JSON"),
+    "bytes that are no letters": (b"data: \xff\xfe\n\n", "is not valid JSON"),
+    "a number that JSON has not": (b'data: {"type":"ping","x":NaN}\n\n', "is not valid JSON"),
     "brackets without end": (b'data: {"type":"ping","x":' + DEEP + b"}\n\n", "nested too deeply"),
     "a number of ten thousand digits": (b'data: {"type":"ping","x":' + b"9" * 10_000 + b"}\n\n", ""),
     "a number beyond floats": (b'data: {"type":"ping","x":1e999}\n\n', ""),
@@ -85,7 +85,7 @@ def test_what_is_no_stream_is_one_failure_that_shows_its_beginning(name: str, wh
     raw = NO_STREAM[what]
     deltas = decode(name, [raw])
     (failure,) = [delta for delta in deltas if type(delta) is Failure]
-    assert failure.text.startswith(f"no event in the stream; it begins with {raw[:60].strip()!r}")
+    assert failure.text.startswith(f"the stream contains no event; it begins with {raw[:60].strip()!r}")
     (message,) = fold(deltas)
     assert (message.state, plain([message])[0]["parts"]) == (
         "partial",

@@ -84,7 +84,7 @@ def test_dates_narrow_the_list(tab: Any) -> None:
     tab.select_option("#filter-time", "between")
     tab.fill("[aria-label='Changed since']", "2020-01-01")
     tab.fill("[aria-label='Changed until']", "2020-12-31")
-    tab.wait_for_selector("text=No thread fits these filters.")
+    tab.wait_for_selector("text=No thread matches these filters.")
 
 
 def test_filters_narrow_what_is_found(tab: Any, snap: Snap) -> None:
@@ -111,7 +111,7 @@ def test_filters_narrow_what_is_found(tab: Any, snap: Snap) -> None:
     until(tab, "document.querySelectorAll('#threads mark').length === 1")
     assert rows(tab) == ["Thread 2"]
     tab.select_option("#filter-format", "sage")
-    tab.wait_for_selector("text=Nothing found in the threads that the filters leave.")
+    tab.wait_for_selector("text=Nothing found in the threads that match the filters.")
     tab.click("#filters :text('Clear filters')")
     tab.fill("#search", "words")
     until(tab, "document.querySelectorAll('#threads .row').length >= 30")

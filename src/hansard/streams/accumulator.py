@@ -1,7 +1,7 @@
-"""Deltas in, messages out: one place where pieces become words.
+"""Folds deltas into messages.
 
-Each delta costs the same however long the answer is: pieces are put in lists and joined when somebody looks. A tool's
-input is parsed once, when its part ends or a snapshot is taken, and its text is kept where it is no JSON (yet).
+The cost of a delta does not depend on the length of the answer: pieces are appended to lists and joined on access. A
+tool's input is parsed once, when its part ends or a snapshot is taken; text that is not valid JSON (yet) is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hansard.streams.text_buffer import LIMIT, compact, joined
 
 
 class _Open:
-    """A part that may still grow."""
+    """An open part."""
 
     __slots__ = ("grows", "part", "pieces")
 
@@ -64,7 +64,7 @@ class _Open:
 
 
 class Accumulator:
-    """`fold` every delta; `messages` at any moment."""
+    """Call `fold` with every delta, `messages` at any time."""
 
     def __init__(self) -> None:
         self.ended = ""
@@ -87,7 +87,7 @@ class Accumulator:
         }
 
     def fold(self, delta: Delta) -> None:
-        """Take one delta in."""
+        """Process one delta."""
         if type(delta) is PartDelta:  # most of them
             slot = self._open.get(delta.key)
             if slot is not None:
@@ -101,7 +101,7 @@ class Accumulator:
             handler(delta)
 
     def messages(self) -> list[Message]:
-        """What has been said so far; `state` is partial until the end came."""
+        """The messages so far; `state` is partial until the end."""
         if self._whole is not None:
             return self._whole
         found: list[Message] = []
@@ -152,7 +152,7 @@ class Accumulator:
 
 
 def _by_role(parts: list[Any]) -> list[Message]:
-    """The parts of one step: what the model said, then what its tools answered."""
+    """The parts of one step: the model's answer, then the tool results."""
     said: list[Any] = []
     answered: list[Any] = []
     for part in parts:
@@ -163,7 +163,7 @@ def _by_role(parts: list[Any]) -> list[Message]:
 
 
 def fold(deltas: list[Delta]) -> list[Message]:
-    """The messages of a whole list of deltas."""
+    """The messages of a complete list of deltas."""
     accumulator = Accumulator()
     for delta in deltas:
         accumulator.fold(delta)

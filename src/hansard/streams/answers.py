@@ -1,8 +1,8 @@
-"""Which answer an event belongs to, where events name their answer by an id.
+"""Assigns events to answers in streams whose events carry an answer id.
 
-Usually there is one. An id that is new once the last answer has ended begins another. While it has not, there are two
-cases: some gateways give every event an id of its own, and then all is one answer; or the events of two answers are
-mixed, which shows when an id stays the same, or comes back, beside another.
+Usually there is one answer. A new id after the end of the last answer starts another one. Before its end there are two
+cases: some gateways give every event a new id, and all events are one answer; or the events of two answers are mixed,
+which shows when an id repeats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hansard.streams.deltas import MessageDelta, StepStart
 
 
 class Answer(Protocol):
-    """One answer; `ended` when nothing more belongs to it, `told` what was given out of its usage and end."""
+    """One answer; `ended`: it is complete; `told`: its usage and finish reason as last emitted."""
 
     told: Any
 
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Answer)
 
 
 class Answers(Generic[T]):
-    """The answers of a stream in the order they began; `now` is the one that the last event belonged to."""
+    """The answers of a stream in order of their start; `now` is the one of the last event."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
         self._make = make
@@ -40,9 +40,9 @@ class Answers(Generic[T]):
         self._last, self._since = "", 0
 
     def turn_to(self, given: object, number: int, speaks: bool) -> bool:
-        """Make the answer of an event, the `number`th, the present one; True if another begins.
+        """Select the answer of the `number`th event; True if it starts a new one.
 
-        Only an event that speaks begins one. Events that were not asked about belong to the present one.
+        Only an event with content starts an answer. Events without an id belong to the current one.
         """
         if type(given) is not str or not given or given == self._last:
             return False
@@ -50,7 +50,7 @@ class Answers(Generic[T]):
         begins = False
         if known is not None:
             self.mixed = self.mixed or not self.now.ended
-            if known is self.now:  # what came under other ids cannot be told apart any more
+            if known is self.now:  # content under other ids can no longer be separated
                 self._ids = {name: answer for name, answer in self._ids.items() if answer is not known}
             self.now = known
         elif self._last and speaks and (self.now.ended or stays):
@@ -62,7 +62,7 @@ class Answers(Generic[T]):
 
 
 class AnswersDecoder(EventDecoder, Generic[T]):
-    """A decoder of such a stream; `_now` is the answer that the present event belongs to."""
+    """A decoder of such a stream; `_now` is the answer of the current event."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
         super().__init__()
@@ -70,24 +70,24 @@ class AnswersDecoder(EventDecoder, Generic[T]):
         self._now = self._answers.now
 
     def turn_to(self, given: object, speaks: bool) -> None:
-        """Turn to the answer of an event with this id: usually the one and only."""
+        """Select the answer of an event with this id."""
         mixed = self._answers.mixed
         begins = self._answers.turn_to(given, self._events, speaks)
         self._now = self._answers.now
         if self._answers.mixed and not mixed:
-            self.fail("another answer began before the last one ended")
+            self.fail("another answer started before the last one ended")
         if begins:
             self.emit(StepStart())
 
     def tell(self, message: Message) -> None:
-        """Give usage and finish reason out, where they are new."""
+        """Emit usage and finish reason, if they are new."""
         told = (message.usage, message.finish_reason)
         if told != self._now.told:
             self._now.told = told
             self.emit(MessageDelta(usage=message.usage, finish_reason=message.finish_reason))
 
     def body(self) -> dict[str, Any]:
-        """The provider's answer as if it had come whole."""
+        """The provider's answer as a complete document."""
         return self._now.native()
 
     def complete(self) -> bool:

@@ -1,7 +1,7 @@
-"""What every decoder shares: framing, bad events, the end.
+"""Base of all decoders: framing, invalid events, end of stream.
 
-A decoder puts the provider's own answer together again, piece by piece, and lets the format read it: so a streamed and
-a whole answer cannot differ. Nothing raises out of `feed`: what is no event becomes a failure, and the good part stays.
+A decoder rebuilds the provider's own answer, piece by piece, and lets the format read it, so that a streamed and a
+complete answer cannot differ. `feed` never raises: invalid input becomes a failure, and the valid part stays.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ from hansard.streams.sse import Event, SSEReader
 from hansard.streams.text_buffer import LIMIT, compact
 
 _DONE = b"[DONE]"
-_MUCH = 1 << 16  # bytes that are cut into events at a time
+_MUCH = 1 << 16  # bytes cut into events at a time
 _TEXT = msgspec.json.Decoder(str).decode
 _BEGINNING = 60
 
 
 class Reader(Protocol):
-    """Cuts bytes into events. It `rests` when all that it was given is events that it gave out."""
+    """Cuts bytes into events. It `rests` when it holds no incomplete event."""
 
     rests: bool
-    ends: re.Pattern[bytes]  # finds where an event ends
+    ends: re.Pattern[bytes]  # finds the end of an event
 
     def feed(self, data: bytes) -> list[Event]: ...
     def finish(self) -> list[Event]: ...
     def frame(self, kind: str) -> Frame:
-        """What is around the data of an event of this type, as the last ones had it."""
+        """The bytes around the data of an event of this type, as in the last one."""
 
 
 class EventDecoder:
     """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
 
     name = ""
-    VARYING: ClassVar[dict[str, bytes]] = {}  # keys of common events whose values mean nothing, and how they look
+    VARYING: ClassVar[
+        dict[str, bytes]
+    ] = {}  # keys of common events whose values vary and have no meaning, with a pattern for each
 
     def __init__(self) -> None:
         self._handlers: dict[str, Any] = {}
         self._reader: Reader | None = None
         self._kind = ""
         self._varying = self.VARYING
-        self._data: bytes | None = None  # of the event that is being handled
+        self._data: bytes | None = None  # of the current event
         self._learning = Learning()
         self._repeat: Repeat | None = None
         self._head = b""
@@ -65,10 +67,10 @@ class EventDecoder:
         self._done = self._ending = False
         self._over = False
 
-    # -- what a subclass gives -------------------------------------------------------------------------------------
+    # -- for subclasses to implement -----------------------------------------------------------------------------------
 
     def handle(self, event: Any, kind: str) -> None:
-        """Take one parsed event in; `kind` is the event's SSE type. Here: by the handler of its type, or of errors."""
+        """Process one parsed event; `kind` is its SSE type. The default calls the handler of its type, or of errors."""
         named = event.get("type", kind) if type(event) is dict else None
         if type(named) is not str or named not in self._handlers:
             named = "error" if type(event) is dict and "type" not in event and "error" in event else ""
@@ -79,11 +81,11 @@ class EventDecoder:
         return False
 
     def whole(self) -> list[Message]:
-        """The answer as its format reads it, as far as it came."""
+        """The answer so far, as its format reads it."""
         raise TypeError(f"{type(self).__name__} has no answer")
 
     def complete(self) -> bool:
-        """Has the end been said? Asked when the bytes end."""
+        """Whether the provider signalled end of stream; checked at EOF."""
         return False
 
     def cut_calls(self) -> dict[str, ToolCallPart]:
@@ -91,16 +93,16 @@ class EventDecoder:
         return self._open_calls
 
     def settle(self, messages: list[Message]) -> None:
-        """Give out what is sure only now that the answer is whole."""
+        """Emit what is certain only when the answer is complete."""
 
     def reader(self, begin: bytes) -> Reader:
-        """What cuts the bytes into events, by how they begin."""
+        """The framing, by the first bytes."""
         return LineReader() if begin[:1] in b"{[" else SSEReader()
 
-    # -- what the caller uses --------------------------------------------------------------------------------------
+    # -- for callers --------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> list[Delta]:
-        """Any cut of the bytes; the deltas that are sure now."""
+        """Process bytes, split anywhere; returns the deltas that are certain."""
         if self._reader is None:
             self._head += data
             begin = self._head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -121,7 +123,7 @@ class EventDecoder:
         return self._given()
 
     def _read(self, reader: Reader, data: bytes) -> None:
-        """Let the reader cut the bytes, but for events that are again those before."""
+        """Cut the bytes into events, except for those that the learned pattern matches."""
         start, size = 0, len(data)
         while start < size:
             stop = min(size, start + _MUCH)
@@ -135,26 +137,26 @@ class EventDecoder:
                 start = self._repeated(self._repeat, data, start)
 
     def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
-        """One event that somebody else parsed (an SDK's object as plain data)."""
+        """Process one parsed event (an SDK's object as plain data)."""
         self._events += 1
         self._repeat = None
         self._guarded(self.handle, event, kind)
         return self._given()
 
     def finish(self) -> list[Delta]:
-        """No more bytes: the last event, the answer as a whole, and how it ended."""
+        """End of the bytes: the last event, the complete answer, and how it ended."""
         self._ending = True
         for event in self._reader.finish() if self._reader is not None else []:
             self._take(event)
         if not self._events and not self._failures and self._head.strip():
-            self.fail(f"no event in the stream; it begins with {self._head.strip()!r}{_hint(self._head)}")
+            self.fail(f"the stream contains no event; it begins with {self._head.strip()!r}{_hint(self._head)}")
         self.close("done" if self._done or self.complete() else "cut")
         return self._given()
 
-    # -- what a subclass uses --------------------------------------------------------------------------------------
+    # -- for subclasses to call --------------------------------------------------------------------------------------
 
     def emit(self, delta: Delta) -> None:
-        """Give a delta out."""
+        """Emit a delta."""
         self._out.append(delta)
         if type(delta) is PartStart and type(delta.part) is ToolCallPart:
             self._open_calls[delta.key] = delta.part
@@ -162,17 +164,17 @@ class EventDecoder:
             self._open_calls.pop(delta.key, None)
 
     def other(self, event: Any) -> None:
-        """An event without meaning for others, word for word."""
+        """Emit an event without canonical meaning, unchanged."""
         self._out.append(Other(format=self.name, value=event))
 
     def fail(self, text: str, error: Any = None) -> None:
-        """Something went wrong; it is said, and it will stand in the message."""
+        """Emit a failure; it also becomes part of the message."""
         failure = Failure(text=text, error=error) if error is not None else Failure(text=text)
         self._failures.append(failure)
         self._out.append(failure)
 
     def close(self, how: str) -> None:
-        """The end came (`done`), or never came (`cut`)."""
+        """End of the answer: signalled (`done`) or missing (`cut`)."""
         if self._over:
             return
         self._over = True
@@ -182,9 +184,9 @@ class EventDecoder:
         try:
             messages = self.whole()
             self.settle(messages)
-        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
+        except Exception as error:  # `feed` must not raise, for any input
             self.fail(f"the answer cannot be read: {error!r}")
-            if not messages:  # what the deltas said stands
+            if not messages:  # the deltas so far stay valid
                 self.emit(End(how=how))
                 return
         if cut:
@@ -207,7 +209,7 @@ class EventDecoder:
         pieces: list[str],
         take: Callable[[str, dict[str, bytes]], bool] | None = None,
     ) -> None:
-        """A common event gave a piece, the string under `field`: if that goes on, the next are read by their bytes."""
+        """Note that a common event had a piece, the string under `field`; after some of them, learn a pattern."""
         if len(pieces) > LIMIT:
             compact(pieces)
         if self._learning.enough(key) and self._reader is not None:
@@ -216,7 +218,7 @@ class EventDecoder:
                 self._repeat = Repeat(learned, self._reader.frame(self._kind), key, pieces, take)
 
     def _repeated(self, repeat: Repeat, data: bytes, end: int = 0) -> int:
-        """Take in the events at the beginning that are like those before; where they end."""
+        """Process the leading events that match the learned pattern; returns where they end."""
         key, pieces, take = repeat.key, repeat.pieces, repeat.take
         out, size = self._out, len(data)
         repeat.compile()
@@ -246,7 +248,7 @@ class EventDecoder:
 
     def _take(self, event: Event) -> None:
         data = event.data
-        if self._over:  # nothing can be added after the end
+        if self._over:  # nothing can follow the end
             self.other(data.decode("utf-8", "replace"))
             return
         repeat = self._repeat
@@ -254,15 +256,15 @@ class EventDecoder:
             event_again = repeat.framed(data)
             if (b"\n" not in data or repeat.matches(event_again)) and self._repeated(repeat, event_again):
                 return
-            self._repeat = None  # what comes now may change how such events are read
+            self._repeat = None  # this event may change how such events are read
             self._learning.failed()
         if data == _DONE:
             self._events += 1
             self.on_done()
             return
         if event.stray:
-            if self._events or not self._ending:  # else nothing but that came, and `finish` says so
-                self.fail(f"no event, but {data[:_BEGINNING]!r}", data.decode("utf-8", "replace"))
+            if self._events or not self._ending:  # otherwise there was nothing else, and `finish` reports it
+                self.fail(f"not an event: {data[:_BEGINNING]!r}", data.decode("utf-8", "replace"))
             return
         self._kind = event.event
         if self._is_quick(data):
@@ -285,34 +287,34 @@ class EventDecoder:
     def _is_quick(self, data: bytes) -> bool:
         try:
             return self.quick(data)
-        except RecursionError:  # while the event is parsed
+        except RecursionError:  # during parsing
             return False
 
     def _mended(self, data: bytes, error: HansardError) -> Any:
-        """What clients read of an event that is no JSON: letters that are none replaced, the last of two equal keys."""
+        """An event with invalid JSON as clients read it: invalid UTF-8 replaced, the last of two equal keys."""
         text = data.decode("utf-8", "replace")
-        if not text.strip():  # a sign of life
+        if not text.strip():  # keep-alive
             return msgspec.UNSET
         value: Any = msgspec.UNSET
         try:
             value = json.loads(text, strict=False, parse_float=exact_json.exact_float, parse_constant=str)
         except (ValueError, RecursionError, HansardError):
-            if self._ending and self._events:  # the stream was cut inside its last event: that is no failure
+            if self._ending and self._events:  # the stream was cut inside its last event: not a failure
                 self.other(text)
                 return value
-        self.fail(f"event {self._events + 1} is no JSON: {error}", text[:200])
+        self.fail(f"event {self._events + 1} is not valid JSON: {error}", text[:200])
         self.other(text)
         return value
 
     def _guarded(self, handle: Callable[[Any, str], None], value: Any, kind: str) -> None:
         try:
             handle(value, kind)
-        except Exception as error:  # nothing may raise out of `feed`, whatever the provider sent
-            self.fail(f"event {self._events} was not understood: {error!r}")
+        except Exception as error:  # `feed` must not raise, for any input
+            self.fail(f"event {self._events} could not be read: {error!r}")
             self.other(value)
 
     def on_done(self) -> None:
-        """`[DONE]` came; what comes behind it still counts."""
+        """`[DONE]`; events after it still count."""
         self._done = True
 
 
@@ -346,4 +348,4 @@ def _is_same_call(part: ToolCallPart, begun: tuple[Any, Any]) -> bool:
 def _hint(head: bytes) -> str:
     if head.startswith(b"\x1f\x8b"):
         return ": it is gzip, decompress it first"
-    return ": it is a page of HTML, no stream" if head.lstrip().startswith(b"<") else ""
+    return ": it is an HTML page, not a stream" if head.lstrip().startswith(b"<") else ""

@@ -1,16 +1,16 @@
-"""What happens while an answer streams, in canonical words.
+"""Canonical events of a streaming answer.
 
-    message-start   the answer begins: its id and model, as far as they are known
+    message-start   start of the answer: id and model, if known
     step-start      another request to the model inside the same answer (the AI SDK's steps)
-    step-reset      what the present step said so far is void: it will be said again
-    part-start      a part opens; `part` is what is known of it, its growing text still empty
-    part-delta      the text of an open part grows: text, reasoning and refusal their text, a tool call its input
-    part-end        a part is whole; `part` says it all where the pieces alone would not; it comes again when a whole
-                    part changes (a call is approved, a preliminary result is followed by another)
+    step-reset      the content of the current step is void: it will be repeated
+    part-start      a part opens; `part` is what is known of it, without its text
+    part-delta      text appended to an open part: of a text, reasoning or refusal, or the input of a tool call
+    part-end        a part is complete; `part` is set where the pieces alone are not enough; repeated when a complete
+                    part changes (a call is approved, a preliminary result is replaced)
     message-delta   usage, finish reason or metadata, as they become known
-    failure         something went wrong; what was received stays
-    other           an event that means nothing here, kept word for word (a ping, an unknown event)
-    message-end     the answer as its format reads it: the last word on what was said, one message or several
+    failure         an error; what was received stays
+    other           an event without canonical meaning, unchanged (a ping, an unknown event)
+    message-end     the answer as its format reads it, one message or several; overrides the deltas before it
     end             done, or cut: the stream stopped before its end
 
 `key` names an open part; it is unique in a stream. Deltas are plain values: they can be stored and folded later.
@@ -27,7 +27,7 @@ from hansard.model.parts import AnyPart
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel", tag_field="type"):
-    """The base of all deltas."""
+    """Base class of all deltas."""
 
 
 class MessageStart(Event, frozen=True, kw_only=True, tag="message-start"):

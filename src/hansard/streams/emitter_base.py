@@ -1,13 +1,13 @@
-"""What every emitter shares: deltas in, the bytes of a client's stream out.
+"""Base of all emitters: deltas in, the bytes of a client's stream out.
 
-An emitter is pure: no clock, no ids of its own making, no socket. `emit` gives the bytes that a delta is for this
-client (often none), `finish` those that end the stream. Deltas of several answers may go through one emitter (an agent
-that asks its model again): each further one is another step. So nothing is ended before `finish`, and a failure is said
-there, behind everything that was received: clients stop reading at an error.
+An emitter is pure: no clock, no generated ids, no socket. `emit` returns the bytes of a delta for this client (often
+none), `finish` those that end the stream. Deltas of several answers may go through one emitter (an agent that calls its
+model again): each further answer is another step. So nothing is ended before `finish`, and failures are sent there,
+after everything that was received: clients stop reading at an error.
 
     begin               the stream begins                  turn                another step begins
-    open, grow, close   a part, its text, its end          change              a whole part is another now
-    reset               the step is said again             end                 the last words
+    open, grow, close   a part, its text, its end          change              a complete part changes
+    reset               the step is repeated               end                 end of the stream
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FINISHES = {
 
 
 class Slot:
-    """An open part: what is known of it, and how its pieces look on the wire (`head` + JSON text + `tail`)."""
+    """An open part: what is known of it, and the encoding of its pieces (`head` + JSON text + `tail`)."""
 
     __slots__ = ("head", "id", "part", "pieces", "sent", "tail")
 
@@ -65,7 +65,7 @@ class Slot:
         self.pieces: list[str] | None = [] if type(part) is ToolCallPart else None
 
     def whole(self, last: Any) -> Any:
-        """The part at its end: what was said last, or the first word and the pieces."""
+        """The part at its end: its final value, or its start with the pieces."""
         if last is not UNSET:
             return last
         if not self.pieces:
@@ -75,7 +75,7 @@ class Slot:
 
 
 class EventEmitter:
-    """Deltas in, bytes out. A subclass says how each thing looks on its wire."""
+    """Deltas in, bytes out. A subclass encodes each event for its protocol."""
 
     name = ""
     targets: tuple[str, ...] = ()
@@ -105,10 +105,10 @@ class EventEmitter:
             End: self._on_end,
         }
 
-    # -- what the caller uses --------------------------------------------------------------------------------------
+    # -- for callers --------------------------------------------------------------------------------------
 
     def emit(self, delta: Delta) -> bytes:
-        """The bytes that this delta is for the client."""
+        """The bytes of this delta for the client."""
         if type(delta) is PartDelta:
             slot = self._open.get(delta.key)
             text = delta.text
@@ -127,7 +127,7 @@ class EventEmitter:
         return self._given()
 
     def finish(self) -> bytes:
-        """No more deltas: what ends the stream. A second time it is nothing."""
+        """End of the deltas: the bytes that end the stream; empty when called again."""
         if self._over:
             return b""
         self._over = True
@@ -140,45 +140,45 @@ class EventEmitter:
         self.end()
         return self._given()
 
-    # -- what a subclass gives -------------------------------------------------------------------------------------
+    # -- for subclasses to implement -----------------------------------------------------------------------------------
 
     def go_on(self, call_ids: Iterable[str]) -> None:
-        """The answer began in an earlier stream, and its client has these calls."""
+        """The answer started in an earlier stream, and the client has these calls."""
 
     def begin(self) -> None:
-        """The stream begins; `self.start` is what is known of the answer."""
+        """Start of the stream; `self.start` is what is known of the answer."""
 
     def turn(self) -> None:
-        """Another step begins."""
+        """Start of another step."""
 
     def reset(self) -> None:
-        """What the step said so far is void; its open parts will not go on."""
+        """The content of the step is void; its open parts end."""
 
     def open(self, slot: Slot) -> None:
-        """A part begins; a `head` (and `tail`) for its pieces is set if they are to be sent."""
+        """Start of a part; set `head` (and `tail`) if its pieces are to be sent."""
 
     def first(self, slot: Slot, text: str) -> None:
-        """A piece of a part that has no head (yet)."""
+        """A piece of a part without `head`."""
 
     def close(self, slot: Slot) -> None:
-        """A part is whole: `slot.part` says it all."""
+        """A part is complete: `slot.part`."""
 
     def change(self, slot: Slot, before: Any) -> None:
-        """A part that was whole is another now: approved, or followed by a better result."""
+        """A complete part has changed: approved, or a preliminary result was replaced."""
 
     def leave(self, slot: Slot) -> None:
         """The stream ended before this part did."""
 
     def said(self, delta: MessageDelta) -> None:
-        """Something became known of the whole answer."""
+        """Usage, finish reason or metadata of the answer."""
 
     def other(self, delta: Other) -> None:
-        """An event without meaning for others."""
+        """An event without canonical meaning."""
 
     def end(self) -> None:
-        """The last words; `self.failures` is what went wrong, a cut stream included."""
+        """End of the stream; `self.failures` has all errors, including a cut stream."""
 
-    # -- what a subclass uses --------------------------------------------------------------------------------------
+    # -- for subclasses to call --------------------------------------------------------------------------------------
 
     def send(self, value: Any) -> None:
         """One event with this JSON."""
@@ -190,7 +190,7 @@ class EventEmitter:
         self._out.append(slot.head + exact_json.encode(text) + slot.tail)
 
     def reason(self) -> str | UnsetType:
-        """Why the answer ended, in canonical words: calls that wait for the client are a reason of their own."""
+        """The canonical finish reason; pending client-side calls are a separate reason."""
         if self.failures:
             return "error"
         word = _FINISHES.get(self._reason, self._reason) if self._reason is not UNSET else UNSET
@@ -263,26 +263,26 @@ class EventEmitter:
 
 
 class PartEmitter(EventEmitter):
-    """An emitter to a client that is shown every kind of part: words, calls with their results, all else whole."""
+    """An emitter for clients that get all parts: text as it grows, calls with their results, other parts complete."""
 
     def __init__(self, target: str | None = None, message_id: str | None = None) -> None:
         super().__init__(target, message_id)
-        self._nameless: list[tuple[str, ToolCallPart]] = []  # calls without an id, and the one they were given
+        self._nameless: list[tuple[str, ToolCallPart]] = []  # calls without an id, with the generated one
 
     def open_words(self, slot: Slot) -> None:
-        """A text begins, with what it says already."""
+        """Start of a text, with its first piece."""
 
     def close_words(self, slot: Slot) -> None:
-        """A text is whole."""
+        """End of a text."""
 
     def close_call(self, slot: Slot, call: ToolCallPart) -> None:
-        """A call is whole."""
+        """End of a call."""
 
     def result(self, part: Any) -> None:
-        """What a call was answered."""
+        """The result of a call."""
 
     def part(self, part: Any) -> None:
-        """A part that comes whole."""
+        """A part without pieces."""
 
     def first(self, slot: Slot, text: str) -> None:
         if type(slot.part) in GROWING:
@@ -301,7 +301,7 @@ class PartEmitter(EventEmitter):
             self.part(slot.part)
 
     def take_nameless(self, name: Any) -> tuple[str, ToolCallPart | None]:
-        """The first call of this name that has no id and no answer yet, by the id it was given."""
+        """The generated id of the first unanswered call of this name without an id."""
         for i, (call_id, call) in enumerate(self._nameless):
             if call.tool_name == name:
                 del self._nameless[i]

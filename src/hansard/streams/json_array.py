@@ -1,10 +1,10 @@
-"""One JSON array that comes piece by piece: each of its items is an event as soon as it is whole.
+"""Framing: a JSON array in pieces; each of its items is an event as soon as it is complete.
 
     [{"candidates": ...},
     {"candidates": ...}]
 
-Only brackets and the ends of strings are looked for, each byte once, however the bytes are cut; an item that seems to
-end where a line does is tried first, because a JSON object that is whole can be no part of a longer one.
+The reader searches for brackets and ends of strings, each byte once, however the bytes are split; an item that seems to
+end at a line end is tried first, because a complete JSON object cannot be part of a longer one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPEN, _ARRAY, _QUOTE = b"{[", ord("["), ord('"')
 
 
 class ArrayReader:
-    """`feed` any cut of the bytes, get the items that are whole; `finish` gives one that the bytes ended in.
+    """`feed` takes bytes, split anywhere, and returns complete items; `finish` returns an incomplete one.
 
     >>> reader = ArrayReader()
     >>> [event.data for event in reader.feed(b'[{"a":"]"},{"b"')], [event.data for event in reader.finish()]
@@ -51,7 +51,7 @@ class ArrayReader:
             if self._quoted:
                 self._at = self._end_of(_TO_QUOTE)
                 if self._at >= len(held) or held[self._at] != _QUOTE:
-                    break  # the string goes on, or a backslash waits for what it escapes
+                    break  # the string continues, or a backslash at the end
                 self._quoted = False
                 self._at += 1
             self._at = self._end_of(_TO_BRACKET)
@@ -89,7 +89,7 @@ class ArrayReader:
         return events
 
     def frame(self, kind: str) -> Frame:
-        """Nothing: what is between items is for the reader to see."""
+        """Empty: the bytes between items are for the reader."""
         return Frame()
 
     def _end_of(self, pattern: re.Pattern[bytes]) -> int:
@@ -97,7 +97,7 @@ class ArrayReader:
         return found.end() if found is not None else self._at
 
     def finish(self) -> list[Event]:
-        """The item that the bytes ended in."""
+        """The incomplete item at the end."""
         rest, self._bytes = bytes(self._bytes), bytearray()
         return [Event(data=rest)] if self._start >= 0 else []
 

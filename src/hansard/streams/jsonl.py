@@ -1,4 +1,4 @@
-"""JSON lines: bytes in any cut, events out."""
+"""Framing: JSON lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hansard.streams.sse import Event
 
 
 class LineReader:
-    """JSON lines in any cut, in the manner of `SSEReader`.
+    """Reads JSON lines, split anywhere, with the interface of `SSEReader`.
 
-    A value that is spread over lines (as error bodies are) is one event; a line that is whole again ends a broken one.
+    A value over several lines (such as an error body) is one event; a complete line ends a broken one.
     """
 
     ends = re.compile(rb"\n")
@@ -39,7 +39,7 @@ class LineReader:
         return Frame(ends=rb"\r?\n", end=b"\n")
 
     def finish(self) -> list[Event]:
-        """The last line, which nothing ended."""
+        """The last line, without a line end."""
         tail, self._tail = b"".join(self._tail), []
         events = self._take([tail])
         held, self._held = self._held, []
@@ -67,4 +67,4 @@ class LineReader:
             self._held, self._depth = [], 0
 
 
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)  # one that does not end goes to the end
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)  # an incomplete one extends to the end

@@ -1,14 +1,14 @@
-"""The fast path of decoders: events that are the same but for one string are read by their bytes.
+"""Fast path of decoders: events that differ only in one string are read by their bytes.
 
-Most events of a stream repeat the event before them with another piece of the answer. After a few of them a pattern is
-made of the event's own bytes: all of it as it stands, but for the piece, for values that are known to vary and have no
-meaning (a sequence number, padding), and for spaces before closing brackets. What the pattern matches would have been
-read the same way, and only the piece is new. A quote inside a JSON string is written `\\"`, so that no string can pass
-for the bytes around it.
+Most events of a stream repeat the previous event with another piece of the answer. After a few of them a pattern is
+made from the event's own bytes: all of it literally, except for the piece, for values that are known to vary and have
+no meaning (a sequence number, padding), and for spaces before closing brackets. An event that matches the pattern would
+be read the same way by the slow path, with only the piece new. A quote inside a JSON string is written `\\"`, so that
+no string can match the bytes around it.
 
-To compile ids takes longer than to read fifty events. So what names one answer (the bytes before the piece and after
-the last value that varies) is compared as it is, and what is compiled is the same for every answer of a provider, and
-cached. Only when a pattern has matched many events is all of it compiled, to one expression that is faster still.
+Compiling ids takes longer than reading fifty events. So the bytes specific to one answer (before the piece and after
+the last value that varies) are compared literally, and the compiled part is the same for every answer of a provider,
+and cached. Only when a pattern has matched many events, all of it is compiled to one faster expression.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _compiled = lru_cache(256)(re.compile)
 
 
 class Frame(NamedTuple):
-    """What is around the data of an event: the bytes before it, an expression for its end, and one such end."""
+    """The bytes around the data of an event: those before it, an expression for its end, and one such end."""
 
     head: bytes = b""
     ends: bytes = b""
@@ -48,7 +48,7 @@ class Pattern(NamedTuple):
 class Repeat:
     """A pattern inside its frame, and where its pieces go: to `pieces` of the part `key`, or to `take`.
 
-    `take` is called with the piece and the values that vary, by key; False means that the event has to be read whole.
+    `take` is called with the piece and the values that vary, by key; False sends the event to the slow path.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Repeat:
         self.end = 0
 
     def match(self, data: bytes, at: int) -> re.Match[bytes] | None:
-        """Match an event in its frame: the group `text` is the piece, and then `end` is where the event ends."""
+        """Match an event in its frame: the group `text` is the piece; `end` is set to the end of the event."""
         for literal, look, name in self._before:
             value = look(data, at + len(literal)) if data.startswith(literal, at) else None
             if value is None:
@@ -116,7 +116,7 @@ class Repeat:
 
 
 class Learning:
-    """Counts events that grow the same text in a row; a pattern that did not hold makes the next one come later."""
+    """Counts consecutive events that extend the same text; a pattern that failed delays the next one."""
 
     __slots__ = ("_key", "_needed", "count")
 
@@ -135,12 +135,12 @@ class Learning:
         self.count, self._needed = 0, self._needed * 2
 
     def forget(self) -> None:
-        """An event of another kind came."""
+        """Note an event of another type."""
         self.count, self._key = 0, ""
 
 
 def pattern(data: bytes, field: str, varying: dict[str, bytes]) -> Pattern | None:
-    """The pattern of an event whose piece is the string under `field`; `varying` are keys and the look of their values.
+    """The pattern of an event whose piece is the string under `field`; `varying` maps keys to patterns of their values.
 
     >>> found = pattern(b'{"n":1,"delta":"a","id":"x"}', "delta", {"n": NUMBER})
     >>> found.before, found.prefix, found.rest
@@ -178,5 +178,5 @@ def _group(name: str, look: bytes) -> bytes:
 
 @lru_cache(256)
 def _value_of(key: str, look: bytes) -> re.Pattern[bytes]:
-    """Finds a key and its value, which is the group 1."""
+    """An expression for a key and its value (group 1)."""
     return re.compile(b'"' + re.escape(key.encode()) + rb'": ?(' + look + rb")(?=[,\]} ])")

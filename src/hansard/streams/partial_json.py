@@ -1,7 +1,7 @@
-"""What a piece of JSON says so far: the same that the AI SDK's clients show while a tool's input arrives.
+"""The value of incomplete JSON, as the AI SDK's clients show it while a tool's input arrives.
 
-A text that is cut is closed again: an open string ends where it stands (half an escape is dropped), a begun `tru` is
-true, a number ends at its last digit, a key without a value is not there yet.
+The text is completed: an open string is closed (an incomplete escape is dropped), `tru` becomes true, a number ends at
+its last digit, a key without a value is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = ("true", "false", "null")
 
 
 def partial(text: str) -> Any:
-    """The value of a JSON text that may have been cut; UNSET when it says nothing yet, or is no JSON.
+    """The value of a JSON text that may be incomplete; UNSET if it is empty or invalid.
 
     >>> partial('{"city": "To'), partial('[1, 2.'), partial("")
     ({'city': 'To'}, [1, 2], UNSET)
@@ -39,10 +39,10 @@ def partial(text: str) -> Any:
 
 
 def _closed(text: str) -> str:
-    """The text up to its last good place, with what closes it there."""
+    """The text up to its last valid position, with closing characters."""
     stack: list[str] = []
     good, tail = 0, ""
-    place = "value"  # what may stand here: value, first (or the list ends), key, :, or what comes after a value
+    place = "value"  # expected here: value, first (or end of list), key, :, or what follows a value
     for token in _TOKEN.finditer(text):
         mark, end = token["mark"], token.end()
         if place in ("value", "first"):
@@ -58,7 +58,7 @@ def _closed(text: str) -> str:
         elif place == "key":
             if token["text"] is not None:
                 place = ":"
-            elif mark == "}" and text[good:end].strip() == "}":  # nothing since the brace or the last value
+            elif mark == "}" and text[good:end].strip() == "}":  # nothing after the brace or the last value
                 stack.pop()
                 good, place = end, "after"
         elif place == ":":
@@ -74,7 +74,7 @@ def _closed(text: str) -> str:
 
 
 def _scalar(token: re.Match[str]) -> tuple[int, str] | None:
-    """Where a text, number or word is good up to, and what completes it."""
+    """The valid end of a string, number or literal, and its completion."""
     word, number = token["word"], token["number"]
     if token["text"] is not None:
         return token.end(), "" if token["end"] else '"'

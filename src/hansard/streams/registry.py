@@ -1,4 +1,4 @@
-"""Live answers: any provider's stream in, one message out, any client's stream out. The caller owns the socket."""
+"""Registry of decoders and emitters, imported on first use."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ _EMITTERS = {
 
 
 def decoders() -> list[str]:
-    """The streams that can be read."""
+    """Names of the streams that can be read."""
     return list(_DECODERS)
 
 
 def decoder(name: str) -> EventDecoder:
     """A new decoder for one stream."""
     if name not in _DECODERS:
-        raise UnknownFormat(f"no stream {name!r} can be read; there are {', '.join(_DECODERS)}")
+        raise UnknownFormat(f"unknown stream {name!r} (choose from {', '.join(_DECODERS)})")
     module, kind = _DECODERS[name]
     return getattr(import_module(module), kind)()  # type: ignore[no-any-return]
 
 
 def emitters() -> list[str]:
-    """The streams that can be written."""
+    """Names of the streams that can be written."""
     return list(_EMITTERS)
 
 
 def emitter(name: str, *, target: str | None = None, message_id: str | None = None, **options: Any) -> EventEmitter:
-    """A new emitter for one client: `target` is a version of it, `message_id` the id of the answer."""
+    """A new emitter for one client: `target` is the client's version, `message_id` the id of the answer."""
     if name not in _EMITTERS:
-        raise UnknownFormat(f"no stream {name!r} can be written; there are {', '.join(_EMITTERS)}")
+        raise UnknownFormat(f"unknown output stream {name!r} (choose from {', '.join(_EMITTERS)})")
     module, kind = _EMITTERS[name]
     found = getattr(import_module(module), kind)
     if target is not None and target not in found.targets:
-        known = f"there are {', '.join(found.targets)}" if found.targets else "it has none"
-        raise UnknownFormat(f"the stream {name} has no target {target!r}; {known}")
+        known = f"choose from {', '.join(found.targets)}" if found.targets else "it has none"
+        raise UnknownFormat(f"unknown target {target!r} of the stream {name}; {known}")
     return found(target, message_id, **options)  # type: ignore[no-any-return]

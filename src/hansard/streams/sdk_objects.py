@@ -1,7 +1,6 @@
-"""Live objects of another library as plain data, without importing that library.
+"""Objects of other libraries as plain data, without importing those libraries.
 
-Dataclasses are written by the pydantic that is already loaded, as their owner would write them; where there is none,
-field by field: bytes in base64, times in ISO 8601, functions as null.
+Dataclasses are serialized by pydantic if it is already imported, else field by field: bytes in base64, times in ISO
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Server-sent events: bytes in any cut, events out; and back.
+"""Framing: server-sent events, read and written.
 
-As the WHATWG text has it: lines end in LF, CRLF or CR, a leading BOM is skipped, comments are skipped, several `data`
-lines are joined by LF, an event ends at a blank line. One thing is added: an event that the stream ends in the middle
-of is given out by `finish`, because a cut stream must not lose what was received. And lines that cannot be fields (a
-page of HTML, compressed bytes) are not skipped like fields that nobody knows: the beginning of them is an event that is
-marked as `stray`.
+Follows the WHATWG specification: lines end in LF, CRLF or CR, a leading BOM and comments are skipped, several `data`
+lines are joined by LF, an event ends at a blank line. Two additions: `finish` returns an incomplete event, because a
+cut stream must not lose what was received; and lines that cannot be fields (an HTML page, compressed bytes) are not
+skipped like unknown fields: their beginning becomes an event marked as `stray`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from hansard.streams.learned_pattern import Frame
 _BOM = b"\xef\xbb\xbf"
 _FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 _NAMES = (b"data:", b"event:", b"id:", b"retry:")
-_MANY = 4  # pieces of one line: it is long
-_SHOWN = 200  # bytes of stray lines that are kept
+_MANY = 4  # pieces after which a line counts as long
+_SHOWN = 200  # bytes kept of stray lines
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False):
-    """One event: `data` as bytes, `event` the type, `id` and `retry` where they were given."""
+    """One event: `data` as bytes, `event` the type, optionally `id` and `retry`."""
 
     data: bytes
     event: str = "message"
@@ -34,7 +33,7 @@ class Event(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SSEReader:
-    """`feed` any cut of the bytes, get whole events; `finish` gives what an unfinished stream left.
+    """`feed` takes bytes, split anywhere, and returns complete events; `finish` returns an incomplete one.
 
     >>> reader = SSEReader()
     >>> [event.data for event in reader.feed(b"data: a\\ndata: b\\n\\nda")], [event.data for event in reader.finish()]
@@ -45,12 +44,12 @@ class SSEReader:
 
     def __init__(self) -> None:
         self.rests = False
-        self._tail: list[bytes] = []  # pieces of a line that has not ended: joined once, however many there are
+        self._tail: list[bytes] = []  # pieces of an incomplete line: joined once
         self._begun = False
         self._data: list[bytes] = []
         self._event = ""
-        self._named = (b"", "")  # the last line that named a type: most lines that do are the same
-        self._begins, self._line_end = b"data: ", b"\n"  # how lines of data begin, and lines end
+        self._named = (b"", "")  # the last `event:` line: most of them are equal
+        self._begins, self._line_end = b"data: ", b"\n"  # prefix of data lines, and line end
         self._id: str | None = None
         self._retry: int | None = None
         self._stray = b""
@@ -74,10 +73,10 @@ class SSEReader:
         held = b""
         if b"\r" in buffer:
             self._line_end = b"\r\n"
-            # a CR at the very end may be half of a CRLF: it waits for the next bytes
+            # a CR at the end may be half of a CRLF: wait for the next bytes
             held = b"\r" if buffer.endswith(b"\r") else b""
             buffer = buffer[: len(buffer) - len(held)]
-            lines = buffer.splitlines()  # of bytes: at LF, CRLF and CR, and nowhere else
+            lines = buffer.splitlines()  # of bytes: splits at LF, CRLF and CR only
             rest = b"" if buffer.endswith((b"\n", b"\r")) or not lines else lines.pop()
         else:
             *lines, rest = buffer.split(b"\n")
@@ -89,12 +88,12 @@ class SSEReader:
         return events
 
     def frame(self, kind: str) -> Frame:
-        """The lines around the data of an event, as the last ones were written."""
+        """The lines around the data of an event, as in the last one."""
         named = self._named[0] + self._line_end if kind == self._named[1] else b""
         return Frame(named + self._begins, rb"\r?\n\r?\n", b"\n\n")
 
     def _end_line(self, data: bytes) -> bytes:
-        """Finish a long line of data without a copy of it: its own bytes are the event's. Gives the bytes behind it."""
+        """Finish a long data line without copying it; returns the bytes after it."""
         first, *others = self._tail
         if not self._begun or not first.startswith(b"data: "):
             return data
@@ -107,9 +106,9 @@ class SSEReader:
         return bool(self._tail) and self._tail[-1].endswith(b"\r")
 
     def finish(self) -> list[Event]:
-        """The event the stream was cut in, if it had any data."""
+        """The incomplete event at the end, if it has data."""
         tail, self._tail = b"".join(self._tail), []
-        if any(name.startswith(tail) for name in _NAMES):  # cut inside the name of a field
+        if any(name.startswith(tail) for name in _NAMES):  # cut inside a field name
             tail = b""
         events = self._take(tail.replace(b"\r", b"\n").split(b"\n") if tail else [])
         events += self._take([b""])

@@ -1,8 +1,9 @@
-"""A text that grows by pieces: a list of them, which is made short before it gets long.
+"""A text that grows by pieces: a list that is joined before it gets long.
 
-Thousands of small strings take many times the room of their letters. So whoever appends calls `compact` once there are
-more than `LIMIT`, and the first piece of the list is from then on the text so far. It is added to while nobody else
-holds it: CPython then lets it grow where it is, so that a long answer is neither copied at every step nor held twice.
+Thousands of small strings need many times the memory of their characters. So the code that appends calls `compact` when
+there are more than `LIMIT`, and the first piece of the list is then the text so far. There is only one reference to it
+while it is extended: CPython then extends it in place, so that a long answer is neither copied at every step nor held
+twice.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def compact(pieces: list[str]) -> None:
-    """The same text in one piece."""
+    """Join the pieces."""
     text, pieces[0] = pieces[0], ""
     text += "".join(pieces)
     pieces[:] = (text,)
 
 
 def joined(pieces: list[str]) -> str:
-    """The pieces as one text; halves of a surrogate pair that came in two pieces meet again.
+    """The pieces as one text; a surrogate pair split over two pieces is joined.
 
     >>> joined(["a", "\\ud83d", "\\ude00"])
     'a\U0001f600'
@@ -38,7 +39,7 @@ def joined(pieces: list[str]) -> str:
 
 
 def joined_base64(pieces: list[str]) -> str:
-    """Bytes may come in pieces that were each encoded for themselves: padding inside the text would end it there.
+    """Join pieces of base64 that were encoded separately: padding inside the text would end it.
 
     >>> joined_base64(["YQ==", "Yg=="])
     'YWI='
@@ -52,7 +53,7 @@ def joined_base64(pieces: list[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text as it stands inside a JSON string.
+    """The text as the content of a JSON string.
 
     >>> escaped('a"b')
     'a\\\\"b'

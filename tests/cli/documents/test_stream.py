@@ -48,10 +48,10 @@ def test_every_piece_is_written_when_it_comes(to: str) -> None:
     ("raw", "said"),
     [
         (b"", "the stream was cut"),
-        (b"<html>502</html>", "it is a page of HTML"),
+        (b"<html>502</html>", "it is an HTML page"),
         (gzip.compress(START, mtime=0), "it is gzip, decompress it first"),
         (START + piece("x"), "the stream was cut"),
-        (START + b"data: {broken\n\n" + END, "event 2 is no JSON"),
+        (START + b"data: {broken\n\n" + END, "event 2 is not valid JSON"),
         (b'{"error":{"message":"no such\\nmodel"}}', "no such model"),
     ],
 )

@@ -442,7 +442,7 @@ def test_answers_whose_events_are_mixed_are_told_apart_and_named() -> None:
     deltas = decode(NAME, framed([{**chunk({"text": word}), "responseId": word[0]} for word in said]))
     assert [words(message) for message in fold(deltas)] == [["a1a2a3"], ["b1b2"]]
     assert [delta.text for delta in deltas if type(delta) is Failure] == [
-        "another answer began before the last one ended"
+        "another answer started before the last one ended"
     ]
     assert [message.state for message in fold(deltas)] == ["partial", "partial"]
 

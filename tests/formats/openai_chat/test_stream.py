@@ -507,7 +507,7 @@ def test_answers_whose_chunks_are_mixed_are_told_apart_and_named() -> None:
     first, second = fold(deltas)
     assert (words(first), words(second)) == (["A1A2A3A4"], ["B1B2B3"])
     assert [delta.text for delta in deltas if type(delta) is Failure] == [
-        "another answer began before the last one ended"
+        "another answer started before the last one ended"
     ]
     assert shown_live(deltas) == shown([first, second])
 

@@ -1,5 +1,4 @@
-// The API, asked as any client asks it. Who asks is in a cookie that no script can read; a browser without one is sent to
-// the page that gives it.
+// API client. The session cookie is not readable by scripts; a browser without one is sent to the login page.
 
 class Refused extends Error {
   constructor(status, fault) {
@@ -8,7 +7,7 @@ class Refused extends Error {
   }
 }
 
-// Half a surrogate pair, which an id may hold, is written as UTF-8 would write it; nothing else can say it in an address.
+// Encodes lone surrogates, which ids may contain, as UTF-8 would: encodeURIComponent rejects them.
 export function encoded(id) {
   return Array.from(String(id), (sign) => {
     const code = sign.codePointAt(0);
@@ -29,7 +28,7 @@ async function asked(method, path, body, signal) {
   if (body !== undefined) headers["content-type"] = "application/json";
   const response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   if (response.status === 401 && !leaving) {
-    leaving = true; // many may be asking at once; one of them goes
+    leaving = true; // several requests may fail at once; redirect only once
     location.replace("/login");
   }
   if (!response.ok) throw new Refused(response.status, await response.json().catch(() => null));
@@ -54,7 +53,7 @@ export async function post(path, body) {
   return (await asked("POST", path, body)).json();
 }
 
-// Where a login is asked for, whatever is asked next leads to the page that gives one.
+// After logout the next request redirects to the login page, if the server requires a login.
 export async function logOut() {
   await asked("POST", "/api/logout");
   sessionStorage.clear();
@@ -65,7 +64,7 @@ export function thread(id, rest = "") {
   return `/api/threads/${encoded(id)}${rest}`;
 }
 
-// The chunks of an answer as they come; null when nothing is being said.
+// Yields the chunks of a streaming answer; returns null without an active run.
 export async function stream(method, path, body, take, signal) {
   const response = await asked(method, path, body, signal);
   if (response.status === 204) return false;
@@ -85,7 +84,7 @@ export async function stream(method, path, body, take, signal) {
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-// A ULID: time first, then chance.
+// A ULID: timestamp, then random bits.
 export function newId() {
   let time = Date.now();
   let head = "";

@@ -1,13 +1,13 @@
-// Talking to an agent: what is said is posted as AI SDK clients do it, what is answered is drawn as it comes. An answer
-// belongs to the server: leaving the page does not stop it, and coming back shows it again from its start.
+// Chat with an agent: posts messages like an AI SDK client and draws the answer while it streams. The answer belongs to
+the // server: leaving the page does not stop it, and a reload replays it from its start.
 
 import { button, el, tell } from "/viewer/elements.js";
 import { encoded, get, newId, post, stream } from "/viewer/api.js";
 import { message } from "/viewer/message.js";
 
-const EVERY = 60; // milliseconds between two drawings of an answer that grows
+const EVERY = 60; // milliseconds between two renderings of a streaming answer
 
-// The chunks of a stream folded into parts, as the ledger will have them.
+// Folds the chunks of a stream into parts, as the ledger will store them.
 class Growing {
   constructor() {
     this.parts = [];
@@ -56,7 +56,7 @@ export class Chat {
     this.place = place;
     this.page = page;
     this.busy = null;
-    this.box = el("textarea", { rows: 1, placeholder: "Say something…", "aria-label": "Message", keydown: (event) => this.key(event), input: () => this.grow() });
+    this.box = el("textarea", { rows: 1, placeholder: "Send a message…", "aria-label": "Message", keydown: (event) => this.key(event), input: () => this.grow() });
     this.agent = el("select", { "aria-label": "Agent" });
     this.send = button("Send", () => this.say(), { class: "primary" });
     this.stop = button("Stop", () => this.halt(), { hidden: true });
@@ -68,7 +68,7 @@ export class Chat {
     this.agent.hidden = list.length < 2;
     this.none = !list.length;
     this.box.disabled = this.send.disabled = this.none;
-    if (this.none) this.box.placeholder = "This server has no agent to talk to";
+    if (this.none) this.box.placeholder = "This server has no agent";
   }
 
   grow() {
@@ -103,7 +103,7 @@ export class Chat {
     return this.ask({ trigger: "submit-message", messageId: id, messages: [said] }, [said]);
   }
 
-  // A yes or no, or an outcome, for every call that waits; the answer goes on with them.
+  // Sends an approval, denial or result for every pending call; the answer continues.
   async answer(decisions) {
     const { messages } = await get(`/api/chat/${encoded(this.page.threadId)}`);
     const last = messages.at(-1);
@@ -168,7 +168,7 @@ export class Chat {
     }
   }
 
-  // The page looks elsewhere; the answer goes on at the server.
+  // Stops following; the answer continues on the server.
   leave() {
     this.busy?.abort();
     this.busy = null;
@@ -194,7 +194,7 @@ function sent({ mimeType = "application/octet-stream", name, url, data }) {
   return { type: "file", mediaType: mimeType, filename: name, url: url ?? `data:${mimeType};base64,${data}` };
 }
 
-// The id that chat clients know a message by: one that was edited keeps its old one there.
+// The id of a message in the chat protocol: an edited message keeps its old id there.
 function wireId(one) {
   const known = one.extra?.["ai-sdk-ui"]?.id;
   return typeof known === "string" ? known : one.id;

@@ -1,5 +1,4 @@
-// Code, coloured by a reading that knows comments, words in quotes, numbers and the keywords many languages share; and
-// what an edit changed, line by line.
+// Syntax highlighting for comments, strings, numbers and common keywords of many languages; and line diffs of edits.
 
 import { button, counted, el, long, plain } from "/viewer/elements.js";
 
@@ -16,7 +15,7 @@ const HASH_NOTE = "#[^\\n]*";
 const SLASH_NOTE = "\\/\\/[^\\n]*|\\/\\*[^]{0,20000}?\\*\\/";
 const REST = /("(?:\\.|[^"\\\n]){0,5000}"|'(?:\\.|[^'\\\n]){0,5000}'|`(?:\\.|[^`\\]){0,5000}`)|\b(\d[\w.]*)\b|([A-Za-z_$][\w$]*)/.source;
 
-// Where // divides it is no comment; in code of no named language either sign begins one.
+// In languages where // is division it is not a comment; in unnamed languages both // and # start one.
 function tokens(language) {
   const notes = HASHES.test(language) ? HASH_NOTE : language ? SLASH_NOTE : `${HASH_NOTE}|${SLASH_NOTE}`;
   return new RegExp(`(${notes})|${REST}`, "g");
@@ -59,9 +58,9 @@ export function looksLikePatch(text) {
   return /^(diff --git |--- \S|\*\*\* Begin Patch|@@ .*@@)/m.test(text.slice(0, 2000)) && /^[+-]/m.test(text);
 }
 
-// A patch, line by line, with the numbers of the lines where it tells them.
+// A patch, line by line, with line numbers where it has them.
 export function patch(text) {
-  let hunk = null; // the next old and new line, and how many of each are to come
+  let hunk = null; // the next old and new line number, and the remaining lines of each
   const line = (words) => {
     const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(words);
     if (place) hunk = { old: Number(place[1]), now: Number(place[3]), out: Number(place[2] ?? 1), in: Number(place[4] ?? 1) };
@@ -85,7 +84,7 @@ function row(kind, words, number = null) {
 
 const CELLS = 400000;
 
-// What must go out of `before` and come into `after`: the longest common lines stay.
+// Lines to delete from `before` and to insert for `after`, by the longest common subsequence.
 function changes(before, after) {
   const old = before.split("\n");
   const now = after.split("\n");
@@ -122,7 +121,7 @@ function middle(a, b) {
 
 const NEAR = 3;
 
-// What an edit changed; lines far from any change are counted, not shown.
+// The diff of an edit; unchanged lines far from a change are collapsed to a count.
 export function diff(before, after) {
   const [old, now] = [before, after].map((one) => plain(one).slice(0, 200000));
   const ended = old.endsWith("\n") && now.endsWith("\n");

@@ -1,4 +1,4 @@
-// Two branches from where they part, side by side: two versions of a message, or any two places of the tree.
+// Two branches from their fork point, side by side: two versions of a message, or any two places of the tree.
 
 import { button, el, tell } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
@@ -6,7 +6,7 @@ import { answered, gist, message } from "/viewer/message.js";
 
 const MOST = 30;
 
-// Where the ways to two messages part: the last message both have, and the next ones of each.
+// The fork point of two messages: their last common message, and the rest of each path.
 function parting(path, one, other) {
   const [left, right] = [path.upTo(one), path.upTo(other)];
   let at = 0;
@@ -30,7 +30,7 @@ export async function compareDialog(dialog, page, one, other) {
     const fill = async (id) => {
       said.replaceChildren(el("p", { class: "note" }, "…"));
       try {
-        if (id === undefined) return said.replaceChildren(el("p", { class: "note" }, "Nothing more was said here."));
+        if (id === undefined) return said.replaceChildren(el("p", { class: "note" }, "No further messages on this branch."));
         const found = await get(thread(threadId, "/messages"), { newest: false, limit: MOST, after: parent, head: path.tip(tips.get(id) ?? id) });
         const joined = { ...context, ...answered(found.items) };
         const shown = found.items.filter((each) => !(each.role === "tool" && each.parts?.every((part) => joined.taken.has(part))));

@@ -1,5 +1,5 @@
-// The conversation, windowed: the path in pieces, of which only those near the window are in the page. The others are
-// empty boxes of their height, so the scroll bar is that of the whole thread however long it is.
+// The conversation as a virtual list: only the pieces of the path near the viewport are in the DOM. The others are
+empty // boxes of the same height, so that the scroll bar covers the complete thread.
 
 import { el } from "/viewer/elements.js";
 import { get, thread } from "/viewer/api.js";
@@ -23,7 +23,7 @@ export class Conversation {
     });
   }
 
-  // Something is on its way.
+  // Shows that data is loading.
   wait(count) {
     this.watch.disconnect();
     this.path = null;
@@ -32,7 +32,7 @@ export class Conversation {
     this.list.replaceChildren(...Array.from({ length: count }, () => el("div", { class: "skeleton tall", "aria-hidden": "true" }, el("span"), el("span"), el("span"))));
   }
 
-  // Shows a path. Pieces that are as they were keep their place; at the end, or at the message that was asked for.
+  // Shows a path, at its end or at the requested message. Unchanged pieces are reused.
   async open(threadId, path, context, { at = null, keep = false } = {}) {
     const known = keep && threadId === this.threadId ? new Map(this.pieces.map((piece) => [piece.key, piece])) : new Map();
     const low = this.atEnd();
@@ -55,7 +55,7 @@ export class Conversation {
     this.pieces.forEach((piece) => this.watch.observe(piece.element));
   }
 
-  // What is drawn is drawn anew: agents, calls that wait or siblings have changed.
+  // Renders again after changes of agents, pending calls or siblings.
   async redraw(context) {
     this.context = context;
     for (const piece of this.pieces) if (piece.drawn) this.paint(piece);
@@ -114,7 +114,7 @@ export class Conversation {
     piece.drawn = true;
   }
 
-  // What is looked at stays where it is when something above it takes another height.
+  // Keeps the scroll position when a piece above it changes its height.
   still(piece, change) {
     const top = this.box.getBoundingClientRect().top;
     const before = piece.element.getBoundingClientRect();
@@ -163,7 +163,7 @@ export class Conversation {
     return true;
   }
 
-  // The next message that is shown by itself, from the selected one.
+  // The next message after the selected one that has its own element.
   async step(by) {
     const ids = this.path?.ids ?? [];
     let at = this.path?.place.get(this.selected) ?? (by > 0 ? -1 : ids.length);

@@ -1,4 +1,4 @@
-// Threads out and in: what an export would lose is shown before it is saved; files are dropped onto the page.
+// Export, which shows the losses before it saves, and import of dropped files.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { get, getText, post, thread } from "/viewer/api.js";
@@ -48,8 +48,8 @@ export async function exportDialog(dialog, threadId) {
   await look();
 }
 
-// The document as the server wrote it: a number that was read and written here might be another one. The key stands
-// behind the losses, whose own keys are others, and inside a string its quotes would be escaped.
+// The document's text as the server sent it: parsing and writing it here could change numbers. The key comes after the
+// losses, which have other keys; inside a string its quotes would be escaped.
 function exactDocument(text) {
   const found = /"document"\s*:\s*/.exec(text);
   return found ? text.slice(found.index + found[0].length, text.lastIndexOf("}")) : null;
@@ -99,7 +99,7 @@ export async function importFiles(files, done) {
   if (last !== null) done(last);
 }
 
-// What fits several formats is asked about: to guess could be to misread.
+// If a file matches several formats, the user chooses one.
 async function imported(body, name) {
   try {
     return await post("/api/import", body);

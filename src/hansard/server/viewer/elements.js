@@ -1,5 +1,5 @@
-// Elements made by hand. The rule the viewer rests on: words of the ledger become text nodes and nothing else.
-// No markup is ever parsed, and the few attributes that could load or run something have doors of their own below.
+// Element construction. Security rule of the viewer: content of the ledger becomes text nodes only. Markup is never
+// parsed, and attributes that could load or run something are set only by the checked functions below.
 
 const BARRED = /^(on|style$|src|href$|xlink|action$|formaction$|data$|poster$)/i;
 const SVG = "http://www.w3.org/2000/svg";
@@ -31,7 +31,7 @@ function add(element, children) {
   return element;
 }
 
-// Characters that reorder or hide the text around them are made visible; so are those that terminals obey.
+// Makes control characters and characters that reorder or hide text visible.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
@@ -53,7 +53,7 @@ export function plain(value) {
   }
 }
 
-// A link that leaves: only where a person may go on purpose, and never with a trace of where it came from.
+// An external link: allowed schemes only, without referrer.
 export function link(url, ...children) {
   let to = null;
   try {
@@ -74,14 +74,14 @@ export function counted(count, one, many = `${one}s`) {
   return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
-// Base64 as this browser reads it, of whatever spelling.
+// Base64 of any alphabet in the form that atob accepts.
 export function base64(words) {
   return String(words ?? "").replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
 }
 
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
-// A picture that is in the ledger itself; whatever else says it is one is named, not loaded.
+// An image stored in the ledger; any other image is shown by name and not loaded.
 export function picture(mediaType, words, name) {
   const kind = String(mediaType ?? "").toLowerCase();
   const data = base64(words);
@@ -103,7 +103,7 @@ export function tell(words, wrong = false) {
   leaving = setTimeout(() => place.replaceChildren(), wrong ? 9000 : 4000);
 }
 
-// Long words are shown in part until somebody asks: a page must not hang on what a tool happened to print.
+// Long text is shown in part until the user expands it, so that large tool output does not block the page.
 const MUCH = 20000;
 export function long(words, render) {
   const text = plain(words);

@@ -1,5 +1,5 @@
-// The files that a thread changed: what each message did, as diffs; undo and redo, whose plan is shown before anything is
-// touched. What is carried out is the plan that was shown: the server refuses if it would be another by then.
+// File changes of each message as diffs; undo and redo, whose plan is shown first. The server runs exactly the plan
+// that was shown and rejects an outdated one.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { encoded, get, post, thread } from "/viewer/api.js";
@@ -12,7 +12,7 @@ const SCOPES = [
   ["files", "Files only"],
   ["conversation", "Conversation only"],
 ];
-const DEEDS = { __proto__: null, write: "put back", delete: "delete", merge: "merge", keep: "keep" };
+const ACTIONS = { __proto__: null, write: "put back", delete: "delete", merge: "merge", keep: "keep" };
 const SOURCES = { __proto__: null, undo: "Undo", redo: "Redo", restore: "Restored" };
 const DOING = { undo: "Undo", redo: "Redo" };
 const UNDONE = "hansard-undone";
@@ -23,7 +23,7 @@ export class Files {
     Object.assign(this, { place, page, opener, threadId: null, version: null, workspaces: [], changes: [], byMessage: new Map(), gists: new Map(), undone: new Undone() });
     this.root = el("span", { class: "dim root" });
     this.choice = el("select", { "aria-label": "Workspace", hidden: true, change: () => this.use(Number(this.choice.value)) });
-    this.scope = el("select", { "aria-label": "What goes back" }, SCOPES.map(([value, label]) => el("option", { value }, label)));
+    this.scope = el("select", { "aria-label": "What to undo" }, SCOPES.map(([value, label]) => el("option", { value }, label)));
     this.alone = el("p", { class: "note", hidden: true }, ALONE);
     this.undo = button("Undo a turn", () => this.ask("undo"), { id: "ask-undo", title: "u" });
     this.redo = button("Redo", () => this.ask("redo"), { id: "ask-redo", title: "r" });
@@ -40,8 +40,8 @@ export class Files {
     return thread(this.threadId, `/workspaces/${this.current.id}${rest}`);
   }
 
-  // What there is, asked for when the thread is another or has changed; messages then say how many files they touched.
-  // Whoever asks while it is on its way waits for the same: an undo must not overlook files.
+  // Loads the changes when another thread is opened or it changed; messages then show their number of files. Concurrent
+  // callers await the same request: an undo must not miss files.
   async look(again = false) {
     const { threadId, thread: told } = this.page;
     if (threadId === null || !told || told.id !== threadId) return;
@@ -58,7 +58,7 @@ export class Files {
     const found = told.version ? await get(thread(threadId, "/workspaces")).catch(() => null) : [];
     if (this.threadId !== threadId) return;
     if (found === null) {
-      this.threadId = null; // nobody knows whether there are files
+      this.threadId = null; // unknown whether there are files
       return;
     }
     this.workspaces = found;
@@ -88,7 +88,7 @@ export class Files {
   badge(id) {
     const count = this.byMessage.get(id);
     if (!count) return null;
-    return button(counted(count, "file"), () => this.reveal(id), { class: "touched", title: "What this message did to files" });
+    return button(counted(count, "file"), () => this.reveal(id), { class: "touched", title: "File changes of this message" });
   }
 
   reveal(id) {
@@ -130,7 +130,7 @@ export class Files {
   }
 
   file(one, file) {
-    const made = el("details", { class: "changed-file", "data-key": `${one.snapshot} ${file.path}` }, el("summary", null, deed(file.what), el("span", { class: "file-path" }, file.path)));
+    const made = el("details", { class: "changed-file", "data-key": `${one.snapshot} ${file.path}` }, el("summary", null, changeBadge(file.what), el("span", { class: "file-path" }, file.path)));
     made.addEventListener("toggle", () => made.open && this.fill(made, one, file), { once: true });
     return made;
   }
@@ -148,7 +148,7 @@ export class Files {
       this.gists.set(id, gist(await get(thread(this.threadId, `/messages/${encoded(id)}`)), 120));
       words.textContent = this.gists.get(id);
     } catch {
-      words.textContent = "a message that is gone";
+      words.textContent = "a deleted message";
     }
   }
 
@@ -164,11 +164,11 @@ export class Files {
     this.page.panel("files");
     await this.look();
     if (this.threadId !== this.page.threadId) {
-      tell("It is not known yet which files belong to this conversation; try again.", true);
+      tell("The files of this conversation are still loading; try again.", true);
       return;
     }
     this.plan.hidden = false;
-    this.plan.replaceChildren(el("p", { class: "dim" }, "Working out the plan…"));
+    this.plan.replaceChildren(el("p", { class: "dim" }, "Loading the plan…"));
     const order = { kind, scope: kind === "undo" ? this.scope.value : "both" };
     try {
       this.show(this.current ? await get(this.path("/plan"), order) : this.ownPlan(kind), order, note);
@@ -188,11 +188,11 @@ export class Files {
     this.plan.replaceChildren(
       el("h3", null, `${DOING[kind]}: the plan`),
       note ? el("p", { class: "note warn" }, note) : "",
-      el("p", null, moves ? ["The conversation goes ", kind === "undo" ? "back to " : "forward to ", where] : "The conversation stays as it is."),
+      el("p", null, moves ? ["The conversation moves ", kind === "undo" ? "back to " : "forward to ", where] : "The conversation stays as it is."),
       el("ul", { class: "plan-files" }, files.map((file) => planned(file))),
-      conflicts.length ? el("div", { class: "plan-conflicts" }, el("p", { class: "kept-name" }, `Kept: ${counted(conflicts.length, "path")} that somebody changed since`), el("ul", { class: "plan-files" }, conflicts.map((file) => planned(file)))) : "",
+      conflicts.length ? el("div", { class: "plan-conflicts" }, el("p", { class: "kept-name" }, `Kept: ${counted(conflicts.length, "path")} changed by others since`), el("ul", { class: "plan-files" }, conflicts.map((file) => planned(file)))) : "",
       this.current && !count && !conflicts.length ? el("p", { class: "note" }, "No file changes.") : "",
-      plan.todos.length ? el("details", { class: "fold" }, el("summary", null, "The todo list would be"), todos(plan.todos)) : "",
+      plan.todos.length ? el("details", { class: "fold" }, el("summary", null, "Todo list after this"), todos(plan.todos)) : "",
       el("footer", null, button("Cancel", () => this.dismiss()), act),
     );
     this.plan.scrollIntoView({ block: "nearest" });
@@ -213,17 +213,17 @@ export class Files {
     }
   }
 
-  // A thread without files: only the conversation goes back, by the same turns.
+  // In a thread without files, only the conversation moves, by the same number of turns.
   ownPlan(kind) {
     const { path, thread: told } = this.page;
     if (kind === "redo") {
       const last = this.undone.last(this.page);
-      if (!last) throw new Error("There is nothing to redo: the conversation is not where an undo in this tab left it.");
+      if (!last) throw new Error("Nothing to redo: the conversation is not where an undo in this tab left it.");
       return { kind, fromHead: told.head, toHead: last.fromHead, files: [], conflicts: [], todos: [] };
     }
     const active = path.nodes.filter((node) => node.active).sort((a, b) => b.depth - a.depth);
     const asked = active.find((node) => node.role === "user");
-    if (!asked) throw new Error("There is nothing to undo: nobody asked for anything yet on this path.");
+    if (!asked) throw new Error("Nothing to undo: no user message on this branch.");
     return { kind, fromHead: told.head, toHead: asked.parentId, files: [], conflicts: [], todos: [] };
   }
 
@@ -237,7 +237,7 @@ export class Files {
   }
 }
 
-// The undone turns of threads without files, kept for the tab, so that a reload leaves them to be redone.
+// Undone turns of threads without files, kept in the tab's session storage, so that redo works after a reload.
 class Undone {
   constructor() {
     try {
@@ -247,7 +247,7 @@ class Undone {
     }
   }
 
-  // The last undo, if the thread is where it left it.
+  // The last undo, if the head is still where that undo put it.
   last({ threadId, thread: told, path }) {
     const last = this.plans.get(threadId)?.at(-1);
     return last && last.toHead === told?.head && path.byId.has(last.fromHead) ? last : null;
@@ -267,13 +267,13 @@ function outcome({ kind, files, conflicts }, withFiles) {
   return `${words}: ${counted(files.length, "file")} changed${kept}.`;
 }
 
-function deed(what) {
+function changeBadge(what) {
   const [kind] = what.split(" ");
-  return el("span", { class: `badge deed ${kind}` }, what);
+  return el("span", { class: `badge action ${kind}` }, what);
 }
 
 function planned(file) {
-  const head = [el("span", { class: `badge deed ${file.action}` }, DEEDS[file.action] ?? file.action), el("span", { class: "file-path" }, file.path)];
+  const head = [el("span", { class: `badge action ${file.action}` }, ACTIONS[file.action] ?? file.action), el("span", { class: "file-path" }, file.path)];
   if (file.why) return el("li", null, el("div", { class: "kept" }, head), el("p", { class: "dim" }, file.why));
   return el("li", null, el("details", { class: "changed-file", open: (file.diff ?? "").length < 4000 }, el("summary", null, head), shownDiff(file.diff ?? "")));
 }

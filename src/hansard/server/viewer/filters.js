@@ -1,5 +1,5 @@
-// What the thread list, and what is found in it, is narrowed by: format, agent, model, project, and when a thread last changed. What there is to
-// choose from is asked for when somebody opens the filters, and what was chosen is kept for the tab.
+// Filters of the thread list and the search: format, agent, model, project, and date of the last change. The choices
+are // loaded when the filters are opened; the selection is kept in the tab.
 
 import { button, el, shown, tell } from "/viewer/elements.js";
 import { get } from "/viewer/api.js";
@@ -77,7 +77,7 @@ export class Filters {
   }
 
   time(value) {
-    this.between = value === "between"; // the list of facts may come now, and all is drawn again
+    this.between = value === "between"; // the choices may arrive now and render everything again
     this.days.hidden = !this.between;
     if (value !== "between") this.set({ since: value, until: "" });
   }
@@ -101,7 +101,7 @@ export class Filters {
   }
 }
 
-// Of a folder the end says most.
+// The end of a folder's path is the most specific part.
 function labelOf(kind, one) {
   const name = kind === "project" && one.value.length > 34 ? `…${one.value.slice(-32)}` : one.value.slice(0, 60);
   return one.threads === undefined ? name : `${shown(name)} (${one.threads.toLocaleString()})`;

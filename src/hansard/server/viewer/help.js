@@ -1,4 +1,4 @@
-// The keys, and what the words of the page mean.
+// Help: the keys and the terms of the page.
 
 import { button, el } from "/viewer/elements.js";
 
@@ -15,20 +15,20 @@ const KEYS = [
   ["?", "This help"],
 ];
 const WORDS = [
-  ["Active path", "what the thread goes on from, and what agents are shown"],
+  ["Active path", "the branch that the thread continues from; agents see only this one"],
   ["Looking", "other versions and branches are shown without changing the active path"],
   ["Check out", "makes the branch you look at the active one"],
-  ["Fork", "goes on from an earlier message; the rest is kept as a branch"],
-  ["Superseded", "a run that was asked again; its words are kept"],
-  ["Sidechain", "what a sub-agent said beside the conversation"],
+  ["Fork", "continues from an earlier message; the rest is kept as a branch"],
+  ["Superseded", "a run that was regenerated; its messages are kept"],
+  ["Sidechain", "messages of a sub-agent, outside the main conversation"],
 ];
 
 export function helpDialog(dialog) {
   dialog.replaceChildren(
-    el("h2", { id: "dialog-title", tabindex: -1, autofocus: true }, "Keys and words"),
+    el("h2", { id: "dialog-title", tabindex: -1, autofocus: true }, "Keys and terms"),
     el("dl", { class: "help" }, KEYS.flatMap(([keys, does]) => [el("dt", null, keys.split("  ").map((key) => el("kbd", null, key))), el("dd", null, does)])),
     el("dl", { class: "help words" }, WORDS.flatMap(([name, means]) => [el("dt", null, name), el("dd", null, means)])),
-    el("p", { class: "note" }, "Search takes words, \"phrases\", beginn*, -without, and role: tool: agent: thread: since: until:."),
+    el("p", { class: "note" }, "Search accepts words, \"phrases\", beginn*, -without, and role: tool: agent: thread: since: until:."),
     el("footer", null, button("Close", () => dialog.close())),
   );
   dialog.showModal();

@@ -1,5 +1,5 @@
-// Logs this browser in: the code behind the # of the link, or the token that is typed, goes to the server, which sets a
-// cookie that no script can read. Neither is kept here.
+// Login: sends the code after the # of the link, or the typed token, to the server, which sets an HttpOnly cookie.
+Neither // is stored here.
 
 async function logIn(given) {
   const answer = await fetch("/api/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });

@@ -1,4 +1,4 @@
-// Where everything begins: the page, the keys, and the looks for what others write.
+// Entry point: the page, the keys, and polling for changes by others.
 
 import { tell } from "/viewer/elements.js";
 import { get, logOut, newId } from "/viewer/api.js";
@@ -38,10 +38,10 @@ addEventListener("keydown", (event) => {
   page.guarded(async () => act());
 });
 
-// -- what others write ---------------------------------------------------------------------------------------------
+// -- changes by others ---------------------------------------------------------------------------------------------
 
-const SOON = 2000; // milliseconds between two looks while something happens
-const LATE = 20000; // and when nothing has for a while
+const SOON = 2000; // milliseconds between two polls while something changes
+const LATE = 20000; // and after a while without changes
 let pause = SOON;
 let timer = 0;
 
@@ -55,7 +55,7 @@ async function look() {
   timer = setTimeout(look, pause);
 }
 
-// Whoever comes back, or does something after a while, need not wait for the next look.
+// Poll immediately when the tab becomes visible again or the user acts after a pause.
 function awake() {
   const slow = pause > SOON * 3;
   pause = SOON;
@@ -91,10 +91,10 @@ at("undo").addEventListener("click", () => page.guarded(() => page.files.ask("un
 at("show-files").addEventListener("click", () => page.toggle("files"));
 at("show-help").addEventListener("click", () => helpDialog(at("dialog")));
 at("show-export").addEventListener("click", () => page.guarded(() => exportDialog(at("dialog"), page.threadId)));
-at("log-out").addEventListener("click", () => page.guarded(() => logOut().then(() => tell("This server asks nobody to log in."))));
+at("log-out").addEventListener("click", () => page.guarded(() => logOut().then(() => tell("This server needs no login."))));
 dropZone(at("drop"), imported);
 addEventListener("hashchange", () => page.route());
-// A page that the browser kept whole may be from before a log-out.
+// A page from the back/forward cache may be from before a logout.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 
 async function begin() {

@@ -1,5 +1,4 @@
-// Markdown as people and models write it in chats, to elements. What is not understood stays text; pictures are named
-// as links and never loaded; HTML is text.
+// Markdown of chat messages to elements. Unknown syntax and HTML stay text; images become links and are never loaded.
 
 import { el, link, long } from "/viewer/elements.js";
 import { code } from "/viewer/code.js";
@@ -96,7 +95,7 @@ function table([head, ...rows]) {
   return el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "table" }, el("table", null, el("thead", null, line("th", head)), el("tbody", null, rows.map((row) => line("td", row)))));
 }
 
-// One look at each place; every alternative is bounded, so that no text can make it slow.
+// One attempt per position; every alternative is bounded, so that the time is linear.
 const INLINE = new RegExp(
   [
     "(?<tick>`+)(?<code>[^]{1,2000}?)\\k<tick>(?!`)",

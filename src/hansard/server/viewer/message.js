@@ -1,4 +1,4 @@
-// One message: who said it, with what, when and at what price; its parts; what can be done from here.
+// One message: author, model, time and price; its parts; its actions.
 
 import { button, counted, el, plain, shown } from "/viewer/elements.js";
 import { part, todos } from "/viewer/parts.js";
@@ -6,7 +6,7 @@ import { part, todos } from "/viewer/parts.js";
 const NAMES = { __proto__: null, user: "You", assistant: "Assistant", tool: "Tool", system: "System", developer: "Developer", event: "Event" };
 const COLOURS = 6;
 
-// Which result answers which call: the latest call before it with its id, or the first of its name that is open.
+// Matches results to calls: the latest call before it with its id, or the first open call of its name.
 export function answered(messages) {
   const answers = new Map();
   const home = new Map();
@@ -32,7 +32,7 @@ export function answered(messages) {
   return { answers, home, taken };
 }
 
-// Who says a message, or stands at a place of the tree.
+// The author of a message or of a node of the tree.
 export function speaker(agents, { agentId, role }) {
   const known = agents && typeof agentId === "string" && Object.hasOwn(agents, agentId) ? agents[agentId] : null;
   return known?.name ?? agentId ?? NAMES[role] ?? role;
@@ -40,7 +40,7 @@ export function speaker(agents, { agentId, role }) {
 
 export function agentClass(agents, id) {
   const known = Object.keys(agents ?? {});
-  const at = known.length ? known.indexOf(id) : 0; // the first to speak in a new thread is the first to be listed
+  const at = known.length ? known.indexOf(id) : 0; // the first author in a new thread is listed first
   return typeof id !== "string" ? "" : `agent agent-${(at < 0 ? [...id].reduce((sum, one) => sum + one.codePointAt(0), 0) : at) % COLOURS}`;
 }
 
@@ -61,7 +61,7 @@ export function tokens(usage) {
   return told.join(" · ");
 }
 
-// What was paid, where somebody recorded it; nothing is worked out from prices. A sum is in dollars if its name says so.
+// The recorded cost; it is never computed from prices. A sum is in dollars if its key says so.
 function cost(one) {
   const places = [one.usage, ...Object.values(one.usage?.extra ?? {}), one.metadata, ...Object.values(one.extra ?? {})];
   for (const place of places.filter((each) => each && typeof each === "object")) {
@@ -84,7 +84,7 @@ function price(paid) {
   return paid.dollars ? `$${number}` : `cost ${number}`;
 }
 
-// What a turn took all together, where more than one answer of it says so.
+// Totals of a turn, if more than one of its answers has usage.
 export function turnFacts(turn) {
   const told = turn.filter((one) => one.role === "assistant" && (one.usage || cost(one)));
   if (told.length < 2) return [];
@@ -123,7 +123,7 @@ export function message(one, context, before) {
   return made;
 }
 
-// The first words of a message, at most so many signs, without the marks of Markdown.
+// The beginning of a message without Markdown syntax, limited to a number of characters.
 export function gist({ parts = [] }, most) {
   const signs = [...shown(firstWords(parts))];
   return signs.length > most ? `${signs.slice(0, most - 1).join("").trimEnd()}…` : signs.join("");

@@ -1,6 +1,5 @@
-// The page: which thread is open, what is drawn of it, and what changes while it is open.
-// Looking is not moving: another version, a search hit or a place in the tree is shown without touching the thread's head.
-// Only checking out, forking, editing, regenerating and undoing move it, each by a button that says so.
+// The page: the open thread, its view and its updates. Viewing another version, a search hit or a node of the tree does
+not // move the thread's head; only check out, fork, edit, regenerate and undo do.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { decoded, encoded, get, thread } from "/viewer/api.js";
@@ -118,7 +117,7 @@ export class Page {
     const { end } = this.path;
     at("elsewhere").hidden = end === null;
     at("composer").hidden = end !== null;
-    const go = button("Check out", () => checkout(this, end, this.conversation.selected), { class: "primary", title: "Make this the active branch: the conversation goes on from its end" });
+    const go = button("Check out", () => checkout(this, end, this.conversation.selected), { class: "primary", title: "Make this the active branch: the conversation continues from its end" });
     const back = button("Back to the active branch", () => this.guarded(() => this.back()));
     at("elsewhere").replaceChildren(el("span", null, el("strong", null, "This is another branch."), " You are only looking."), el("span", { class: "grow" }), back, go);
   }
@@ -129,7 +128,7 @@ export class Page {
     return this.changed(this.threadId);
   }
 
-  // What the ledger says of the thread; false when the page has gone elsewhere meanwhile.
+  // Loads the thread; false if another thread was opened in the meantime.
   async load(id) {
     let found;
     try {
@@ -147,7 +146,7 @@ export class Page {
     return true;
   }
 
-  // Something changed, here or elsewhere: the path is shown as it is now, and the place that is looked at stays.
+  // Shows the current path after a change and keeps the scroll position.
   async changed(id = this.threadId, messageId = null) {
     if (id === null || id !== this.threadId || !(await this.load(id))) return;
     this.elsewhere();
@@ -220,7 +219,7 @@ export class Page {
     }
   }
 
-  // Looks for what others wrote; true when there was something.
+  // Polls for changes by others; true if there were any.
   async look() {
     const news = await this.list.freshen();
     const id = this.threadId;

@@ -1,4 +1,4 @@
-// The parts of a message as elements. A part that is not known, or is not what it says, is shown as the data it is.
+// The parts of a message as elements. Unknown and malformed parts are shown as data.
 
 import { base64, button, el, link, picture, plain, shown } from "/viewer/elements.js";
 import { code, data, diff, looksLikePatch, patch } from "/viewer/code.js";
@@ -25,7 +25,7 @@ function unknown(one) {
 
 function reasoning(one) {
   const words = one.text ?? "";
-  if (!words) return el("p", { class: "note" }, one.encrypted ? "Reasoning, encrypted by its provider" : "Reasoning without words");
+  if (!words) return el("p", { class: "note" }, one.encrypted ? "Reasoning, encrypted by its provider" : "Reasoning without text");
   const count = words.split(/\s+/).length;
   return el("details", { class: "fold reasoning" }, el("summary", null, `Reasoning · ${count.toLocaleString()} words`), markdown(words));
 }
@@ -69,8 +69,8 @@ function source(one) {
 }
 
 function compaction(one) {
-  const words = one.text ? markdown(one.text) : el("p", { class: "note" }, "kept by its provider, encrypted");
-  return el("details", { class: "fold compaction" }, el("summary", null, "Everything before was summed up"), words);
+  const words = one.text ? markdown(one.text) : el("p", { class: "note" }, "Encrypted by its provider");
+  return el("details", { class: "fold compaction" }, el("summary", null, "Summary of everything before"), words);
 }
 
 function retry(one) {
@@ -87,7 +87,7 @@ function state(result) {
   return [said in STATES ? said : "success", STATES[said] ?? said];
 }
 
-// A call without a result: one that waits in this ledger, or what its record says of an approval.
+// A call without a result: pending in this ledger, or with the recorded state of its approval.
 function unanswered({ approval }, waits) {
   if (waits) return ["waits", waits.kind === "approval" ? "awaiting approval" : "awaiting an answer"];
   if (typeof approval?.approved === "boolean") return approval.approved ? ["open", "approved, no result"] : ["denied", "denied"];
@@ -119,7 +119,7 @@ function side(name, ...content) {
   return el("div", { class: "side" }, el("p", { class: "side-name" }, name), content);
 }
 
-// What somebody said with a yes; what they said with a no is the result.
+// The reason of an approval; the reason of a denial is the result.
 function yes(call, result) {
   const told = result?.extra?.["ai-sdk-ui"]?.approval ?? call.approval;
   if (told?.approved !== true || typeof told.reason !== "string") return null;

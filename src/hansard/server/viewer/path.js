@@ -1,4 +1,5 @@
-// A thread's tree in memory: a path in order (the active one, or that to `end`), who hangs on whom, and the path cut into pieces for the page.
+// A thread's tree in memory: a path in order (the active one, or that to `end`), parents and children, and the path cut
+// into pieces for the page.
 
 const PIECE = 40;
 
@@ -23,13 +24,13 @@ export class Path {
     return ids.reverse();
   }
 
-  // The end of the branch a message is on: behind it, always what was said last.
+  // The end of the branch of a message: follow the newest child.
   tip(id) {
     for (let below = this.children.get(id); below; below = this.children.get(id)) id = below.at(-1);
     return id;
   }
 
-  // How many branches there are.
+  // The number of branches.
   ends() {
     return this.nodes.length - new Set(this.nodes.map((node) => node.parentId).filter((id) => id !== null)).size;
   }
@@ -40,7 +41,7 @@ export class Path {
     return beside.length > 1 ? beside : null;
   }
 
-  // The user's message that an answer answers.
+  // The user message before an answer.
   promptOf(id) {
     for (let at = this.place.get(id) ?? -1; at >= 0; at--) if (this.byId.get(this.ids[at]).role === "user") return this.ids[at];
     return null;

@@ -1,4 +1,4 @@
-// The thread list, newest first, a page at a time as it is scrolled; or, while something is searched for, what was found.
+// The thread list, newest first, loaded by page while scrolling; or the search results.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { get, thread } from "/viewer/api.js";
@@ -30,13 +30,13 @@ export class ThreadList {
     });
   }
 
-  // Only threads of which all this is so.
+  // Sets the filters.
   narrow(only) {
     this.only = only;
     return this.start();
   }
 
-  // Begins again: the newest page, or the first of what was found.
+  // Reloads the first page of the list or of the search.
   async start(query = this.query) {
     const turn = ++this.turn;
     this.query = query;
@@ -69,9 +69,9 @@ export class ThreadList {
 
   none() {
     if (this.next) return el("p", { class: "empty small" }, "Still looking…");
-    if (this.query && Object.keys(this.only).length) return el("p", { class: "empty small" }, "Nothing found in the threads that the filters leave.");
+    if (this.query && Object.keys(this.only).length) return el("p", { class: "empty small" }, "Nothing found in the threads that match the filters.");
     if (this.query) return el("p", { class: "empty small" }, "Nothing found.", el("br"), el("span", { class: "dim" }, "Every word must be in the message; \"phrases\" and beginn* work too."));
-    if (Object.keys(this.only).length) return el("p", { class: "empty small" }, "No thread fits these filters.");
+    if (Object.keys(this.only).length) return el("p", { class: "empty small" }, "No thread matches these filters.");
     return el("p", { class: "empty small" }, "No threads yet.", el("br"), "Drop a file here to import one, or start a chat.");
   }
 
@@ -95,7 +95,7 @@ export class ThreadList {
     }
   }
 
-  // Something new at the top? Then the list is made again; whoever looks further down is told, and stays there.
+  // If there is something new at the top, reload the list; if the user has scrolled down, show a notice instead.
   async freshen() {
     if (this.query || this.busy) return false;
     const turn = this.turn;
@@ -147,12 +147,12 @@ export class ThreadList {
     }
   }
 
-  // What a thread is called, if that is known already.
+  // The title of a thread, if it is loaded.
   nameNow(id) {
     return this.titles.get(id) ?? [...this.place.querySelectorAll("a.row")].find((row) => row.dataset.thread === id)?.querySelector(".row-title")?.textContent;
   }
 
-  // A thread without a title goes by its first words.
+  // Loads the default title of a thread without one.
   async nameOf(id) {
     if (!this.titles.has(id)) {
       const { items } = await get(thread(id, "/messages"), { newest: false, limit: LOOKED_AT });

@@ -1,6 +1,6 @@
-// The branch tree, drawn. Linear runs are one line with a count, and open on demand; the active path is the straight one
-// on the left; what was superseded is dashed, sidechains are dotted. Drag to move, ctrl and wheel or the buttons to zoom.
-// A click shows a branch; checking it out is a button of its own.
+// The branch tree. Linear runs are one line with a count that expands; the active path is the straight line on the
+// left; superseded messages are dashed, sidechains dotted. Drag to pan, ctrl and wheel or the buttons to zoom. A click
+// shows a branch; a separate button checks it out.
 
 import { button, counted, el, shown, svg } from "/viewer/elements.js";
 import { encoded, get, thread } from "/viewer/api.js";
@@ -12,13 +12,13 @@ const COLUMN = 24;
 const LEFT = 20;
 const WORDS = 260;
 const MOST = 600;
-const OPENED = 60; // messages of a run that are drawn when it is opened
+const OPENED = 60; // messages drawn of an expanded run
 
-// The nodes worth drawing: ends, forks, what comes right behind a fork, and opened runs. `run` are those in between.
+// The nodes to draw: ends, forks, the first message after a fork, and expanded runs. `run` are those in between.
 function collapsed(path, opened = new Set()) {
   const made = new Map();
   const roots = path.children.get(null) ?? [];
-  // Several first messages are versions of one another: they hang on the beginning itself.
+  // Several root messages are versions of one another: children of the root.
   if (roots.length > 1) made.set(null, { id: null, parent: undefined, run: [], below: roots.length, node: { id: null, role: "beginning", active: true } });
   const stack = roots.map((id) => [id, null]).reverse();
   while (stack.length && made.size < MOST) {
@@ -31,7 +31,7 @@ function collapsed(path, opened = new Set()) {
       id = below[0];
       below = path.children.get(id) ?? [];
     }
-    // The first message behind a fork is drawn by itself: it is what makes the branches differ.
+    // The first message after a fork has its own node: it is where the branches differ.
     const own = first && run.length ? run.shift() : null;
     if (own !== null) {
       made.set(own, { id: own, parent, run: [], below: 1, node: path.byId.get(own) });
@@ -76,7 +76,7 @@ export class Tree {
     this.card = el("div", { class: "tree-card", role: "status" });
     this.count = el("span", { class: "dim" });
     place.replaceChildren(
-      el("header", { class: "bar" }, el("h2", null, "Branches"), this.count, el("span", { class: "grow" }), button("−", () => this.zoom(0.8), { "aria-label": "Smaller" }), button("+", () => this.zoom(1.25), { "aria-label": "Larger" }), button("Fit", () => this.fit(), { title: "Show the whole tree" }), button("×", () => page.panel(null), { "aria-label": "Close the tree" })),
+      el("header", { class: "bar" }, el("h2", null, "Branches"), this.count, el("span", { class: "grow" }), button("−", () => this.zoom(0.8), { "aria-label": "Smaller" }), button("+", () => this.zoom(1.25), { "aria-label": "Larger" }), button("Fit", () => this.fit(), { title: "Fit the tree to the window" }), button("×", () => page.panel(null), { "aria-label": "Close the tree" })),
       this.box,
       this.card,
       el("p", { class: "legend" }, el("span", { class: "key-line active" }, "active path"), el("span", { class: "key-line gone" }, "superseded"), el("span", { class: "key-line chain" }, "sidechain")),
@@ -86,7 +86,7 @@ export class Tree {
     this.drag();
   }
 
-  // Dragging the ground moves the tree.
+  // Dragging the background pans the tree.
   drag() {
     let from = null;
     this.box.addEventListener("pointerdown", (event) => {
@@ -128,7 +128,7 @@ export class Tree {
     this.zoom(1);
     const ends = path.ends();
     this.count.textContent = path.nodes.length ? counted(ends, "branch", "branches") : "";
-    this.box.replaceChildren(rows ? this.picture : el("p", { class: "empty small" }, "Nothing was said yet."));
+    this.box.replaceChildren(rows ? this.picture : el("p", { class: "empty small" }, "No messages yet."));
     this.describe();
     this.soon();
   }
@@ -189,7 +189,7 @@ export class Tree {
     return made;
   }
 
-  // The count on a line: a click opens the run of messages it stands for, or folds it.
+  // The count on a line: a click expands or collapses its run of messages.
   pill(x, y, words, label, act) {
     const wide = 12 + words.length * 7;
     const go = (event) => {
@@ -201,7 +201,7 @@ export class Tree {
     return svg("g", { class: "pill", tabindex: 0, role: "button", "aria-label": label, click: go, keydown: (event) => (event.key === "Enter" || event.key === " ") && go(event) }, svg("rect", { x: x - wide / 2, y: y - 31, width: wide, height: 16, rx: 8 }), svg("text", { x, y: y - 19 }, words));
   }
 
-  // Words are asked for where they are looked at.
+  // Loads texts of visible nodes.
   soon() {
     cancelAnimationFrame(this.waiting);
     this.waiting = requestAnimationFrame(() => {
@@ -239,7 +239,7 @@ export class Tree {
     return this.page.guarded(() => this.page.lookAt(id));
   }
 
-  // What was picked, and what can be done from there.
+  // The selected node and its actions.
   describe() {
     const { page, selected } = this;
     const node = page.path.byId.get(selected);
