@@ -139,7 +139,7 @@ def test_a_signature_returns_to_its_owner_until_the_words_before_it_change() -> 
     written = formats.write(edited, "anthropic")
     assert b"sig==" not in written.json
     assert [loss.why for loss in written.losses if "reasoning" in loss.what] == [
-        "the words before it are not those it was made for"
+        "the messages before it are not those it was made for"
     ]
     other_model = formats.write(answered, "anthropic", target=formats.Target(model="another"))
     assert b"sig==" not in other_model.json

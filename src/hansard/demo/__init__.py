@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     wanted = _options().parse_args(arguments)
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
-    for name in ("SIGHUP", "SIGALRM"):  # the terminal was closed; nobody heard the signal before
+    for name in ("SIGHUP", "SIGALRM"):  # the terminal was closed
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda number, frame: os.kill(os.getpid(), signal.SIGTERM))
     try:
@@ -70,7 +70,7 @@ def _leave(number: int, frame: Any) -> None:
 
 
 def _again(seconds: float) -> None:
-    """Be told to end once more after so many seconds; 0 is never."""
+    """Repeat the signal to end after so many seconds; 0 disables it."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -1,6 +1,6 @@
-"""Two agents without a model behind them that really work: on a small project, with the file tools, offline.
+"""Two agents with scripted models that do real work: on a small project, with the file tools, offline.
 
-What they did before somebody looks is done by a process of its own: `python -m hansard.demo.agents LEDGER FOLDER`.
+A separate process prepares the demo's ledger: `python -m hansard.demo.agents LEDGER FOLDER`.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ _HELLO = (
 
 
 def _said(messages: list[Any]) -> tuple[str, int]:
-    """The user's last words, and how many answers were given since."""
+    """The user's last message, and the number of answers after it."""
     answers = 0
     for message in reversed(messages):
         for part in reversed(message.parts):

@@ -58,7 +58,7 @@ class Target(Struct, frozen=True, kw_only=True):
 class Loss(Struct, frozen=True, kw_only=True, order=True):
     """One thing the written document does not say: where it stood, what it was, why it could not be carried.
 
-    `kind` is content (what somebody said), instructions (system prompts), identity (ids, times, names), settings (of a
+    `kind` is content, instructions (system prompts), identity (ids, times, names), settings (of a
     request), spelling (two ways to write the same) or repair (changed because the target's rules ask for it).
     """
 
@@ -99,7 +99,7 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     `active_runs`: besides that path the messages of runs that are still active, after it.
     `write_only` formats are documents for people, which no reader reads.
     `coding_agent`: what is written for it names that agent's own tools.
-    `binds`: signatures in it are bound to what was said; `own_provider` is whose signatures a document holds.
+    `binds`: its signatures are bound to the messages before them; `own_provider` is the provider that made them.
     `strict_unicode`: its consumers reject lone surrogates, as the servers of all providers do.
     `why` gives the reason for a loss by the field that is lost; `explain(path, what)` the loss itself, where the
     difference alone does not say it.
@@ -170,12 +170,12 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def session(self) -> SessionFile | None:
-        """Reads files as they grow; None for formats that are no session files."""
+        """Reads files as they grow; None for other formats than session files."""
         return getattr(self.code, "SESSION", None)
 
     @cached_property
     def rules(self) -> Rules | None:
-        """What the provider accepts in a request; None for formats that are no provider's."""
+        """What the provider accepts in a request; None for formats without a provider."""
         return None if self.own_provider is None else getattr(self._beside, "RULES", None)
 
     @cached_property
@@ -202,7 +202,7 @@ def _refusing(name: str) -> Reader:
 
 
 class Written:
-    """A written document: `data` as Python values (or bytes), `json` as bytes, and the proven `losses`."""
+    """A written document: `data` as Python values (or bytes), `json` as bytes, and `losses`, found by reading back."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]*|[A-Za-z0-9_-]*")
 
 
 def mended_base64(data: str) -> str | None:
-    """The data as base64 of whole groups, without white space; None when it is no base64 of either alphabet.
+    """The data as base64 of whole groups, without white space; None if it is not base64 of either alphabet.
 
     >>> mended_base64("aGk"), mended_base64("<the file>")
     ('aGk=', None)

@@ -29,8 +29,8 @@ def detect(data: Any) -> str:
 def recognized(data: Any) -> tuple[Format, Any, bool]:
     """The format of a document, its values, and whether a string in them may hold a lone surrogate.
 
-    Values that are given are given back, not copied. Bytes that are not one JSON value stay bytes, if they may be of a
-    format of text.
+    Parsed values are returned as they are, not copied. Bytes that are not one JSON value stay bytes, if they may be of
+    a text format.
     """
     if not isinstance(data, TEXTS):
         return _only(_candidates(data)), data, True

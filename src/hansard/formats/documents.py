@@ -41,8 +41,8 @@ def read(data: Any, format: str | None = None) -> Conversation:
 def read_all(data: Any, format: str | None = None) -> list[Conversation]:
     """Every conversation of a document: of an export or a training file there may be many, of others there is one.
 
-    >>> said = [{"conversations": [{"from": "human", "value": word}]} for word in ("hi", "bye")]
-    >>> [conversation.messages[0].parts[0].text for conversation in read_all(said)]
+    >>> dataset = [{"conversations": [{"from": "human", "value": text}]} for text in ("hi", "bye")]
+    >>> [conversation.messages[0].parts[0].text for conversation in read_all(dataset)]
     ['hi', 'bye']
     """
     with gc_pause():

@@ -381,7 +381,7 @@ class CompleteBlock:
 
 
 def written_with(values: dict[str, Any]) -> Any:
-    """A struct to write that has these values where nothing else is said."""
+    """A struct to write, with these values as defaults."""
     named = [(name, Any, value) for name, value in values.items()]
     return msgspec.defstruct("Complete", named, bases=(Written,), gc=False)
 

@@ -1,4 +1,4 @@
-"""Residue: what a format said that no canonical field says, and how a writer finds it again.
+"""Residue: data of a format without a canonical field, and how a writer finds it again.
 
 A reader takes what it understands out of a block; the rest is kept in `extra[format]`. Where the canonical
 value leaves two spellings open (a string or a list, null or nothing) a *mark* under the key `$` says which
@@ -98,7 +98,7 @@ def take_maybe_int(block: dict[str, Any], key: str) -> int | UnsetType:
 
 
 def merge_residue(out: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """Add the residue behind what the canonical value says; the canonical value wins."""
+    """Add the residue after the canonical fields; canonical fields win."""
     for key, value in rest.items():
         out.setdefault(key, value)
     return out

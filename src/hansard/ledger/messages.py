@@ -280,7 +280,7 @@ class HeadCache:
     """The last known heads of threads, so that the next append need not read the thread.
 
     Correctness does not depend on it: the statement inserts only if the head still has the cached version and hash.
-    So it does not matter who moved the head meanwhile, nor whether the transaction was rolled back.
+    So it does not matter whether another writer moved the head, nor whether the transaction was rolled back.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""What one conversation holds that another does not: the proof behind every loss report.
+"""Differences of two conversations: the basis of every loss report.
 
 A format's losses are not what its writer believes but the difference between the conversation that went in
 and the one that reads back. Messages and parts are matched by what they say, so that one message joined with
-its neighbour is reported as that and not as a change of everything behind it.
+its neighbour is reported as that and not as a change of everything after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHORT = 60
 
 
 class Difference(Struct, frozen=True):
-    """`path` in the first conversation; `what` in words a person reads; `field` the last canonical name in the path."""
+    """`path` in the first conversation; `what` for people; `field` the last canonical name in the path."""
 
     path: str
     what: str

@@ -2,8 +2,8 @@
 
 msgspec does the work. What it would change or refuse takes a slower way through the standard library:
 a decimal that no float holds becomes a `Decimal`, a lone surrogate stays in its string, a key that is
-given twice and the words `NaN` and `Infinity` are refused by name (every fast parser keeps the last
-of two equal keys without a word).
+given twice and the literals `NaN` and `Infinity` are rejected with a clear error (fast parsers keep the last
+of two equal keys silently).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def decode_noting(data: bytes | str) -> tuple[Any, bool]:
 class LoneSurrogates:
     """Counts the texts read or written that may hold half a surrogate pair, such as the arguments of a call.
 
-    Whoever reads or writes a document looks whether `count` has grown: a search through all of it takes longer.
+    Readers and writers compare `count` before and after: searching the complete document takes longer.
     """
 
     count = 0
@@ -202,7 +202,7 @@ def _spelled(value: Any) -> Any:
 
 
 def _repeats_a_key(raw: bytes, value: Any, numbers_as_written: bool) -> bool:
-    """May the text name a key twice? A parser keeps the last of the two without a word.
+    """Whether the text may have a key twice. A parser keeps the last of the two silently.
 
     The value written again is then shorter. A text of the same length names none (only numbers could be longer
     than they were); for others the quotes are counted: `\\u0022` is the one spelling that hides a quote.
@@ -271,7 +271,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> Any:
-    raise Unreadable(f"{word} is not JSON", way_out="write null or a string instead")
+    raise Unreadable(f"{word} is not valid JSON", way_out="use null or a string")
 
 
 def _integer(literal: str) -> int | Decimal:
@@ -317,7 +317,7 @@ _BEGINS = frozenset(bytes((sign,)) for sign in b'{["-0123456789tfnNI')
 
 
 def _refused(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 _SLOW = json.JSONDecoder(parse_float=exact_float, parse_constant=_refused)

@@ -1,6 +1,6 @@
 """The parts a message is made of.
 
-Every part may carry `id`, and `extra`: the residue of a format, which is what the format said and no field here says,
+Every part may carry `id`, and `extra`: the residue of a format, which is its data without a field here,
 keyed by the format's name. `unknown` holds fields of native JSON that this release does not know; JSON can neither fill
 nor write its type, so a document cannot forge it (see `native`).
 An absent field is `UNSET`, never None: an explicit null is data.

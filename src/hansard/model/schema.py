@@ -36,7 +36,7 @@ def definitions_of(kinds: list[Any], ref_template: str) -> tuple[list[dict[str, 
             _open(shape, tags, ref_template.format(name="UnknownPart"))
     definitions["UnknownPart"] = {
         "title": "UnknownPart",
-        "description": "A part of a type this schema does not list; it is kept word for word.",
+        "description": "A part of a type this schema does not list; it is kept unchanged.",
         "type": "object",
         "properties": {"type": {"type": "string", "not": {"enum": sorted(map(str, tags))}}},
         "required": ["type"],

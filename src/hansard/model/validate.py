@@ -111,7 +111,7 @@ def check_tool_results(conversation: Conversation) -> Iterator[Finding]:
 
 
 def check_agents(conversation: Conversation) -> Iterator[Finding]:
-    """Each named agent is registered; a warning if there is no registry."""
+    """Each named agent is registered; a warning without a registry."""
     known = conversation.agents or {}
     severity = "warning" if conversation.agents is UNSET else "error"
     named = [(f"$.messages[{i}].agentId", message.agent_id) for i, message in enumerate(conversation.messages)]

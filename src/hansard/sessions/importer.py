@@ -182,7 +182,7 @@ class _Import:
         stat = os.stat(path)
         if before is not None and (before.format, before.told.get("archived")) != (self._name, True):
             before = (
-                None  # it was read as something else, and perhaps as a whole: its bytes are not there to go on from
+                None  # it was read as another format, perhaps as a document: there are no stored bytes to continue from
             )
         grown = before is not None and stat.st_size >= before.size and _prefix(path, before.size) == before.hash
         session = formats.get(self._name).session
@@ -294,7 +294,7 @@ class _Import:
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:
-    """The first `size` bytes of the file, a piece at a time; bytes appended meanwhile wait for the next import."""
+    """The first `size` bytes of the file, a piece at a time; bytes appended during the import wait for the next one."""
     left = size
     while left > 0 and (chunk := file.read(min(sources.PIECE, left))):
         left -= len(chunk)

@@ -1,7 +1,7 @@
 """Write a file for a tool atomically, and only over the content that the tool has read.
 
 The new file is staged in the root and swapped in by one rename. If the file swapped out is not the one the tool has
-read, because another process changed it meanwhile, it is swapped back and the tool gets a `Conflict`.
+read, because another process changed it, it is swapped back and the tool gets a `Conflict`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """File access confined to a root: every folder of a path is opened relative to its parent, and links are not followed.
 
-If another process replaces a folder by a link meanwhile, an operation fails and writes nothing outside the root. FIFOs,
+If another process replaces a folder by a link during an operation, it fails and writes nothing outside the root. FIFOs,
 devices and sockets are never opened. A replaced file is swapped out, so that its content can be checked.
 """
 

@@ -22,7 +22,7 @@ _FLUSH = 32 << 20  # bytes of contents per transaction
 
 
 class Author(Struct, frozen=True, kw_only=True):
-    """Who made a change; without a thread: somebody or something outside the ledger."""
+    """The author of a change; without a thread: a change from outside the ledger."""
 
     thread_id: str | None = None
     message_id: str | None = None

@@ -204,7 +204,7 @@ class Workspace:
     def tool(self, author: Author, *paths: str | bytes, alone: bool = False) -> Iterator[None]:
         """Record what a tool changes at the paths it names; their entries are stored before it runs.
 
-        `alone` holds the root's lock meanwhile, so that no other process scans or changes these files: for fast tools.
+        `alone` holds the root's lock, so that no other process scans or changes these files: for fast tools.
         """
         names = self._named(paths)
         writer = SnapshotWriter(self.driver, self.number, author, "tool", clock())

@@ -404,7 +404,7 @@ def test_items_whose_reasoning_goes_are_no_longer_known_by_their_ids() -> None:
     ]
     assert problems(NAME, written.data) == []
     assert {loss.why for loss in written.losses} >= {
-        "the words before it are not those it was made for",
+        "the messages before it are not those it was made for",
         f"{NAME} takes it only with its reasoning",
     }
 

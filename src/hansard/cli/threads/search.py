@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def command(query: tuple[str, ...], limit: int, after: str | None, db: str | None, as_json: bool, **only: Any) -> int:
-    """Find the messages that contain all words of QUERY; exit 1 if there are none.
+    """Find the messages that contain all words of QUERY; exit 1 if none is found.
 
     QUERY may contain a "quoted phrase", a prefix*, an excluded -word, and filters on messages: role: tool: agent:
     thread: since: until: (2026-11-18, 7d, today). The options select threads, as in `hansard threads`.

@@ -24,7 +24,7 @@ from hansard.cli.workspace.shared import find_thread, open_workspace, root_optio
 def command(
     path: str, at: str, dry_run: bool, thread: str | None, root: str | None, db: str | None, as_json: bool
 ) -> int:
-    """Restore PATH as it was at MESSAGE, whoever changed it since; its current content is recorded first."""
+    """Restore PATH as it was at MESSAGE, regardless of later changes; its current content is recorded first."""
     from hansard.workspace import Restore
     from hansard.workspace.history import at_message, at_snapshot
     from hansard.workspace.rooted_fs import relative

@@ -38,7 +38,7 @@ _NOT_BLOCKS = {  # what others put into the content of a message with a role
 
 
 def sniff(document: Any) -> int:
-    """Anthropic has block types nobody else has; plain `messages` could be others' too."""
+    """Anthropic has block types of its own; plain `messages` also match other formats."""
     if type(document) is dict and document.get("type") == "message" and type(document.get("content")) is list:
         blocks = [block.get("type") for block in document["content"] if type(block) is dict]
         return 0 if any(kind in _NOT_BLOCKS for kind in blocks if type(kind) is str) else 3

@@ -65,7 +65,7 @@ _RESULT = Block(
 
 
 def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> Part:
-    """The result of a tool that the provider ran: an error is told by the type of the content too."""
+    """The result of a server tool: an error also shows in the type of the content."""
     kind, call_id, content = block["type"], block.get("tool_use_id"), block.get("content", UNSET)
     if type(call_id) is not str:
         raise SchemaMismatch(f"anthropic {kind}: tool_use_id must be a string")

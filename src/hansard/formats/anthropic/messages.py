@@ -250,7 +250,7 @@ def _write_response(message: Message) -> dict[str, Any]:
 
 
 def _read_usage(value: Any) -> tuple[Usage | UnsetType, Any]:
-    """Canonical usage counts cached tokens as input too; what is no plain number is left over."""
+    """Canonical usage counts cached tokens as input too; other values stay in the residue."""
     if type(value) is not dict or type(value.get("input_tokens")) is not int:
         return UNSET, value
     rest = dict(value)
@@ -291,7 +291,7 @@ def read(document: Any) -> Conversation:
         if body.get("role") == "assistant":
             del body["role"]
             return _read_response(body)
-        if body.get("type") == "message" and type(body.get("role")) is str:  # a role nobody knows stays as it is
+        if body.get("type") == "message" and type(body.get("role")) is str:  # an unknown role stays unchanged
             return _read_response(body)
     records = body.pop("messages", None)
     if type(records) is not list:

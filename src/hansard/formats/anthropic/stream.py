@@ -4,7 +4,7 @@ message_start          the message, its content nearly always empty; a second on
 content_block_start    a block opens; redacted_thinking, fallback and tool results come whole
 content_block_delta    text, thinking and partial JSON grow; signature and compaction replace; citations append
 content_block_stop     the block is whole
-message_delta          stop reason, usage, container, context management: what is said replaces, null keeps
+message_delta          stop reason, usage, container, context management: a value replaces, null keeps
 message_stop           the end
 ping, error            nothing; a failure
 
@@ -59,7 +59,7 @@ _QUICK = msgspec.json.Decoder(_Quick)
 
 
 class _Block:
-    """A block that grows: its words as they came, and its pieces; `shows` is the kind of pieces that its part shows."""
+    """An open block: its start as received, and its pieces; `shows` is the type of the pieces that its part shows."""
 
     __slots__ = ("block", "citations", "key", "others", "pieces", "shows", "stopped")
 
@@ -88,7 +88,7 @@ class _Block:
         return self.patched(read_block(self.native(), {}))
 
     def patched(self, part: Any) -> Any:
-        """A call whose input is no JSON, or not said to be whole, keeps the text of it."""
+        """A call whose input is invalid JSON or was not finished keeps its text."""
         if type(part) is not ToolCallPart:
             return part
         if not self.stopped:
@@ -193,7 +193,7 @@ class AnthropicDecoder(EventDecoder):
         if self._answers and not self._answers[-1].stopped:
             last = self._answers[-1]
             if last.body.get("id") == body.get("id") and not last.blocks:
-                last.body = body  # said twice
+                last.body = body  # sent twice
                 return
             self.fail("another message began before the last one ended")
         if self._answers:
@@ -299,7 +299,7 @@ class AnthropicDecoder(EventDecoder):
 
 
 def _update(held: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
-    """What is said replaces; null keeps what was there."""
+    """A value replaces; null keeps the previous one."""
     held.update({key: value for key, value in said.items() if value is not None or key not in held})
     return held
 

@@ -3,7 +3,7 @@
 A session file is evidence. Reading never stops at a bad record: it is reported with its line and byte, as are broken
 links that were repaired. The text of a file is kept once, with the conversation (the evidence mark `file`), unless
 writing the messages gives the same bytes. Writing returns the kept text, with new records appended for messages that
-came later, if the text still contains the messages before them; otherwise all records are written anew.
+came later, if the text still contains the messages before them; otherwise all records are written again.
 
     file = formats.get("claude-code").session       # a SessionFile
     reading = file.open()                            # bounded memory: feed chunks, split anywhere

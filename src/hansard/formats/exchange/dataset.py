@@ -35,7 +35,7 @@ def split(raw: bytes) -> list[bytes]:
             waiting = b""
     if not found:
         return [raw]
-    found[-1] = (found[-1] + waiting)[:-1]  # there is no newline after the last line
+    found[-1] = (found[-1] + waiting)[:-1]  # the last line has no newline
     return found if len(found) == 1 or exact_json.is_json(found[0]) else [raw]
 
 

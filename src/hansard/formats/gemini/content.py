@@ -188,7 +188,7 @@ def write_typed(parts: list[Any], model: bool) -> list[Any] | None:
 def take_content(
     record: dict[str, Any], default_role: str | UnsetType, snake: bool, path: str
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Take the parts out of a content, with hints for unusual spellings; the residue stays in the record."""
+    """Take the parts out of a content, with hints for spellings; the residue stays in the record."""
     hints: dict[str, Any] = {}
     role, blocks = record.pop("role", UNSET), record.pop("parts", UNSET)
     if role is UNSET:

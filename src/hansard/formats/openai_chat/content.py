@@ -250,7 +250,7 @@ def write_content(parts: list[Any], hints: dict[str, Any], more: bool) -> Any:
 
 
 def _value(text: str) -> Any:
-    """The JSON value that was read as this text; the text itself if it is no encoding of a value."""
+    """The JSON value that was read as this text; the text itself if it does not encode a value."""
     try:
         value = exact_json.decode(text.encode("utf-8", "surrogatepass"))
     except Unreadable:

@@ -6,7 +6,7 @@
     assistant                         consecutive items of the model: reasoning, messages, calls
     tool                              the consecutive outputs after them
     developer, one raw part           control items: additional_tools, configuration_update, compaction_trigger
-    text, refusal                     a message item of the assistant; its short form if there is no residue
+    text, refusal                     a message item of the assistant; its short form without residue
     reasoning, compaction             reasoning: summaries (or content) joined, encrypted_content; compaction
     tool-call, tool-result            see `tools`
     file                              see `content`

@@ -136,7 +136,7 @@ def _texts(parts: list[Any]) -> list[str]:
 
 
 def write_reasoning(parts: list[Any], hints: dict[str, Any], out: dict[str, Any]) -> bool:
-    """`reasoning`, and the thinking blocks when Anthropic's proof is among the parts. Was there anything?"""
+    """`reasoning`, and the thinking blocks if a part has Anthropic's signature. Returns whether there was any."""
     how = hints.get("reasoning")
     if _as_blocks(parts, hints):
         _put_back(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])

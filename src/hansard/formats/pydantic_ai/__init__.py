@@ -32,7 +32,7 @@ from hansard.formats.contract import Format
 
 
 def sniff(document: Any) -> int:
-    """Nobody else has requests and responses with parts in one list."""
+    """Only Pydantic AI has requests and responses with parts in one list."""
     if type(document) is not list or not document or not all(type(record) is dict for record in document):
         return 0
     known = sum(

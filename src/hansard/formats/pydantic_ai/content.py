@@ -261,7 +261,7 @@ def write_response(i: int, message: Message, around: Around) -> list[Any]:
 
 
 def raw_value(part: RawPart, dialect: Dialect) -> Any:
-    """A raw part of this very format, word for word; UNSET for any other, or one the dialect is too old for."""
+    """A raw part of this format, unchanged; UNSET for any other, or one that the dialect is too old for."""
     if part.format != dialect.name:
         return UNSET
     value = part.value

@@ -187,7 +187,7 @@ def settle(defaults: dict[str, Any], block: dict[str, Any], marks: dict[str, Any
 
 
 def lacks(marks: dict[str, Any], key: str) -> None:
-    """Remember that the document leaves out what is usually said."""
+    """Note that the document omits a field that is usually present."""
     marks.setdefault("absent", []).append(key)
 
 

@@ -1,6 +1,6 @@
 """What Pydantic AI and formats after its model share below a part: files, and content of prompts and results.
 
-A file's `identifier` is by default a digest of its address or bytes, so it is no residue.
+A file's `identifier` is by default a digest of its address or bytes, so it does not count as residue.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _identifier(named: bytes) -> str:
 
 
 def decoded(data: str) -> bytes | None:
-    """The bytes of base64 in its standard alphabet, None when it is no such thing."""
+    """The bytes of base64 in its standard alphabet, None if it is not."""
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -146,7 +146,7 @@ def _url_kind(media: Any, url: str) -> str:
 
 
 def read_item(item: Any, dialect: Dialect) -> Part:
-    """One item of a user's prompt: words, a file, or anything else as it came."""
+    """One item of a user's prompt: text, a file, or anything else unchanged."""
     if type(item) is str:
         return TextPart(text=item)
     if type(item) is dict:
@@ -190,7 +190,7 @@ def is_item(part: Part, dialect: Dialect) -> bool:
 
 
 def is_plain(part: Part, name: str) -> bool:
-    """Is it nothing but words?"""
+    """Whether it is plain text."""
     return type(part) is TextPart and (part.extra is UNSET or name not in part.extra)
 
 

@@ -19,7 +19,7 @@ _ALIASES = {"google-gla": "google", "google-vertex": "google", "google-cloud": "
 
 
 def provider_of(name: str) -> str:
-    """The provider behind a name that also says the way to it.
+    """The provider in a name that also contains the transport.
 
     >>> provider_of("google-gla"), provider_of("anthropic")
     ('google', 'anthropic')
@@ -83,7 +83,7 @@ def put_signature(
 
 
 def signed(block: dict[str, Any], marks: dict[str, Any], around: Around) -> dict[str, Any]:
-    """The signature and binding of a part that is no thinking."""
+    """The signature and binding of a part other than thinking."""
     signature = take_signature(block)
     if signature is UNSET:
         return {}

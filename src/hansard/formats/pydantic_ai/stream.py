@@ -1,13 +1,13 @@
 """Pydantic AI's agent events, as JSON lines (what `TypeAdapter(AgentStreamEvent)` writes) or as live objects.
 
-    part_start, part_delta, part_end        a part of the response; its end says it whole and is the last word on it
+    part_start, part_delta, part_end        a part of the response; its end has it complete and overrides the deltas
     function_tool_call, output_tool_call    a call is run; nothing new, unless its part was never seen
     function_tool_result, output_tool_result
                                             the results of a response's calls are the request that follows it
     tool_availability_delta, model_settings_delta, capability_load_delta
                                             parts of that request, too
     enqueued_messages                       messages, or parts of that request, that others put in
-    agent_run_result                        the end of the run; its messages are the last word on everything
+    agent_run_result                        the end of the run; its messages override everything
     final_result, deferred_tool_*, custom, capability, realtime_*
                                             told, and no part of a message; an error of a session is a failure
 
@@ -45,7 +45,7 @@ _OLDER = "2.62"
 
 
 class Slot:
-    """A part of the response: its words as they came, and its pieces."""
+    """A part of the response: its start as received, and its pieces."""
 
     __slots__ = ("block", "ended", "key", "kind", "pieces")
 
@@ -56,7 +56,7 @@ class Slot:
         self.ended = False
 
     def begin(self, part: _Fields) -> str:
-        """Take a part in as it starts; gives back the first piece of what grows in it."""
+        """Start a part; returns the first piece of its text."""
         self.block, self.kind, self.pieces, self.ended = dict(part), part.get("part_kind", ""), [], False
         field = _GROWS.get(self.kind)
         first = part.get(field) if field is not None else None

@@ -215,14 +215,14 @@ def write_return(part: ToolResultPart, around: Around, place: Place, kind: str =
 
 
 def write_server_return(part: ToolResultPart, around: Around, place: Place) -> Any:
-    """An answer holds results of tools that the provider ran; where these are no kind of their own, any result."""
+    """Results of server tools belong to an answer; in dialects without a type for them, any result."""
     if not around.knows(BUILTIN_RETURN):
         return write_return(part, around, place)
     return write_return(part, around, place, BUILTIN_RETURN) if part.provider_executed is True else UNSET
 
 
 def _outcome(part: ToolResultPart, dialect: Dialect) -> str:
-    """The word for how a call went: the one that says both, else the plain one for an error."""
+    """The status of a call: the specific one, else the general one for an error."""
     for outcome, (_, status) in dialect.outcomes.items():
         if status is not UNSET and status == part.status:
             return outcome

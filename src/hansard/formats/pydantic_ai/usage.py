@@ -32,16 +32,14 @@ NO_COUNTS = {
     "cost": None,
 }
 NOTHING = Raw(encode(NO_COUNTS))
-NO_USAGE = written_with({**NO_COUNTS, "details": None})(
-    details={}
-)  # one for all: nobody changes a record that is written
+NO_USAGE = written_with({**NO_COUNTS, "details": None})(details={})  # shared: records to write are never changed
 _OLD_COUNTS = {"input_tokens": "request_tokens", "output_tokens": "response_tokens"}
 
 
 def read_usage(value: dict[str, Any]) -> Usage | UnsetType:
     """Usage with nothing but zeros says nothing. Input counts what was cached, as ours does."""
     try:
-        if Raw(encode(value)) == NOTHING:  # False and 0.0 are equal to 0 as values, not as words
+        if Raw(encode(value)) == NOTHING:  # False and 0.0 equal 0 as values, but not as JSON text
             return UNSET
     except (OverflowError, ValueError, RecursionError):
         pass

@@ -99,8 +99,8 @@ def check_results_place(case: Case) -> Iterator[Finding]:
         if case.links.results[i, j].provider_executed is True:
             continue
         if i != k + 1 or case.messages[i].role != "tool":
-            fix = "put all results of a turn into one tool message right behind it"
-            yield case.said(i, f".parts[{j}]", "a tool result that is not in the message behind its call", fix)
+            fix = "put all results of a turn into one tool message directly after it"
+            yield case.said(i, f".parts[{j}]", "a tool result that is not in the message after its call", fix)
 
 
 def check_server_results(case: Case) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def check_input(case: Case) -> Iterator[Finding]:
             )
 
 
-# -- what is said, and by whom -------------------------------------------------------------------------------------
+# -- content and roles -----------------------------------------------------------------------------------------------
 
 
 def check_roles(case: Case) -> Iterator[Finding]:
@@ -262,13 +262,13 @@ def check_bindings(case: Case) -> Iterator[Finding]:
         if not opaque(part):
             continue
         bound = part.binding
-        where, fix = f".parts[{j}].binding", "leave the signature (and reasoning that has no other proof) out"
+        where, fix = f".parts[{j}].binding", "omit the signature (and reasoning without another one)"
         if bound is UNSET or bound.provider is UNSET:
             yield case.said(i, where, f"nothing says that {case.rules.provider} made this signature", fix)
         elif bound.provider != case.rules.provider:
             yield case.said(i, where, f"the signature was made by {bound.provider}", fix)
         elif bound.prefix is not UNSET and bound.prefix != case.prefixes[i]:
-            yield case.said(i, where, "the words before it are not those it was made for", fix)
+            yield case.said(i, where, "the messages before it are not those it was made for", fix)
 
 
 def check_reasoning_first(case: Case) -> Iterator[Finding]:
@@ -285,7 +285,7 @@ def check_reasoning_followed(case: Case) -> Iterator[Finding]:
     for i, message in enumerate(case.messages[:-1]):
         if case.rules.leading_reasoning and message.parts and type(message.parts[-1]) is ReasoningPart:
             where = f".parts[{len(message.parts) - 1}]"
-            yield case.said(i, where, "reasoning without what was thought of behind it", "leave the reasoning out")
+            yield case.said(i, where, "reasoning without content after it", "omit the reasoning")
 
 
 def check_call_signatures(case: Case) -> Iterator[Finding]:
@@ -336,7 +336,7 @@ def check_cache_control(case: Case) -> Iterator[Finding]:
     for k in range(1, len(points)):
         if ages[k] > ages[k - 1]:
             i, where, _ = points[k]
-            yield case.said(i, where, "a longer cache breakpoint behind a shorter one", "put the longer one first")
+            yield case.said(i, where, "a longer cache breakpoint after a shorter one", "put the longer one first")
 
 
 # -- all of them ---------------------------------------------------------------------------------------------------
@@ -350,14 +350,14 @@ PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
     "system-place": (check_system_place, "system messages stand where the provider takes them"),
     "unanswered-call": (check_unanswered, "every tool call has a result"),
     "orphan-result": (check_orphans, "every tool result has a call"),
-    "result-place": (check_results_place, "results stand in the message right behind their calls"),
+    "result-place": (check_results_place, "results are in the message directly after their calls"),
     "server-result": (check_server_results, "every server tool call has its result"),
     "call-id": (check_call_ids, "ids of calls have the provider's shape"),
     "duplicate-id": (check_duplicate_ids, "each call has an id of its own"),
     "tool-name": (check_names, "names of tools have the provider's shape"),
     "input-object": (check_input, "the input of a call is an object"),
     "signature": (check_signatures, "reasoning has its signature"),
-    "binding": (check_bindings, "signatures go to their maker only, behind the words they were made for"),
+    "binding": (check_bindings, "signatures go to their provider only, after the messages they were made for"),
     "reasoning-first": (check_reasoning_first, "a turn of a tool loop begins with its reasoning"),
     "reasoning-followed": (check_reasoning_followed, "reasoning is followed by what was thought of"),
     "call-signature": (check_call_signatures, "the first call of a step has its thought signature"),
@@ -400,7 +400,7 @@ def _provider_findings(conversation: Conversation, provider: str | None) -> list
         return found
     rules = formats.get(provider).rules
     if rules is None:
-        raise UnknownFormat(f"{provider!r} is no provider with rules; there are {', '.join(_providers())}")
+        raise UnknownFormat(f"no rules for provider {provider!r} (choose from {', '.join(_providers())})")
     case = Case(conversation, rules, provider)
     for name, (check, _) in PROVIDER_CHECKS.items():
         if provider in ONLY.get(name, {provider}):

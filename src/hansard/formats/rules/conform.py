@@ -273,7 +273,7 @@ def mark_nonconforming(messages: list[Message], rules: Rules, name: str, *, surr
     for _ in range(len(messages) + 1):
         repair = Repair(rules, Target(), name, messages)
         repair.first_user = rules.first_user and not answer
-        repair.open_end = answer  # a request stays as it was when something is said behind it
+        repair.open_end = answer  # a request stays unchanged when messages follow
         _apply(repair)
         touched = {note[0] for note in repair.notes if not as_is(messages[note[0]], name)}
         if not touched:

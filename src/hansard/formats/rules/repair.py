@@ -61,7 +61,7 @@ class Repair:
         self._prefixes: dict[int, str] | None = None
         self._names: dict[str, str] = {}
         self._taken: set[str] = set()
-        self._counts: dict[str, int] = {}  # the last number behind a name that several are made of
+        self._counts: dict[str, int] = {}  # the last number appended to a name
 
     def note(self, i: int, where: str, what: str, why: str) -> None:
         self.notes.append((i, where, what, why))
@@ -164,7 +164,7 @@ class Repair:
         return part.binding is not UNSET and part.binding.provider == self.rules.provider
 
     def holds(self, i: int, part: Any) -> bool:
-        """May the opaque part go to this provider, transport and model, behind these words?"""
+        """Whether the opaque part may go to this provider, transport and model, after these messages."""
         bound = part.binding
         if bound is UNSET or bound.provider != self.rules.provider:
             return False
@@ -181,11 +181,11 @@ class Repair:
         if bound.provider != provider:
             return f"it was made by {bound.provider} and means nothing to {provider}"
         if bound.prefix is not UNSET and bound.prefix != self.prefix(i):
-            return "the words before it are not those it was made for"
+            return "the messages before it are not those it was made for"
         return f"it belongs to {bound.model if bound.transport is UNSET else bound.transport}"
 
     def repaired(self, i: int, message: Message) -> Message | None:
-        """The message as this provider takes it, or None when nothing of it can be said."""
+        """The message as this provider accepts it; None if nothing is left of it."""
         role = self.rules.roles.get(message.role)
         if role is None:
             self.note(i, "", f"the {message.role} message", f"{self.name} has no {message.role} messages")
@@ -293,7 +293,7 @@ class Repair:
 
     def repaired_file(self, i: int, where: str, part: FilePart) -> Part | None:
         if part.file_id is UNSET and part.url is UNSET and part.data is UNSET:
-            self.note(i, where, "a file", "neither what is in it nor where it is was said")
+            self.note(i, where, "a file", "it has neither data nor an address")
             return None
         if type(part.file_id) is str and not self.owned(part):
             if part.url is UNSET and part.data is UNSET:
@@ -311,7 +311,7 @@ class Repair:
     def repaired_data(self, i: int, where: str, part: FilePart) -> Part | None:
         data = mended_base64(part.data) if type(part.data) is str else None
         if data is None:
-            self.note(i, where, "a file whose data is no base64", f"{self.name} takes data only as base64")
+            self.note(i, where, "a file whose data is not base64", f"{self.name} accepts data only as base64")
             return None
         self.note(i, f"{where}.data", "base64 is written in whole groups", f"{self.name} takes no other")
         return replace(part, data=data)

@@ -64,7 +64,7 @@ def mark_repaired(messages: list[Message], name: str, repair: Repairer) -> None:
 
 
 def paired(repair: Repairs, items: list[Item]) -> list[Item]:
-    """Every call answered in the very next message, every result behind its call."""
+    """Every call is answered in the next message, every result follows its call."""
     messages = [message for _, message in items]
     links = Links(messages)
     if _well_paired(repair, messages, links):
@@ -150,7 +150,7 @@ def _answer(
     for place in found:
         if place[0] != k + 1:
             why = f"{repair.name} takes all results of a turn in the next message"
-            repair.note(items[place[0]][0], f".parts[{place[1]}]", "the result moves behind its call", why)
+            repair.note(items[place[0]][0], f".parts[{place[1]}]", "the result moves after its call", why)
     parts: list[Any] = [items[a][1].parts[b] for a, b in found]
     for _, j in missing:
         call: Any = message.parts[j]

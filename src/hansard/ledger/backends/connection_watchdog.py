@@ -1,4 +1,4 @@
-"""Watchdog that closes connections with no response for `limit` seconds, so that no caller waits for ever.
+"""Watchdog that closes connections with no response for `limit` seconds, so that every call ends.
 
 TCP detects lost packets, but not a peer whose kernel still answers while its program does not: a frozen server, a proxy
 without a backend, a standby that is waited for. The server's own limits do not help there.
@@ -60,5 +60,5 @@ def hang_up(connection: Connection) -> None:
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
-    except Exception:  # the connection ended meanwhile
+    except Exception:  # the connection ended in the meantime
         return

@@ -1,7 +1,7 @@
 """The PostgreSQL driver, on psycopg 3: a connection pool, concurrent writers, row-level security for each tenant.
 
 Jobs are idempotent, so after a lost connection or a deadlock they are run again: a message whose COMMIT was cut off is
-found stored. Bytes travel in binary. No call waits for ever: see `connection_watchdog.py`.
+found stored. Bytes travel in binary. Every call ends: see `connection_watchdog.py`.
 
 A connection keeps no state between transactions: tenant and limits are set in each transaction, statements are not
 prepared on the server. So a pooler that hands its connections on after each transaction (PgBouncer) does no harm.
@@ -38,7 +38,7 @@ _ROWS = 1000  # in one batch, so that a long list does not trip the watchdog
 
 
 class PlaceTaken(StorageError):
-    """Another writer has taken the place or the id meanwhile."""
+    """Another writer has taken the place or the id."""
 
 
 @cache

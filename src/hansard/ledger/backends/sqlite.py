@@ -98,7 +98,7 @@ class SqliteDriver:
 
     def write(self, job: Job[T]) -> T:
         """Run a job and wait until it is durable; waiting jobs share one commit."""
-        self._check()  # first: in a forked child the lock may be held for ever
+        self._check()  # first: in a forked child the lock may never be released
         return self._jobs.run(job)
 
     def submit(self, jobs: list[Job[Any]]) -> Future[list[QueuedJob]]:

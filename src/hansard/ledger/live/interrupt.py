@@ -43,7 +43,7 @@ def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
     if items or row.staged:
         try:
             return runs.commit(tx, thread_id, run_id, None, now)
-        except Conflict:  # the head moved meanwhile: the messages stay outside the transcript
+        except Conflict:  # the head has moved: the messages stay outside the transcript
             pass
     return runs.end(tx, thread_id, run_id, None, "aborted", damage, now)
 

@@ -163,7 +163,7 @@ class Journal:
             thread.join()
 
     def _check(self) -> None:
-        if os.getpid() != self._pid:  # the writing thread does not exist in the child, and a lock may be held for ever
+        if os.getpid() != self._pid:  # the writing thread does not exist in the child, and a lock may never be released
             raise ForkedHandle("this run was begun before a fork; open the ledger again in the child")
 
     # -- the thread ------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class StreamTee:
                 self.run.commit()
             else:
                 self.run.fail({"type": "Cut", "message": "the stream ended before the response was complete"})
-        except Conflict as error:  # the head moved meanwhile: the messages stay outside the transcript
+        except Conflict as error:  # the head has moved: the messages stay outside the transcript
             self.run.fail({"type": type(error).__name__, "message": str(error)})
             raise
 

@@ -37,7 +37,7 @@ _TABLES = (
 
 
 def forget(driver: Driver, thread_id: str, now: int) -> Tombstone:
-    """Erase a thread: its rows, then deleted words in the search index, then deleted bytes in the file."""
+    """Erase a thread: its rows, then deleted terms in the search index, then deleted bytes in the file."""
     stone = driver.write(lambda tx: erase(tx, thread_id, now))
     purge_index(driver)
     return replace(stone, wiped=driver.wipe())
@@ -53,7 +53,7 @@ def erase(tx: Tx, thread_id: str, now: int) -> Tombstone:
         uses = [bytes(name) for (name,) in tx.all("uses", thread=thread.thread)]
         uses += [bytes(name) for (name,) in tx.all("uses_of_workspaces", thread=thread.thread)]
         tx.run("blind_workspaces", thread=thread.thread)
-        tx.one("lock_search")  # a concurrent index update must not put the words back
+        tx.one("lock_search")  # a concurrent index update must not add the terms again
         tx.run("unindex_thread", thread=thread.thread)
         for table in _TABLES:
             tx.run(f"forget_{table}", thread=thread.thread)
@@ -69,7 +69,7 @@ def erase(tx: Tx, thread_id: str, now: int) -> Tombstone:
 
 
 def purge_index(driver: Driver) -> None:
-    """Remove deleted words from the search index, some pages per transaction: it takes long on a large index, and
+    """Remove deleted terms from the search index, some pages per transaction: it takes long on a large index, and
     other writers must not wait. If it is interrupted, the next erasure completes it."""
     pages = -PAGES
     while (changed := driver.write(lambda tx: _purge_step(tx, pages))) is not None:  # noqa: B023

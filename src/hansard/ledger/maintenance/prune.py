@@ -36,7 +36,7 @@ def prune(driver: Driver, thread_id: str | None, before: int | None) -> Pruned:
         except NotFound:
             if thread_id is not None:
                 raise
-            continue  # erased meanwhile
+            continue  # erased in the meantime
         total = {field: total[field] + count for field, count in asdict(done).items()}
     if thread_id is None:
         total["blobs"] += driver.write(drop_blobs)
@@ -159,7 +159,7 @@ def _delete(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Position]) ->
     for seg, depth in dead:
         first[seg] = min(first.get(seg, depth), depth)
     cut: set[bytes] = set()
-    tx.one("lock_search")  # a concurrent index update must not put the words back
+    tx.one("lock_search")  # a concurrent index update must not add the terms again
     for seg, low in first.items():
         where = {"thread": thread.thread, "seg": seg, "low": low}
         for (body,) in tx.all("cut_bodies_from", mark=bodies.CUT, **where):

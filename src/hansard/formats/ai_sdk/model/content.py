@@ -57,7 +57,7 @@ def _text_writer(kind: str, item: bool) -> Any:
 
 
 def _write_as_text(part: Any, writing: WriterContext) -> dict[str, Any] | None:
-    """Write a part that the format has no type for, but that the model saw or said, as text."""
+    """Write a part that the format has no type for, but that belongs to the model's context, as text."""
     text = part.content if type(part) is RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else None
 

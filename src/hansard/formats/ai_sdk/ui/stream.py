@@ -6,7 +6,7 @@
     tool-input- start/delta/available/error, tool-output- available/error/denied, tool-approval- request/response
     source-url, source-document, file, reasoning-file, custom
     data-*                           replaces the part of the same type and id; transient ones are passed on only
-    steering-message, reset-step     a user message inside the answer; the step begins anew
+    steering-message, reset-step     a user message inside the answer; the step starts again
     message-metadata, finish         metadata is merged; the finish reason
     abort, error                     interrupted; a failure
 

@@ -40,7 +40,7 @@ from hansard.model.conversation import Context, Conversation, Message
 
 
 class Tree:
-    """The tree of turns behind the lines of a file: first and last message of each turn, and the turn that follows it.
+    """The tree of turns in a file: first and last message of each turn, and the turn that follows it.
 
     Lines are not messages: an answer is spread over several lines, progress reports stand between them, results of
     parallel calls are siblings, an interrupt leaves a marker beside the answer. Taken literally they would fork where

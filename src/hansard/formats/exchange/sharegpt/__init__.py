@@ -4,7 +4,7 @@
     user, assistant, system           human, gpt, system; user, assistant, bot ... are other spellings
     first system message              the field `system`, if read from there
     tool-call                         function_call: a string of JSON with name and arguments; several are a list
-    tool-result                       observation: there are no ids, it answers the first unanswered call
+    tool-result                       observation: without ids, it answers the first unanswered call
     event, raw(sharegpt)              any other record, verbatim
 
 A record is a message; a canonical message of text and calls becomes several records. `tools`, images and all other

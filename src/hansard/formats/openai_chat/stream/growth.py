@@ -131,7 +131,7 @@ def is_plain_text(item: Any) -> bool:
 def grow_content(items: list[Any], item: Any, first: bool, reasoning_count: int) -> tuple[str, int, str] | None:
     """Add one item of content: consecutive texts are one text, other items are appended.
 
-    A thought goes on with the one before it when it is the `first` item of a chunk: one chunk may hold several.
+    A thought continues the one before it when it is the `first` item of a chunk: one chunk may hold several.
     `thoughts` is how many of the items so far are thoughts.
     Returns the group and number of the part that grows, and its text.
     """

@@ -299,7 +299,7 @@ class Reading:
         self.out.append(Message(role="event", parts=[raw], extra={NAME: {"$": {"record": True}}}))
 
     def take_conversation(self, record: dict[str, Any], marks: dict[str, Any]) -> None:
-        """The id of the conversation is said once; a message that has another, or none, keeps that."""
+        """The id of the conversation is stored once; a message with another or none keeps that."""
         given = record.get("conversation_id", UNSET)
         if given is not UNSET and given == self.conversation_id:
             del record["conversation_id"]

@@ -2,7 +2,7 @@
 
 `read_request` gives the runs of one role, in order, and `write_request` the parts of one such message. A user's prompt
 may be several parts of ours; the mark `prompts` of the message says where one ends when two stand side by side,
-and what else was said of each.
+and further fields of each.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from hansard.model.parts import (
 
 
 def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
-    """A retry that answers a call is that call's result; one that answers none was said by the user's side."""
+    """A retry that answers a call is that call's result; any other is a message of the user."""
     block = taken(block)
     content = block.pop("content", UNSET)
     marks: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
 
 
 def _is_feedback(content: Any) -> bool:
-    """Words, or a list of errors as pydantic gives them."""
+    """A text, or a list of errors in pydantic's form."""
     if type(content) is not list:
         return type(content) is str
     return all(type(item) is dict and {"type", "loc", "msg", "input"} <= item.keys() for item in content)
@@ -169,7 +169,7 @@ _READERS: dict[str, Any] = {
 
 
 class RoleRun:
-    """Parts of one role that stand together in a request, and what is to be said of the prompts they came as."""
+    """Adjacent parts of one role in a request, with further fields of their prompts."""
 
     __slots__ = ("at", "count", "end", "parts", "prompts", "role")
 
@@ -180,7 +180,7 @@ class RoleRun:
         self.count, self.end = 0, -1
 
     def add(self, parts: list[Any], marks: dict[str, Any]) -> None:
-        """One more prompt; where it stands right behind another of the user's, that one tells its length."""
+        """Add a prompt; if it directly follows another prompt of the user, that one records its length."""
         if self.end == len(self.parts) and self.role == "user":
             self.prompts[-1]["n"] = self.count
         self.prompts.append(marks)
@@ -188,7 +188,7 @@ class RoleRun:
         self.count, self.end = len(parts), len(self.parts)
 
     def marks(self) -> dict[str, Any]:
-        """The mark `prompts`, when something is to be said of one."""
+        """The hint `prompts`, if a prompt has further fields."""
         return {"prompts": self.prompts} if any(self.prompts) else {}
 
 
@@ -251,7 +251,7 @@ def _time_of(time: Any, around: Around) -> Any:
 
 
 def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]] | None:
-    """The parts of a prompt and what else it says; None when it is no prompt that we can take apart."""
+    """The parts of a prompt and its further fields; None if it cannot be split."""
     kind = block.get("part_kind") if type(block) is dict else None
     if (kind != "user-prompt" and kind != "system-prompt") or kind not in around.dialect.defaults:
         return None
