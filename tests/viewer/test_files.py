@@ -61,7 +61,7 @@ def test_undo_shows_its_plan_touches_nothing_before_and_redo_takes_it_back(
     page.keyboard.press("u")
     page.wait_for_selector("#files .plan .primary:has-text('Undo 3 files')")
     plan = [one.split() for one in page.locator("#files .plan summary").all_inner_texts()]
-    assert [one for one in plan if one[0] != "The"] == [
+    assert [one for one in plan if one[0] != "Todo"] == [
         ["delete", "milk.py"],
         ["put", "back", "notes.md"],
         ["put", "back", "tea.py"],

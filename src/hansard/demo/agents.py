@@ -100,14 +100,14 @@ if __name__ == "__main__":""",
         ),
         _call("shell", command=_TEST),
     ],
-    "Every tenth cup is free now, and it is the **cheapest** of the order that is, so that nobody games it.\n\n"
+    "Every tenth cup is free now, and it is the **cheapest** of the order that is, so that it cannot be gamed.\n\n"
     "```python\nprices = sorted(MENU[cup] for cup in cups)\nfree = len(prices) // 10\n"
     "return sum(prices[free:])\n```\n\nAll tests pass.",
 ]
 _REVIEW: list[Any] = [
     [
         {"reasoning": "An unknown cup ends in a KeyError at the counter. And who reads the old price list?"},
-        "Two remarks: an unknown cup should say what there is, and `prices_2024.txt` is used by nobody.",
+        "Two remarks: an unknown cup should say what there is, and `prices_2024.txt` is not used.",
         _call(
             "write",
             path="errors.py",
@@ -199,7 +199,7 @@ def _answer(messages: list[Any]) -> Any:
     words, answers = _said(messages)
     if "publish" in words.lower():
         if not answers:
-            ask = "Everybody in the street will read it, so this needs your yes."
+            ask = "The whole street will read it, so this needs your approval."
             return [
                 {"reasoning": "What hangs in the window is public."},
                 ask,
@@ -214,12 +214,12 @@ def _answer(messages: list[Any]) -> Any:
     cents = round(float((found[2] or "4.20").replace(",", ".")) * 100)
     steps: list[Any] = [
         [
-            {"reasoning": f"A new cup goes on the menu: {name!r} at {cents} cents. Look before writing."},
+            {"reasoning": f"Add a cup to the menu: {name!r} at {cents} cents. Look before writing."},
             "I look at the menu.",
             _call("read", path="menu.py"),
         ],
         [
-            "Then it goes on top, and the tests are run.",
+            "Then put it on top, and run the tests.",
             _call("edit", path="menu.py", old_string="MENU = {\n", new_string=f'MENU = {{\n    "{name}": {cents},\n'),
             _call("shell", command=_TEST),
         ],

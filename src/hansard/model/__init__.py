@@ -8,7 +8,7 @@ Read in this order:
     display, rejoin         what clients see, and merging what they send back
     machinery               what no person typed: named events, and the text that the model saw
     agent_view              the conversation as one of several agents sees it
-    diff, validate          differences behind loss reports; checks with path, severity and fix
+    diff, validate          differences for loss reports; checks with path, severity and fix
     versions, schema        older native versions; JSON Schema
     times, digits, arguments, default_title     small helpers
 

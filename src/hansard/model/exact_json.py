@@ -68,14 +68,14 @@ def is_json(data: bytes | str) -> bool:
 
 
 def decode_noting(data: bytes | str) -> tuple[Any, bool]:
-    """The same, and whether some string in it may hold half a surrogate pair."""
+    """The same, and whether some string in it may hold a lone surrogate."""
     raw = _raw(data)
     value = _decoded(_DECODER, raw)
     return (_decode_slowly(raw), True) if value is UNSET else (value, False)
 
 
 class LoneSurrogates:
-    """Counts the texts read or written that may hold half a surrogate pair, such as the arguments of a call.
+    """Counts the texts read or written that may hold a lone surrogate, such as the arguments of a call.
 
     Readers and writers compare `count` before and after: searching the complete document takes longer.
     """
@@ -116,7 +116,7 @@ def encode(value: Any) -> bytes:
 
 
 def encode_utf8(value: Any) -> bytes | None:
-    """Compact JSON, or None when a string holds half a surrogate pair."""
+    """Compact JSON, or None if a string holds a lone surrogate."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
@@ -124,7 +124,7 @@ def encode_utf8(value: Any) -> bytes | None:
 
 
 def encode_surrogates(value: Any) -> bytes:
-    """The same text with half surrogate pairs written as their escapes, the only way UTF-8 has for them."""
+    """The same text with lone surrogates as escapes: UTF-8 cannot encode them."""
     LoneSurrogates.count += 1
     return _ENCODER.encode(_escaped(plain(value)))
 
@@ -292,7 +292,7 @@ def _escaped(value: Any) -> Any:
 
 
 def is_unicode(text: str) -> bool:
-    """False for a string that holds half a surrogate pair, which UTF-8 cannot say."""
+    """False for a string with a lone surrogate, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -305,7 +305,7 @@ _ESCAPED = re.compile(r"\\u[dD]")
 
 
 def may_hold_surrogates(value: Any) -> bool:
-    """May some string in the data hold half a surrogate pair, or JSON that does?"""
+    """Whether some string in the data may hold a lone surrogate, or JSON with one."""
     if type(value) is str:
         return _ESCAPED.search(value) is not None or (not value.isascii() and _HALF.search(value) is not None)
     if isinstance(value, dict):
@@ -334,7 +334,7 @@ def decode_record(raw: bytes) -> Any:
 
 
 def _decode_record_slowly(raw: bytes) -> Any:
-    """The same for half surrogate pairs and huge numbers."""
+    """The same for lone surrogates and huge numbers."""
     if raw.isascii() and raw.lstrip()[:1] not in _BEGINS:  # a page of plain text: many lines, each refused at once
         raise Unreadable("not JSON: Expecting value at character 0")
     try:

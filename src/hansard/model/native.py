@@ -55,7 +55,7 @@ def encode(node: Any) -> bytes:
 
 
 def holds_surrogates(node: Any) -> bool:
-    """Does some string in the value hold half a surrogate pair?"""
+    """Whether some string in the value holds a lone surrogate."""
     try:
         _ENCODER.encode(node)
     except UnicodeEncodeError:

@@ -44,7 +44,7 @@ from hansard.model.parts import (
 )
 from hansard.model.tree import active_path
 
-# What a provider needs to be told where a conversation does not begin, or go on, with the user.
+# Inserted where a provider requires a user message at the start or between answers.
 BEGINS, GOES_ON = "(the conversation begins)", "(the conversation goes on)"
 _FILLERS = (("text", BEGINS), ("text", GOES_ON))
 

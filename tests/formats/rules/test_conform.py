@@ -101,7 +101,7 @@ CASES: dict[str, tuple[list[Message], str, str]] = {
     "half_a_surrogate_pair_is_replaced": (
         [user("half \ud83d pair")],
         "$.messages[0].parts[0]",
-        "refuses JSON with half a surrogate pair",
+        "rejects JSON with a lone surrogate",
     ),
     "an_event_goes": ([user("go"), Message(role="event", parts=[TextPart(text="x")])], "$.messages[1]", "no event"),
     "words_to_try_again_become_text": (

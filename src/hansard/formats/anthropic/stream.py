@@ -183,7 +183,7 @@ class AnthropicDecoder(EventDecoder):
     # -- messages --------------------------------------------------------------------------------------------------
 
     def _answer(self) -> _Answer:
-        """The message that is going on; one without a beginning, if nothing began it."""
+        """The current message; a new one without a start event if there was none."""
         if not self._answers:
             self._answers.append(_Answer({}))
         return self._answers[-1]

@@ -242,7 +242,7 @@ def check_surrogates(case: Case) -> Iterator[Finding]:
             for j, part in enumerate(message.parts):
                 if native.holds_surrogates(part):
                     fix = "replace the half character by U+FFFD"
-                    yield case.said(i, f".parts[{j}]", "half a surrogate pair, which JSON on the wire refuses", fix)
+                    yield case.said(i, f".parts[{j}]", "a lone surrogate, which JSON parsers of providers reject", fix)
 
 
 # -- reasoning and files -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Half a surrogate pair in a string: JSON can say it, no provider's parser takes it."""
+"""Lone surrogates in strings: JSON can contain them, but the parsers of providers reject them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def without_surrogates(messages: list[Message], name: str, notes: list[Loss], indices: list[int]) -> list[Message]:
-    """The messages with every half surrogate pair, which no provider's parser takes, replaced by U+FFFD."""
+    """The messages with every lone surrogate, which the parsers of providers reject, replaced by U+FFFD."""
     out = []
-    why = f"{name} refuses JSON with half a surrogate pair"
+    why = f"{name} rejects JSON with a lone surrogate"
     for i, message in zip(indices, messages, strict=True):
         if not as_is(message, name) and native.holds_surrogates(message):
             for j, part in enumerate(message.parts):

@@ -1,5 +1,5 @@
 // Chat with an agent: posts messages like an AI SDK client and draws the answer while it streams. The answer belongs to
-the // server: leaving the page does not stop it, and a reload replays it from its start.
+// the server: leaving the page does not stop it, and a reload replays it from its start.
 
 import { button, el, tell } from "/viewer/elements.js";
 import { encoded, get, newId, post, stream } from "/viewer/api.js";

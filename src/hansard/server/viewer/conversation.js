@@ -1,5 +1,5 @@
 // The conversation as a virtual list: only the pieces of the path near the viewport are in the DOM. The others are
-empty // boxes of the same height, so that the scroll bar covers the complete thread.
+// empty boxes of the same height, so that the scroll bar covers the complete thread.
 
 import { el } from "/viewer/elements.js";
 import { get, thread } from "/viewer/api.js";

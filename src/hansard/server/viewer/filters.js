@@ -1,5 +1,5 @@
 // Filters of the thread list and the search: format, agent, model, project, and date of the last change. The choices
-are // loaded when the filters are opened; the selection is kept in the tab.
+// are loaded when the filters are opened; the selection is kept in the tab.
 
 import { button, el, shown, tell } from "/viewer/elements.js";
 import { get } from "/viewer/api.js";

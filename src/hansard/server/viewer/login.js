@@ -1,5 +1,5 @@
 // Login: sends the code after the # of the link, or the typed token, to the server, which sets an HttpOnly cookie.
-Neither // is stored here.
+// Neither is stored here.
 
 async function logIn(given) {
   const answer = await fetch("/api/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(given) });

@@ -1,5 +1,5 @@
 // The page: the open thread, its view and its updates. Viewing another version, a search hit or a node of the tree does
-not // move the thread's head; only check out, fork, edit, regenerate and undo do.
+// not move the thread's head; only check out, fork, edit, regenerate and undo do.
 
 import { button, counted, el, shown, tell } from "/viewer/elements.js";
 import { decoded, encoded, get, thread } from "/viewer/api.js";

@@ -151,7 +151,7 @@ class _Pairing:
         return message.role == "assistant" and call in self._calls(call[0])
 
     def _added(self, k: int, end: int) -> list[Any]:
-        """Results that are put behind the calls of a message: those from elsewhere, and new ones for missing ones."""
+        """Results to put after the calls of a message: those from elsewhere, and new ones for missing ones."""
         i, message = self.items[k]
         added: list[Any] = []
         for call in self._calls(k):
@@ -162,7 +162,7 @@ class _Pairing:
                 if (k < place[0] < end and holder[1].role == "tool") or self._fixed(holder[1]):
                     continue
                 why = f"{NAME} takes the results of a turn right after it"
-                self.notes.append((holder[0], f".parts[{place[1]}]", "the result moves behind its call", why))
+                self.notes.append((holder[0], f".parts[{place[1]}]", "the result moves after its call", why))
                 added.append(holder[1].parts[place[1]])
             elif not self._fixed(message) and not self._stays_open(given, end):
                 why = f"{NAME} refuses a call without a result"
@@ -171,7 +171,7 @@ class _Pairing:
         return added
 
     def _stays_open(self, call: ToolCallPart, end: int) -> bool:
-        """Whether a call without a result may be the last word."""
+        """Whether a call without a result may be at the end."""
         if any(message.role not in UNSEEN for _, message in self.items[end:]):
             return False
         profile = self.target.profile
