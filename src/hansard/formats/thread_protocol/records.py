@@ -1,7 +1,7 @@
 """One message of an agent turn, reader beside writer: ThreadMessages and SystemMessages.
 
 A request of Pydantic AI may hold parts of several roles, so it is read into a message for each; which messages share a
-request is told as in `pydantic_ai`. The dialect shares Pydantic AI's residue: what the document lacks is written
+request is recorded as in `pydantic_ai`. The dialect shares Pydantic AI's residue: what the document lacks is written
 beside its own fields and read back into the same place.
 """
 

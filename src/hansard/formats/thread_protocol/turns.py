@@ -226,7 +226,7 @@ class TurnWriting:
         return [self.finish(run, records, again, place, agent_id)]
 
     def finish(self, run: Run, records: list[Any], again: bool, place: int, agent_id: Any = UNSET) -> dict[str, Any]:
-        """The turn of a run; a run that goes on in a later turn has said its times and usage in the first."""
+        """The turn of a run; if it continues in a later turn, the first one has its times and usage."""
         rest, hints = unpack(NAME, run.extra)
         out: dict[str, Any] = {"turn_type": "agent"}
         if run.agent_id is not UNSET and not again:
