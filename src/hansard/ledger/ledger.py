@@ -471,14 +471,18 @@ class Ledger:
         fork_from: str | UnsetType | None = UNSET,
         durable: bool = False,
     ) -> StreamTee:
-        """Wrap a provider's stream (bytes, lines or SDK objects, sync or async) so that reading it records it.
+        """Wrap a provider's stream (bytes, lines, SDK objects or a stream helper, sync or async) so that reading it
+        records it. A response that came whole is recorded at once.
 
         The response is committed to the thread when the stream has ended. Pieces are durable within 250 ms of being
-        read; with `durable` before they are handed on, which costs one disk write each.
+        read; with `durable` before they are handed on, which costs one disk write each. The first piece that is not
+        of this format raises.
         """
+        from hansard.ledger.live.answer_recorder import AnswerRecorder
         from hansard.ledger.live.stream_tee import StreamTee
 
-        return StreamTee(self, stream, format, thread, agent_id=agent_id, fork_from=fork_from, durable=durable)
+        recorder = AnswerRecorder(self, format, thread, agent_id=agent_id, fork_from=fork_from, durable=durable)
+        return StreamTee(recorder, stream)
 
     # -- search ----------------------------------------------------------------------------------------------------
 

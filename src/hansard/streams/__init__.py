@@ -10,6 +10,6 @@ deltas are journaled in ledgers: their fields and tags must stay readable.
 
 from __future__ import annotations
 
-from hansard.streams.registry import decoder, decoders, emitter, emitters
+from hansard.streams.registry import decoder, decoders, emitter, emitters, read_answer
 
-__all__ = ["decoder", "decoders", "emitter", "emitters"]
+__all__ = ["decoder", "decoders", "emitter", "emitters", "read_answer"]

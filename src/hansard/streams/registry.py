@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hansard.errors import UnknownFormat
 
 if TYPE_CHECKING:
+    from hansard.model.conversation import Message
     from hansard.streams.decoder_base import EventDecoder
     from hansard.streams.emitter_base import EventEmitter
 
@@ -38,6 +39,13 @@ def decoder(name: str) -> EventDecoder:
         raise UnknownFormat(f"unknown stream {name!r} (choose from {', '.join(_DECODERS)})")
     module, kind = _DECODERS[name]
     return getattr(import_module(module), kind)()  # type: ignore[no-any-return]
+
+
+def read_answer(name: str, answer: Any) -> list[Message]:
+    """The messages of a whole answer, as the format of the same name reads it."""
+    decoder(name)  # names the streams there are
+    documents = import_module("hansard.formats.documents")
+    return documents.read(answer, name).messages  # type: ignore[no-any-return]
 
 
 def emitters() -> list[str]:

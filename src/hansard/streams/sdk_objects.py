@@ -15,6 +15,34 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+_DERIVED = frozenset({"text", "citation", "thinking", "signature", "input_json", "compaction"})
+_DERIVED_GROUPS = ("content.", "refusal.", "tool_calls.", "logprobs.")
+
+
+def as_sent(value: Any) -> Any:
+    """An SDK object as the JSON it was parsed from."""
+    if isinstance(value, dict):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        return plain(value)
+    if type(value).__module__.startswith("google."):
+        return dump(mode="json", by_alias=True, exclude_none=True)
+    return dump(mode="json", exclude_unset=True)
+
+
+def unwrapped(event: Any) -> Any:
+    """The chunk inside an event of a stream helper; any other event as it is."""
+    if isinstance(event, dict) and event.get("type") == "chunk" and isinstance(event.get("chunk"), dict):
+        return event["chunk"]
+    return event
+
+
+def is_derived(event: Any) -> bool:
+    """Whether a stream helper made this event from others that it gives, too."""
+    kind = event.get("type") if isinstance(event, dict) else None
+    return isinstance(kind, str) and (kind in _DERIVED or kind.startswith(_DERIVED_GROUPS))
+
 
 def plain(value: Any) -> Any:
     """The object as JSON data."""

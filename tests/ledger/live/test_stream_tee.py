@@ -192,3 +192,108 @@ def test_a_stream_is_recorded_once(ledger: hansard.Ledger) -> None:
         list(recorded)
     with pytest.raises(hansard.HansardError, match="no stream 'gpt'"):
         ledger.record([], format="gpt", thread="t")
+
+
+# -- what cannot be read is said at once; stream helpers and whole responses are recorded ---------------------------
+
+
+def openai_client(data: bytes) -> openai.OpenAI:
+    return openai.OpenAI(api_key="none", base_url="http://here/v1", http_client=httpx.Client(transport=answering(data)))
+
+
+def anthropic_client(data: bytes) -> anthropic.Anthropic:
+    return anthropic.Anthropic(
+        api_key="none", base_url="http://here", http_client=httpx.Client(transport=answering(data))
+    )
+
+
+ASK: Any = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_the_stream_helper_of_openai(ledger: hansard.Ledger) -> None:
+    manager = openai_client(sse(CHAT)).chat.completions.stream(model="m", **ASK)
+    with ledger.record(manager, format="openai-chat", thread="t") as recorded:
+        kinds = {event.type for event in recorded}
+    assert {"chunk", "content.delta", "content.done"} <= kinds
+    assert ledger.transcript("t")[-1].parts[0].text == "Hello."  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("way", ["text_stream", "until_done", "get_final_message", "get_final_text"])
+def test_the_stream_helper_of_anthropic_however_it_is_read(ledger: hansard.Ledger, way: str) -> None:
+    events = [*CLAUDE[:5], *TEXT, *CLAUDE[-2:]]
+    manager = anthropic_client(sse(events, named=True)).messages.stream(model="claude", max_tokens=9, **ASK)
+    with ledger.record(manager, format="anthropic", thread="t") as recorded:
+        found = list(recorded.text_stream) if way == "text_stream" else getattr(recorded, way)()
+    assert found == ["Hello."] if way == "text_stream" else True
+    assert ledger.transcript("t")[-1].parts[-1].text == "Hello."  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("way", ["text_stream", "until_done", "get_final_message"])
+def test_the_async_stream_helper_of_anthropic_however_it_is_read(ledger: hansard.Ledger, way: str) -> None:
+    events = [*CLAUDE[:5], *TEXT, *CLAUDE[-2:]]
+
+    async def go() -> None:
+        http = httpx.AsyncClient(transport=answering(sse(events, named=True)))
+        client = anthropic.AsyncAnthropic(api_key="none", base_url="http://here", http_client=http)
+        manager = client.messages.stream(model="claude", max_tokens=9, **ASK)
+        async with ledger.record(manager, format="anthropic", thread="t") as recorded:
+            if way == "text_stream":
+                assert [text async for text in recorded.text_stream] == ["Hello."]
+            else:
+                await getattr(recorded, way)()
+
+    asyncio.run(go())
+    assert ledger.transcript("t")[-1].parts[-1].text == "Hello."  # type: ignore[union-attr]
+
+
+TEXT: list[Any] = [
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Hello."}},
+    {"type": "content_block_stop", "index": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "format", "said"),
+    [
+        (["Hel", "lo."], "anthropic", "text that is no event"),
+        (CHAT, "anthropic", "an item of type dict"),
+        (CLAUDE, "openai-chat", "an item of type dict"),
+        (GEMINI, "openai-responses", "an item of type dict"),
+        ([object()], "openai-chat", "an item of type object"),
+        ([sse(CLAUDE, named=True)], "openai-responses", "nothing that can be read in 1 pieces"),
+        ([b"Hello there"], "gemini", "nothing that can be read in 1 pieces"),
+        ([], "gemini", "nothing that can be read in 0 pieces"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_kept_with_the_run(
+    ledger: hansard.Ledger, pieces: list[Any], format: str, said: str
+) -> None:
+    with pytest.raises(hansard.HansardError, match=said):
+        list(ledger.record(pieces, format=format, thread="t"))
+    (run,) = ledger.runs("t")
+    assert run.status == "failed"
+    assert run.error["message"]  # type: ignore[index]
+    assert len(ledger.transcript("t")) == 1
+
+
+def test_a_whole_response_is_recorded_at_once(ledger: hansard.Ledger) -> None:
+    body = {
+        "id": "c9",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
+    }
+    response = openai.types.chat.ChatCompletion.model_validate(body)
+    for given in (response, body):
+        recorded = ledger.record(given, format="openai-chat", thread="t")
+        assert [message.parts[0].text for message in recorded.messages] == ["Hello."]  # type: ignore[union-attr]
+    assert [message.role for message in ledger.transcript("t")] == ["user", "assistant", "assistant"]
+
+
+@pytest.mark.parametrize("given", [7, None, "Hello", b"Hello", object()])
+def test_what_is_neither_a_stream_nor_a_response_is_refused(ledger: hansard.Ledger, given: Any) -> None:
+    with pytest.raises(hansard.HansardError, match="give a stream, its bytes or lines, or a whole response"):
+        ledger.record(given, format="openai-chat", thread="t")
+    assert ledger.runs("t") == []

@@ -8,6 +8,7 @@ Read in this order:
     tail           `follow`: read the deltas of a run from any process
     interrupt      stop an active run; recover runs whose process died
     stream_tee     `StreamTee`: a provider's stream, recorded while the caller reads it
+    answer_recorder    one answer becomes a run: piece by piece, or whole
 
 Status, heads and rows of runs are in `ledger/runs.py`. May import: the ledger core, `model`, `streams`. Change freely:
 intervals and batch sizes, with `tests/ledger/live` and `make prove`. Stored, so ask first: the lines of `delta_codec`,

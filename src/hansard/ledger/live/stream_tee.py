@@ -1,28 +1,21 @@
 """`StreamTee`: a provider's stream, passed through unchanged and recorded as it is read.
 
-Bytes, lines or SDK objects, with `for` or `async for`. The deltas go into the journal of a run, and the complete
-response into the thread when the stream has ended. If the stream breaks, or its reader stops, the partial response is
-kept with the run, outside the transcript.
+Bytes, lines or SDK objects, with `for` or `async for`; also the SDKs' stream helpers and their `text_stream`,
+`until_done` and `get_final_...`, which read the same stream. A response that came whole is recorded at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
-
-from hansard import streams
-from hansard.errors import Conflict, HansardError, NotFound
-from hansard.model.conversation import Conversation, Message
-from hansard.model.hashing import append, opaque
-from hansard.streams.deltas import Delta, End, MessageEnd
-from hansard.streams.sdk_objects import plain
+from hansard.errors import HansardError
+from hansard.ledger.live.answer_recorder import AnswerRecorder
+from hansard.model.conversation import Message
 
 if TYPE_CHECKING:
-    from hansard.ledger.ledger import Ledger
     from hansard.ledger.live.run_handle import RunHandle
 
 
@@ -32,51 +25,58 @@ class StreamTee:
     `run` is set when the first piece is read, `messages` when the stream has ended.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        stream: Any,
-        format: str,
-        thread_id: str,
-        *,
-        agent_id: str | UnsetType = UNSET,
-        fork_from: str | UnsetType | None = UNSET,
-        durable: bool = False,
-    ) -> None:
-        self.run: RunHandle | None = None
-        self.messages: list[Message] = []
-        self._ledger, self._stream, self._thread_id = ledger, stream, thread_id
-        self._agent_id, self._fork_from, self._durable = agent_id, fork_from, durable
-        self._decoder = streams.decoder(format)
+    def __init__(self, recorder: AnswerRecorder, stream: Any) -> None:
+        self._recorder, self._stream = recorder, stream
+        if is_whole(stream):
+            recorder.whole(stream)
+        elif not _is_stream(stream):
+            raise HansardError(
+                f"cannot record {type(stream).__name__}: give a stream, its bytes or lines, or a whole response"
+            )
+
+    @property
+    def run(self) -> RunHandle | None:
+        return self._recorder.run
+
+    @property
+    def messages(self) -> list[Message]:
+        return self._recorder.messages
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._stream, name)
+        found = getattr(self._stream, name)
+        if name == "until_done" or name.startswith("get_final_"):
+            return self._after_reading(found)
+        if name == "text_stream":
+            return self._texts() if hasattr(self._stream, "__iter__") else self._async_texts()
+        return found
 
     def __iter__(self) -> Iterator[Any]:
-        self._begin()
+        recorder = self._recorder
+        recorder.begin()
         try:
             for piece in self._stream:
-                self._take(piece)
+                recorder.take(piece)
                 yield piece
         except BaseException as error:
-            self._broke(error)
+            recorder.broke(error)
             raise
-        self._finish()
+        recorder.finish()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        await asyncio.to_thread(self._begin)
+        recorder = self._recorder
+        await asyncio.to_thread(recorder.begin)
         try:
             async for piece in self._stream:
-                deltas = self._take(piece, wait=False)
-                if deltas and self._durable and self.run is not None:
-                    await asyncio.to_thread(self.run.flush)
+                deltas = recorder.take(piece, wait=False)
+                if deltas and recorder.durable and recorder.run is not None:
+                    await asyncio.to_thread(recorder.run.flush)
                 yield piece
         except BaseException as error:
-            await asyncio.shield(asyncio.to_thread(self._broke, error))
+            await asyncio.shield(asyncio.to_thread(recorder.broke, error))
             raise
-        await asyncio.shield(asyncio.to_thread(self._finish))
+        await asyncio.shield(asyncio.to_thread(recorder.finish))
 
     def __enter__(self) -> StreamTee:
         if hasattr(self._stream, "__enter__"):
@@ -96,107 +96,44 @@ class StreamTee:
         closing = getattr(self._stream, "__aexit__", None)
         return await closing(*error) if closing is not None else None
 
-    # -- the run ---------------------------------------------------------------------------------------------------
+    def _after_reading(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method of the stream helper that reads to the end: read here first, so that it is recorded."""
+        if inspect.iscoroutinefunction(method):
 
-    def _begin(self) -> None:
-        if self.run is not None:
-            raise HansardError("a stream can be recorded only once; call `record` again for the next one")
-        try:
-            self._ledger.thread(self._thread_id)
-        except NotFound:
-            self._ledger.create_thread(self._thread_id)
-        self.run = self._ledger.begin_run(self._thread_id, self._agent_id, fork_from=self._fork_from)
+            async def awaited(*arguments: Any, **named: Any) -> Any:
+                if self.run is None:
+                    async for _ in self:
+                        pass
+                return await method(*arguments, **named)
 
-    def _take(self, piece: Any, *, wait: bool = True) -> list[Delta]:
-        if isinstance(piece, (bytes, bytearray, memoryview)):
-            deltas = self._decoder.feed(bytes(piece))
-        elif isinstance(piece, str):
-            deltas = self._decoder.feed(_line(piece))
-        else:
-            value = as_sent(piece)
-            deltas = self._decoder.feed_event(value, _kind(value))
-        if deltas and self.run is not None:
-            self.run.write(deltas)
-            if self._durable and wait:
-                self.run.flush()
-        return deltas
+            return awaited
 
-    def _finish(self) -> None:
-        assert self.run is not None
-        try:
-            if self._settle() == "done":
-                self.run.commit()
-            else:
-                self.run.fail({"type": "Cut", "message": "the stream ended before the response was complete"})
-        except Conflict as error:  # the head has moved: the messages stay outside the transcript
-            self.run.fail({"type": type(error).__name__, "message": str(error)})
-            raise
+        def called(*arguments: Any, **named: Any) -> Any:
+            if self.run is None:
+                for _ in self:
+                    pass
+            return method(*arguments, **named)
 
-    def _broke(self, error: BaseException) -> None:
-        run = self.run
-        if run is None:
-            return
-        self._settle()
-        if isinstance(error, Exception):
-            run.fail({"type": type(error).__name__, "message": str(error)})
-        else:
-            run.abort()
+        return called
 
-    def _settle(self) -> str:
-        """Stage the messages of the response; how the stream ended."""
-        how, messages = "cut", []
-        left: list[Delta] = []
-        for delta in self._decoder.finish():
-            if isinstance(delta, MessageEnd):
-                messages = delta.messages
-                continue
-            if isinstance(delta, End):
-                how = delta.how
-            left.append(delta)
-        assert self.run is not None
-        self.run.write(left)
-        if messages:
-            messages = [replace(one, agent_id=self._agent_id, id=self._free_id(one)) for one in messages]
-            self.messages = self.run.stage(self._bound(messages))
-        return how
+    def _texts(self) -> Iterator[str]:
+        for event in self:
+            if getattr(event, "type", None) == "text":
+                yield event.text
 
-    def _free_id(self, message: Message) -> str | UnsetType:
-        """The provider's message id, unless another message of the thread has it: then the ledger chooses one."""
-        if isinstance(message.id, str):
-            try:
-                self._ledger.get(self._thread_id, message.id)
-            except NotFound:
-                return message.id
-        return UNSET
-
-    def _bound(self, messages: list[Message]) -> list[Message]:
-        """The messages, with opaque reasoning bound to the content before it."""
-        if not any(opaque(part) for message in messages for part in message.parts):
-            return messages
-        assert self.run is not None
-        fork = self.run.value.fork_from_message_id
-        before = self._ledger.transcript(self._thread_id, fork) if isinstance(fork, str) else []
-        return append(Conversation(messages=before), messages).messages[len(before) :]
+    async def _async_texts(self) -> AsyncIterator[str]:
+        async for event in self:
+            if getattr(event, "type", None) == "text":
+                yield event.text
 
 
-def as_sent(piece: Any) -> Any:
-    """An SDK object as the JSON it was parsed from."""
-    if isinstance(piece, dict):
-        return piece
-    dump = getattr(piece, "model_dump", None)
-    if dump is None:
-        return plain(piece)
-    if type(piece).__module__.startswith("google."):
-        return dump(mode="json", by_alias=True, exclude_none=True)
-    return dump(mode="json", exclude_unset=True)
+def is_whole(given: Any) -> bool:
+    """Whether this is a response and not a stream."""
+    return isinstance(given, dict) or (hasattr(given, "model_dump") and not hasattr(given, "__next__"))
 
 
-def _kind(value: Any) -> str:
-    kind = value.get("type") if isinstance(value, dict) else None
-    return kind if isinstance(kind, str) else "message"
-
-
-def _line(text: str) -> bytes:
-    """A line as HTTP libraries return it, with its line end restored."""
-    data = text.encode("utf-8", "surrogatepass")
-    return data if data.endswith(b"\n") else data + b"\n"
+def _is_stream(given: Any) -> bool:
+    """Iterable now, or once its context is entered. One string is text that somebody read already."""
+    if isinstance(given, (str, bytes, bytearray)):
+        return False
+    return any(hasattr(given, name) for name in ("__iter__", "__aiter__", "__enter__", "__aenter__"))
