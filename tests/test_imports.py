@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "formats": {"gc_pause", "errors", "model", "streams"},  # streams: decoders and emitters only, see below
     "ledger": {"atomic_file", "errors", "model", "streams"},  # streams: the journal of a run folds its deltas
     "sessions": {"atomic_file", "gc_pause", "errors", "model", "formats", "ledger"},
+    "clients": {"errors", "formats", "ledger"},
     "workspace": {"atomic_file", "gc_pause", "errors", "model", "formats", "ledger"},
     "thread_protocol": {"errors", "model", "formats"},
     "agent": {"errors", "model", "streams", "formats", "ledger", "workspace"},
@@ -43,7 +44,7 @@ MAY_IMPORT = {
     },
     "testing": {"agent"},
     "demo": {"errors", "model", "formats", "ledger", "sessions", "agent", "server", "cli", "_version"},
-    "__init__": {"errors", "model", "formats", "ledger", "agent", "_version"},
+    "__init__": {"errors", "model", "formats", "ledger", "agent", "clients", "_version"},
     "__main__": {"_version", "cli"},
 }
 GROUPS = {"ai_sdk", "coding_agents", "exchange", "pages"}  # folders of formats: what lies in them is shared

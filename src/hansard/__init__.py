@@ -18,6 +18,7 @@ from hansard._version import __version__
 
 if TYPE_CHECKING:
     from hansard.agent import Agent, Recorder
+    from hansard.clients import instrument, recording
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
     from hansard.formats.contract import Format, Loss, Target, Written
@@ -35,6 +36,8 @@ _HOMES = {
     "Agent": "hansard.agent",
     "Recorder": "hansard.agent",
     "HansardError": "hansard.errors",
+    "instrument": "hansard.clients",
+    "recording": "hansard.clients",
     "convert": "hansard.formats",
     "detect": "hansard.formats",
     "read": "hansard.formats",
@@ -91,11 +94,13 @@ __all__ = [
     "append",
     "convert",
     "detect",
+    "instrument",
     "json_schema",
     "open",
     "pending_calls",
     "read",
     "read_all",
+    "recording",
     "rejoin",
     "to_model_messages",
     "validate",

@@ -122,6 +122,7 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
         known=len(incoming.items) - len(fresh),
         added=len(fresh),
         head=unsafe(id_at(tx, thread, thread.head)),
+        last=unsafe(id_at(tx, thread, places[path[-1]])) if path else None,
         forked=forked,
         forked_from=unsafe(id_at(tx, thread, fork)) if forked else None,
     )

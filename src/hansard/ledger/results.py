@@ -83,11 +83,15 @@ class Pending(Value, frozen=True, kw_only=True):
 
 
 class Synced(Value, frozen=True, kw_only=True):
-    """The result of `sync`: the numbers of known and added messages, and where a new branch forked."""
+    """The result of `sync`: the numbers of known and added messages, and where a new branch forked.
+
+    `last` is the last message of the given conversation, which need not be the head.
+    """
 
     known: int
     added: int
     head: str | None
+    last: str | None = None
     forked_from: str | None = None
     forked: bool = False
 

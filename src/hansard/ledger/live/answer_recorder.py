@@ -41,12 +41,13 @@ class AnswerRecorder:
         agent_id: str | UnsetType = UNSET,
         fork_from: str | UnsetType | None = UNSET,
         durable: bool = False,
+        metadata: dict[str, Any] | UnsetType = UNSET,
     ) -> None:
         self.run: RunHandle | None = None
         self.messages: list[Message] = []
         self.durable = durable
         self._ledger, self._format, self._thread_id = ledger, format, thread_id
-        self._agent_id, self._fork_from = agent_id, fork_from
+        self._agent_id, self._fork_from, self._metadata = agent_id, fork_from, metadata
         self._decoder = streams.decoder(format)
         self._understood = False
         self._pieces = 0
@@ -59,7 +60,9 @@ class AnswerRecorder:
             self._ledger.thread(self._thread_id)
         except NotFound:
             self._ledger.create_thread(self._thread_id)
-        self.run = self._ledger.begin_run(self._thread_id, self._agent_id, fork_from=self._fork_from)
+        self.run = self._ledger.begin_run(
+            self._thread_id, self._agent_id, fork_from=self._fork_from, metadata=self._metadata
+        )
 
     def take(self, piece: Any, *, wait: bool = True) -> list[Delta]:
         deltas = self._decoded(piece)
@@ -108,11 +111,13 @@ class AnswerRecorder:
             raise
 
     def broke(self, error: BaseException) -> None:
+        """The stream raised, or its reader stopped: after a complete answer that does no harm."""
         run = self.run
         if run is None:
             return
-        self._settle()
-        if isinstance(error, Exception):
+        if self._settle() == "done":
+            run.commit()
+        elif isinstance(error, Exception):
             run.fail({"type": type(error).__name__, "message": str(error)})
         else:
             run.abort()
@@ -124,7 +129,8 @@ class AnswerRecorder:
     def whole(self, response: Any) -> None:
         """Record a response that came in one piece."""
         messages = streams.read_answer(self._format, as_sent(response))
-        self.begin()
+        if self.run is None:
+            self.begin()
         assert self.run is not None
         self._stage(messages)
         self.run.commit()
