@@ -106,7 +106,7 @@ class AnswerRecorder:
                 self.run.fail(self._why_cut())
                 if not self._understood:
                     raise self._unreadable(f"nothing that can be read in {self._pieces} pieces")
-        except Conflict as error:  # the head moved meanwhile: the messages stay outside the transcript
+        except Conflict as error:  # the head has moved: the messages stay outside the transcript
             self.run.fail({"type": type(error).__name__, "message": str(error)})
             raise
 

@@ -133,7 +133,7 @@ def is_whole(given: Any) -> bool:
 
 
 def _is_stream(given: Any) -> bool:
-    """Iterable now, or once its context is entered. One string is text that somebody read already."""
+    """Iterable now, or once its context is entered. One string is text that was read already."""
     if isinstance(given, (str, bytes, bytearray)):
         return False
     return any(hasattr(given, name) for name in ("__iter__", "__aiter__", "__enter__", "__aenter__"))
