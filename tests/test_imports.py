@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,22 @@ def format_of(parts: tuple[str, ...]) -> str | None:
     if parts[0] not in GROUPS or len(parts) == 1:
         return parts[0]
     return f"{parts[0]}/{parts[1]}" if (folder / parts[1]).is_dir() else parts[0]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=name_of)
+def test_the_docstring_of_a_folder_is_its_map(path: Path) -> None:
+    """What lives there, what it may import and what a newcomer may change."""
+    text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").lower().split())
+    assert "may import" in text
+    assert "free to change" in text
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in modules(SOURCE)}), ids=name_of)
+def test_a_folder_is_small_and_its_files_have_no_common_prefix(folder: Path) -> None:
+    names = [one.stem for one in folder.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()]
+    assert len(list(folder.glob("*.py"))) <= 25
+    repeated = Counter(name.split("_")[0] for name in names if "_" in name.strip("_"))
+    assert not {prefix: count for prefix, count in repeated.items() if count > 2 and prefix}
 
 
 @pytest.mark.parametrize("path", modules(SOURCE), ids=name_of)

@@ -7,7 +7,9 @@
 >>> written.losses
 []
 
-Names are imported when they are first used, so that `import hansard` costs next to nothing.
+Names are imported on first use, so that `import hansard` is fast. Read `model`, then `formats`, then `ledger`; the
+other packages build on these (docs/architecture.md has all folders). May import: its packages, only on first use. Free
+to change: docstrings; the exported names are the public API.
 """
 
 from __future__ import annotations

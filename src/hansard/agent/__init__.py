@@ -17,6 +17,13 @@ A run continues when its consumer disconnects: it belongs to the agent, and `awa
 `MemoryStore` is the contract of a database for messages, `LedgerMemoryStore` its implementation on a ledger;
 `Agent(model, store=...)` takes any. `MessageList` makes messages of the parts of an AI SDK stream, `to_ai_sdk_messages`
 makes them the input of `streamText` again. These four need no Pydantic AI.
+
+Read `runtime` (Agent) and `async_run` (a run of the ledger on asyncio), then `events` (agent events to deltas),
+`durability` (waiting for writes) and `stream_hub` (listeners). Clients: `chat_request`, `sse_response`, `ui_turns`.
+Existing agents: `recorder`, `history_match`, `model_messages`, `conversation_store`. Tools: `file_tools`, `shell`,
+`tool_call_context`. Stores: `memory_store`, `store_runs`, `message_list`, `conversions`. Tests: `scripted_model`,
+`replay_server`. May import: every package but `sessions`, `server`, `cli` and `demo`. Free to change: everything but
+the names and parameters above, which callers use.
 """
 
 from __future__ import annotations

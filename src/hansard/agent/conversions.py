@@ -28,7 +28,7 @@ def to_ai_sdk_messages(
 ) -> list[dict[str, Any]]:
     """`CanonicalMessage`s of the agent store as the ModelMessages that `streamText` takes.
 
-    Calls that were cut off are left out, results go behind their calls, and a call without a result gets one.
+    Truncated calls are left out, results follow their calls, and a call without a result gets one.
     `target` is the version of the AI SDK: v5, v6 or v7. Messages of the model and whole conversations are taken too.
 
     >>> asked = {"role": "user", "type": "text", "content": {"format": 2, "parts": [{"type": "text", "text": "hi"}]}}

@@ -149,7 +149,7 @@ class MessageList:
             self._close()
 
     def _close(self) -> None:
-        """Put what came into messages of its own, and begin anew."""
+        """Move the parts so far into messages, and start with an empty list."""
         if self._started:
             ended = self._decoder.finish()
             found = next((delta.messages for delta in ended if type(delta) is MessageEnd), [])

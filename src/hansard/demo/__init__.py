@@ -1,7 +1,8 @@
 """The demo: a ledger of conversations in many formats, an agent that works on real files, and the viewer.
 
-Everything lies in one temporary folder, which goes when the demo ends, however it ends. Nothing needs a key or a
-network. `--once` shows it without serving it, `--port` names where it is served.
+Everything is in one temporary folder, which is removed when the demo ends. It needs no API key and no network. `--once`
+shows it without serving it, `--port` sets the port. `agents` has the scripted agents, `samples/` the conversations,
+`teahouse_project/` the files. May import every package. Free to change: everything; `tests/demo` runs it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Read in this order:
     sql/            statements by name; one folder per database with its own statements and its migrations
 
 Rules are written once, on `Driver` and `Tx`; what differs between databases is SQL. May import: `model`, `streams` (the
-journal folds deltas), `atomic_file`, `errors`; never a format. Change freely: functions, statements in `sql/*.sql`.
+journal folds deltas), `atomic_file`, `errors`; never a format. Free to change: functions, statements in `sql/*.sql`.
 Ask first: tables, columns and numbered migrations, layouts of `bodies`, the dictionary, both hashes, statuses of runs
 and `hansard.tenant` are stored or seen by others; a ledger of every earlier release must open and verify.
 """

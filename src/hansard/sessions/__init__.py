@@ -8,8 +8,8 @@ Read in this order:
     handover    a thread written as a session of another agent, where that agent looks for its own
     costs       tokens by day, model or project, and their price
 
-This folder does the I/O; how a file is parsed is in `hansard.formats.coding_agents`. It imports formats and ledger, and
-is imported by the command line and the demo.
+This folder does the I/O; how a file is parsed is in `hansard.formats.coding_agents`. It may import formats and ledger,
+and is imported by the command line and the demo.
 
 Free to change: rows of `AGENTS` and of the targets of a handover, the table of prices. Not to change without asking:
 ids of imported threads (they decide what is known already), what one transaction of the importer holds (a killed import

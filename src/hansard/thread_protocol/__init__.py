@@ -11,7 +11,8 @@ Turns and threads are plain dicts, as `json.loads` gives them; the types describ
 written by the format `thread-protocol`: `hansard.read`, `hansard.write`, `hansard.convert`. ModelMessages need
 `pip install 'hansard[agent]'`.
 
-`types` has the types, `functions` the functions. It may import `formats` and the model.
+`types` has the types, `functions` the functions. It may import `formats` and the model. Free to change: code, not
+names and signatures, which the specification gives.
 """
 
 from __future__ import annotations

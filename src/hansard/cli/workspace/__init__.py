@@ -1,4 +1,5 @@
 """Commands on the user's files: snapshot, track, watch, history, diff, undo, redo, restore.
 
-`shared` holds what they have in common: which folder, which thread, showing a plan and asking before it runs.
+`shared` has their common parts: which folder, which thread, showing a plan and asking before it runs. May import what
+`cli` may. Free to change: texts; not the names of commands and options, `--json` keys and exit codes.
 """

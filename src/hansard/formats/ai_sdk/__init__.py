@@ -6,6 +6,7 @@
     reasoning   opaque reasoning in `providerMetadata` and `providerOptions`, shared by ui, model and agent_store
 
 Read `reasoning` first, then the folder of the format. May import: the core of `formats`, the model; `full` imports
-`ui`. What the versions accept is in `rules` of `ui` and `model`; the real npm packages check it in
+`ui`. Free to change: mappings, as long as golden files, laws and the real clients agree. What the versions accept is in
+`rules` of `ui` and `model`; the real npm packages check it in
 `tests/judges/test_ai_sdk.py`.
 """

@@ -14,7 +14,7 @@ Each agent's folder has the same files: `session` (the file as a whole: reader, 
 record, read and written), and where needed `content`, `fields`, `turns`, `usage`, `edits`, `versions`, `folder`. All
 but sage use `session_file`; sage keeps each record's own spelling instead.
 
-Modules here import the core of formats only, never an agent; an agent's folder imports from here, and from the wire
+Modules here may import the core of formats only, never an agent; an agent's folder imports from here, and from the wire
 format it builds on (claude_code: anthropic, codex: openai_responses, gemini_cli: gemini). No I/O: `hansard.sessions`
 finds, imports and exports the files.
 

@@ -10,4 +10,7 @@
 Each folder has its own map. They share only `dataset` and know no other format, except that openai_finetune builds on
 `openai_chat`. Formats that hold many conversations in one document declare `split` and `join` beside `read` and
 `write`.
+
+May import: the core of `formats`, the model. Free to change: a format's mapping, as long as its golden files and laws
+pass; unknown fields must survive.
 """

@@ -1,4 +1,9 @@
-"""Hansard's own JSON."""
+"""Hansard's own JSON: a conversation as one object, or as JSON lines with a header.
+
+The types and their JSON are in `model`; `messages` reads and writes whole documents. Lossless. May import: `model`, the
+core of `formats`. The JSON is what `hansard schema` prints and what others have stored: fields may be added, and
+unknown ones are kept, but none may change its meaning. Free to change: everything else.
+"""
 
 from __future__ import annotations
 

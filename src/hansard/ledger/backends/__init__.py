@@ -12,6 +12,6 @@ Read in this order:
 
 A backend runs jobs in transactions and knows no rules of the ledger. To add one: a driver with the methods of `Driver`,
 a folder in `ledger/sql/` with migrations and the statements that differ, a line in `hansard.ledger.open`, and its name
-in `tests/ledgers.py`, which runs the whole suite on it. May import: `errors`, `atomic_file`. Change freely: timeouts,
+in `tests/ledgers.py`, which runs the whole suite on it. May import: `errors`, `atomic_file`. Free to change: timeouts,
 pragmas, retries, with the fault tests (`make prove`). Never change a numbered migration: checksums are stored.
 """

@@ -10,7 +10,7 @@ Read in this order:
     stream_tee     `StreamTee`: a provider's stream, recorded while the caller reads it
     answer_recorder    one answer becomes a run: piece by piece, or whole
 
-Status, heads and rows of runs are in `ledger/runs.py`. May import: the ledger core, `model`, `streams`. Change freely:
+Status, heads and rows of runs are in `ledger/runs.py`. May import: the ledger core, `model`, `streams`. Free to change:
 intervals and batch sizes, with `tests/ledger/live` and `make prove`. Stored, so ask first: the lines of `delta_codec`,
 the status names, and the 15 s lease that processes of different releases compare.
 """

@@ -8,7 +8,8 @@
     stats          counts and sizes
 
 Each is one function of a driver or a transaction, called by a method of `Ledger` and a command of the same name in
-`cli/ledger/` (docs/maintenance.md). May import: the ledger core, `backends`, `live`, `model`. A new table must be added
+`cli/ledger/` (docs/maintenance.md). May import: the ledger core, `backends`, `live`, `model`. Free to change: batch
+sizes, texts of findings, new checks. A new table must be added
 to `backup` (or listed in its `LEFT`), to `erasure` and, if it holds content, to `verify`: a test compares the list of
 `backup` with the schema.
 """

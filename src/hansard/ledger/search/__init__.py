@@ -11,6 +11,6 @@ Read in this order:
     facets          agents, models, projects and formats of threads; `ThreadFilter`
 
 The database only matches and counts tokens; everything else is done here, so results do not depend on it. May import:
-the ledger core and `model`. Change freely: ranking, snippets, limits. A change of `tokenizer` or of the tokens in
+the ledger core and `model`. Free to change: ranking, snippets, limits. A change of `tokenizer` or of the tokens in
 `indexed_text` needs `Ledger.rebuild_search` on existing ledgers: ask first. Facet kinds are stored.
 """

@@ -25,6 +25,8 @@ and sources inside a turn.
 Files: `session` (Reader, writer), `records` (one record), `content` (blocks, usage, placeholders), `folder` (the files
 of a session), `edits`. Builds on `anthropic`. Not to change: placeholder ids and versions, the marks `lines`, `joined`,
 `stop`, `type`, `content`, since stored conversations have them.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations

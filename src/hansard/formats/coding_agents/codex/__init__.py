@@ -31,6 +31,8 @@ branches that a rollback cannot express, usage and models Codex has no field for
 Files: `session` (Reader, writer), `records` (response items, events as items), `turns` (rollbacks), `usage` (token
 totals), `edits` (unified diffs). Builds on `openai_responses`. Not to change: ids of messages (`<thread>:<record>`),
 the mark `at`, since stored conversations have them.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ answer.
 
 Files: `session` (Reader, writer), `records` (one event). Not to change: derived ids, the marks `event`, `envelope`,
 `files`, `type`, since stored conversations have them.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ messages, calls that stand before text, data and sources.
 
 Files: `session` (Reader, writer), `records` (one record), `versions` (older documents), `edits`. Builds on `gemini`.
 Not to change: ids of tool messages (`:results`) and of replaced messages (`~1`), the marks `status`, `tokens`.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ Lost, and reported: agents, runs, contexts, todos, sidechains, sources, several 
 
 Files: `session` (Reader, writer), `records` (one entry). Not to change: derived ids, the marks `entry`, `ran`, `role`,
 `stop`, `content`, and the entry name `hansard.system`, since files and stored conversations have them.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ Lost, and reported: title, agents, runs, models, sources, data parts, calls that
 Files: `session` (the file), `records` (one record), `content` (blocks, calls, results), `fields` (the typed path for
 usual records). Not to change: the marks `line`, `glued`, `at`, `others`, `gaps`, `shape`, `unended`, `older`,
 `results`, `in`, since stored conversations have them.
+May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
+files are exported byte for byte.
 """
 
 from __future__ import annotations
