@@ -25,11 +25,11 @@ _FORMATS = (
     ("gemini", re.compile(r":(?:streamGenerateContent|generateContent)$")),
 )
 _SAID = ("messages", "input", "contents", "system", "systemInstruction", "system_instruction", "instructions")
-_CONTINUES = ("previous_response_id", "conversation")  # the provider keeps what was said before
+_CONTINUES = ("previous_response_id", "conversation")  # the provider keeps the earlier messages
 
 
 def format_of(request: Any) -> str | None:
-    """The format of a call; None for requests that are no calls of a model, such as lists of models."""
+    """The format of a call; None for other requests, such as lists of models."""
     if request.method != "POST":
         return None
     path = request.url.path

@@ -49,7 +49,7 @@ def instrument(
     or a callable that returns it (it may take the request's body); `with hansard.recording(thread=...)` overrides it.
     A call without one gets a thread of its own. The thread is created if it does not exist.
 
-    A ledger that fails makes the call fail; with `on_error="warn"` the call goes on and a warning is shown.
+    A ledger that fails makes the call fail; with `on_error="warn"` the call continues with a warning.
     """
     if on_error not in ("raise", "warn"):
         raise HansardError(f"unknown on_error {on_error!r}: choose raise or warn")

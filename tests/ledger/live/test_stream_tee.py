@@ -190,7 +190,7 @@ def test_a_stream_is_recorded_once(ledger: hansard.Ledger) -> None:
     list(recorded)
     with pytest.raises(hansard.HansardError, match="once"):
         list(recorded)
-    with pytest.raises(hansard.HansardError, match="no stream 'gpt'"):
+    with pytest.raises(hansard.HansardError, match="unknown stream 'gpt'"):
         ledger.record([], format="gpt", thread="t")
 
 
@@ -256,7 +256,7 @@ TEXT: list[Any] = [
 @pytest.mark.parametrize(
     ("pieces", "format", "said"),
     [
-        (["Hel", "lo."], "anthropic", "text that is no event"),
+        (["Hel", "lo."], "anthropic", "text that does not begin an event"),
         (CHAT, "anthropic", "an item of type dict"),
         (CLAUDE, "openai-chat", "an item of type dict"),
         (GEMINI, "openai-responses", "an item of type dict"),

@@ -80,7 +80,7 @@ class AnswerRecorder:
             return self._decoder.feed(bytes(piece))
         if isinstance(piece, str):
             if self._pieces == 1 and not _FRAMED.match(piece):
-                raise self._unreadable(f"text that is no event ({piece[:60]!r})")
+                raise self._unreadable(f"text that does not begin an event ({piece[:60]!r})")
             return self._decoder.feed(_line(piece))
         value = unwrapped(as_sent(piece))
         if is_derived(value):  # made by the SDK's stream helper from an event that comes, or came, by itself
