@@ -21,7 +21,8 @@ from hansard.formats.coding_agents.edits import UNKNOWN, edits_of, replayed
 from hansard.workspace import Author, Workspace
 from hansard.workspace.history import at_message, changes_of
 from hansard.workspace.imported_edits import import_edits
-from hansard.workspace.sage_folder import read_folder, write_folder
+from hansard.workspace.sage_folder import write_folder
+from hansard.workspace.sage_snapshots import read_snapshots
 from tests.workspace.trees import say, turn
 
 
@@ -339,9 +340,9 @@ def test_a_sage_folder_is_written_and_read_again(ledger: Ledger, root: Path, tmp
         )
         thread = other.import_conversation(conversation, again).id
         with Workspace(other, root) as files:
-            assert read_folder(files, thread, str(folder)) == 1
+            assert read_snapshots(files, thread, str(folder)) == (1, [], [])
             assert changes_of(files, thread, answer) == changes
-            assert read_folder(files, thread, str(folder)) == 0
+            assert read_snapshots(files, thread, str(folder)) == (0, [], [])
 
 
 def test_the_corpus_is_rebuilt_as_it_was(corpus: Path) -> None:

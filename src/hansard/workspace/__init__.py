@@ -10,7 +10,8 @@ Order of reading:
     apply           runs a plan atomically and recovers an interrupted one
     rooted_fs       file access confined to the root; `atomic_write`: a file written by a tool
     history         files at a message, changes of a message, diffs
-    imported_edits  edits of imported sessions as snapshots; `sage_folder` does so for Sage
+    imported_edits  edits of imported sessions as snapshots; `sage_snapshots` does so for Sage, with its backups
+                    (`sage_backups`); `sage_folder` writes them
 
 May import `formats`, `ledger`, `model`, `errors`, `atomic_file`, `gc_pause`. Agents, server and CLI call this package.
 Free to change: error texts, limits, default ignore rules, how plans are merged (with a test of the case). Not without

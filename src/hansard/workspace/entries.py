@@ -2,6 +2,9 @@
 
 Paths are bytes relative to the root, as in the file system. The content of a file or link is a blob under its SHA-256.
 The kinds and the order of fields are stored: they stay.
+
+`doubt` says why an entry of an imported snapshot cannot be verified; `ANY` is whatever the file holds, where a record has
+only the content before.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from msgspec import Struct
 from hansard.errors import HansardError
 from hansard.ledger import bodies
 
-FILE, LINK, FOLDER, OTHER, LARGE, UNRECORDED = "file", "link", "dir", "other", "large", "untold"
+FILE, LINK, FOLDER, OTHER, LARGE, UNRECORDED, ANY = "file", "link", "dir", "other", "large", "untold", "any"
 HELD = (FILE, LINK)  # kinds whose content is in the ledger
 
 
@@ -31,10 +34,11 @@ class Entry(Struct, frozen=True, array_like=True):
     mode: int | None = None
     hash: bytes = b""
     size: int = 0
+    doubt: str = ""
 
     @property
     def held(self) -> bool:
-        return self.kind in HELD
+        return self.kind in HELD and bool(self.hash)
 
 
 class Change(Struct, frozen=True, array_like=True):

@@ -14,12 +14,9 @@ from msgspec import Struct
 
 from hansard.errors import HansardError, NotFound
 from hansard.workspace import rooted_fs, scan
-from hansard.workspace.entries import Change, Entry, Refused, same
-from hansard.workspace.snapshots import Snapshot
+from hansard.workspace.entries import ANY, Change, Entry, Refused, same
+from hansard.workspace.snapshots import IMPORTED, Snapshot
 from hansard.workspace.workspace import Workspace
-
-TRANSCRIPT = "transcript"
-
 
 class State(Struct, frozen=True, kw_only=True):
     """All recorded paths with their entries; None: nothing there."""
@@ -43,8 +40,8 @@ def at_message(workspace: Workspace, thread_id: str, message_id: str | None) -> 
         up.add(at)
         at = parents[at]
     own = [one for one in workspace.snapshots(thread_id) if one.source not in ("undo", "redo")]
-    imported = bool(own) and all(one.source == TRANSCRIPT for one in own)
-    line = own if imported else [one for one in workspace.snapshots() if one.source != TRANSCRIPT]
+    imported = bool(own) and all(one.source in IMPORTED for one in own)
+    line = own if imported else [one for one in workspace.snapshots() if one.source not in IMPORTED]
     last = max((one.number for one in own if one.author.message_id in up), default=0)
     if not last:
         last = min((one.number for one in own), default=0) - 1
@@ -131,7 +128,7 @@ def unified_diff(change: Change, content: Callable[[Entry], bytes | None]) -> st
 def describe(change: Change) -> str:
     """The kind of a change: created, deleted or modified, and of what."""
     kinds = [entry.kind for entry in (change.before, change.after) if entry is not None]
-    what = "" if set(kinds) <= {"file"} else f" ({' to '.join(dict.fromkeys(kinds))})"
+    what = "" if set(kinds) <= {"file", ANY} else f" ({' to '.join(dict.fromkeys(kinds))})"
     return ("created" if change.before is None else "deleted" if change.after is None else "modified") + what
 
 

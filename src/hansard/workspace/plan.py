@@ -3,16 +3,22 @@
 Each path has steps: an entry the ledger recorded and the entry to replace it with. The current file passes through
 them: if it equals the recorded entry, it becomes the wanted one; if it has changed since, text is merged where the
 changes do not overlap, and everything else is kept and reported as a conflict.
+
+A `strict` path is one whose record has hashes and no text: it is never merged, and a conflict there refuses the whole
+operation unless it was asked for with `unverified`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hansard.workspace.entries import (
+    ANY,
     FILE,
     FOLDER,
     OTHER,
@@ -32,13 +38,18 @@ Steps = dict[bytes, list[tuple[Entry | None, Entry | None]]]
 
 
 class PlannedPath(Struct, frozen=True, kw_only=True):
-    """A path with its current and its planned entry; `action`: write, delete, merge, keep (a conflict) or none."""
+    """A path with its current and its planned entry; `action`: write, delete, merge, keep (a conflict) or none.
+
+    `refused`: a conflict that refuses the operation; `unverifiable`: it is one only because a hash cannot be checked.
+    """
 
     path: bytes
     found: Entry | None
     wanted: Entry | None
     action: str
     why: str = ""
+    refused: bool = False
+    unverifiable: bool = False
 
     @property
     def name(self) -> str:
@@ -59,6 +70,10 @@ class FilePlan(Struct, frozen=True, kw_only=True):
     def conflicts(self) -> list[PlannedPath]:
         return [item for item in self.items if item.action == "keep"]
 
+    @property
+    def refused(self) -> list[PlannedPath]:
+        return [item for item in self.items if item.refused]
+
 
 def chained(steps: Iterable[tuple[Entry | None, Entry | None]]) -> list[tuple[Entry | None, Entry | None]]:
     """The steps of a path, with consecutive ones joined where nothing else changed the file between them."""
@@ -71,67 +86,108 @@ def chained(steps: Iterable[tuple[Entry | None, Entry | None]]) -> list[tuple[En
     return [(seen, wanted) for seen, wanted in found if not same(seen, wanted)]
 
 
-def plan_files(root: Root, steps: Steps, content: Content, most: int) -> FilePlan:
-    """Compare every path with its steps and plan an action for it."""
+def plan_files(
+    root: Root,
+    steps: Steps,
+    content: Content,
+    most: int,
+    *,
+    strict: Collection[bytes] = (),
+    unverified: bool = False,
+) -> FilePlan:
+    """Compare every path with its steps and plan an action for it; `unverified` accepts what cannot be verified."""
     contents: dict[bytes, bytes] = {}
     items: dict[bytes, PlannedPath] = {}
     for path in sorted(steps):
         try:
             check_path(path)
-            items[path] = _plan_path(root, path, chained(steps[path]), content, contents, most)
+            one = _PathPlan(root, path, content, contents, most, path in strict, unverified)
+            items[path] = one.plan(chained(steps[path]))
         except Refused as error:
             items[path] = PlannedPath(path=path, found=None, wanted=None, action="keep", why=str(error))
     _add_parent_folders(root, items)
     _keep_used_folders(root, items)
+    for path in strict:
+        if (item := items.get(path)) is not None and item.action == "keep":
+            items[path] = replace(item, refused=True)
     return FilePlan(items=[items[path] for path in sorted(items)], contents=contents)
 
 
-def _plan_path(
-    root: Root,
-    path: bytes,
-    steps: list[tuple[Entry | None, Entry | None]],
-    content: Content,
-    contents: dict[bytes, bytes],
-    most: int,
-) -> PlannedPath:
-    found, data = root.read_entry(path, most)
-    if found is not None and found.held:
-        contents[found.hash] = data
-    now, merged = found, False
+class _PathPlan(NamedTuple):
+    """The plan of one path."""
 
-    def keep(why: str) -> PlannedPath:
-        return PlannedPath(path=path, found=found, wanted=found, action="keep", why=why)
+    root: Root
+    path: bytes
+    content: Content
+    contents: dict[bytes, bytes]
+    most: int
+    strict: bool
+    unverified: bool
 
-    for seen, wanted in steps:
-        if same(now, wanted):
-            if now is not None and wanted is not None and wanted.mode is not None:
-                now = wanted
-            continue
-        if not same(now, seen):
-            merged_text = _merged(now, seen, wanted, content, contents)
-            if merged_text is None:
-                return keep(_conflict(now, seen, wanted))
-            merged, now = True, merged_text
-            continue
-        if wanted is not None and wanted.kind not in (FILE, "link", FOLDER):
-            return keep("the earlier content is not stored")
-        if wanted is not None and wanted.held and wanted.hash not in contents:
-            held = content(wanted.hash)
-            if held is None:
-                return keep("the earlier content is not stored")
-            contents[wanted.hash] = held
-        if wanted is not None and wanted.mode is None and wanted.kind == FILE:
-            mode = now.mode if now is not None and now.kind == FILE else None
-            wanted = Entry(FILE, mode if mode is not None else 0o644, wanted.hash, wanted.size)
-        if wanted is not None and wanted.mode is None and wanted.kind == FOLDER:
-            wanted = Entry(FOLDER, 0o755)
-        now = wanted
-    if found == now:
-        return PlannedPath(path=path, found=found, wanted=now, action="none")
-    if found is not None and found.kind not in (FILE, "link", FOLDER):
-        return keep("its content is not stored, so it is not replaced")
-    action = "delete" if now is None else "merge" if merged else "write"
-    return PlannedPath(path=path, found=found, wanted=now, action=action)
+    def plan(self, steps: list[tuple[Entry | None, Entry | None]]) -> PlannedPath:
+        found, data = self.root.read_entry(self.path, self.most)
+        if found is not None and found.held:
+            self.contents[found.hash] = data
+        now, merged = found, False
+
+        def keep(why: str, *, unverifiable: bool = False) -> PlannedPath:
+            return PlannedPath(
+                path=self.path, found=found, wanted=found, action="keep", why=why, unverifiable=unverifiable
+            )
+
+        for seen, wanted in steps:
+            if same(now, wanted):
+                if now is not None and wanted is not None and wanted.mode is not None:
+                    now = _plain(wanted)
+                continue
+            doubt = next((one.doubt for one in (wanted, seen) if one is not None and one.doubt), "")
+            if doubt and (wanted is None or wanted.kind != UNRECORDED) and not self.unverified:
+                return keep(doubt, unverifiable=True)
+            if not _matches(now, seen):
+                merged_text = None if self.strict else _merged(now, seen, wanted, self.content, self.contents)
+                if merged_text is None:
+                    return keep(_conflict(now, seen, wanted, strict=self.strict))
+                merged, now = True, merged_text
+                continue
+            if wanted is not None and wanted.kind not in (FILE, "link", FOLDER):
+                return keep(wanted.doubt or "the earlier content is not stored")
+            if wanted is not None and wanted.held and wanted.hash not in self.contents:
+                held = self.content(wanted.hash)
+                if held is None:
+                    return keep("the earlier content is not stored")
+                self.contents[wanted.hash] = held
+            now = _with_mode(wanted, now)
+        if found == now:
+            return PlannedPath(path=self.path, found=found, wanted=now, action="none")
+        if found is not None and found.kind not in (FILE, "link", FOLDER):
+            return keep("its content is not stored, so it is not replaced")
+        action = "delete" if now is None else "merge" if merged else "write"
+        return PlannedPath(path=self.path, found=found, wanted=now, action=action)
+
+
+def _matches(now: Entry | None, seen: Entry | None) -> bool:
+    """Whether the current entry is the recorded one; of a record without a usable hash, as far as can be told."""
+    if seen is not None and seen.kind == ANY:
+        return now is None or now.kind in (FILE, "link")
+    if seen is not None and seen.kind == FILE and not seen.hash:
+        return now is not None and now.kind == FILE
+    return same(now, seen)
+
+
+def _plain(entry: Entry) -> Entry:
+    return Entry(entry.kind, entry.mode, entry.hash, entry.size)
+
+
+def _with_mode(wanted: Entry | None, now: Entry | None) -> Entry | None:
+    """The wanted entry with a mode: the current file's or the default one, if the record has none."""
+    if wanted is None:
+        return None
+    if wanted.mode is None and wanted.kind == FILE:
+        mode = now.mode if now is not None and now.kind == FILE else None
+        return Entry(FILE, mode if mode is not None else 0o644, wanted.hash, wanted.size)
+    if wanted.mode is None and wanted.kind == FOLDER:
+        return Entry(FOLDER, 0o755)
+    return _plain(wanted)
 
 
 def _merged(
@@ -155,7 +211,7 @@ def _merged(
     return entry
 
 
-def _conflict(now: Entry | None, seen: Entry | None, wanted: Entry | None) -> str:
+def _conflict(now: Entry | None, seen: Entry | None, wanted: Entry | None, *, strict: bool) -> str:
     """Why a path is kept."""
     if now is None:
         return "was deleted since"
@@ -165,9 +221,15 @@ def _conflict(now: Entry | None, seen: Entry | None, wanted: Entry | None) -> st
         return "was created again since"
     if UNRECORDED in (seen.kind, wanted.kind if wanted is not None else ""):
         return "the earlier content is unknown"
+    if strict and seen.held and now.held:
+        return f"its content is not the recorded one (SHA-256 {_short(seen)} recorded, {_short(now)} found)"
     if wanted is None:
         return "was changed since, so it is not deleted"
     return "was changed since, and the changes do not merge" if now.kind == FILE else f"became a {now.kind} since"
+
+
+def _short(entry: Entry) -> str:
+    return f"{entry.hash.hex()[:12]}..."
 
 
 def _add_parent_folders(root: Root, items: dict[bytes, PlannedPath]) -> None:

@@ -17,6 +17,7 @@ from hansard.ledger.rows import find_thread
 from hansard.workspace.entries import Change, Entry, changes_of, content_hash, packed
 
 BEING_WRITTEN, IN_FILES, UNDONE = 0, 1, 2
+IMPORTED = TRANSCRIPT, SAGE = "transcript", "sage"  # sources of snapshots that come from imported sessions
 _OPEN = "open "  # source of a snapshot whose tool is running, followed by the process id
 _FLUSH = 32 << 20  # bytes of contents per transaction
 
@@ -34,7 +35,7 @@ OUTSIDE = Author()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """Changes with their author and time; `source`: tool, scan, shared, transcript, base, undo, redo, restore, late."""
+    """Changes with their author and time; `source`: tool, scan, shared, transcript, sage, base, undo, redo, restore, late."""
 
     number: int
     author: Author

@@ -21,26 +21,32 @@ from hansard.ledger.results import TreeNode
 from hansard.ledger.rows import find_thread
 from hansard.workspace import scan, snapshots
 from hansard.workspace.entries import Entry
-from hansard.workspace.plan import FilePlan, Steps, plan_files
+from hansard.workspace.plan import FilePlan, PlannedPath, Steps, plan_files
 from hansard.workspace.rooted_fs import relative, translate_os_errors
-from hansard.workspace.snapshots import OUTSIDE, AppliedOperation, Author, Operation, Snapshot
+from hansard.workspace.snapshots import OUTSIDE, SAGE, AppliedOperation, Author, Operation, Snapshot
 
 if TYPE_CHECKING:
     from hansard.workspace.workspace import Workspace
 
 SCOPES = ("both", "files", "conversation")
 _USER = ("user",)
+_LISTED = 5  # files that an error names
 _REVERSALS = ("undo", "redo")  # snapshots of these are not the thread's own changes
 
 
 class Undo(Struct, frozen=True):
-    """Go back `turns` user messages, or to the message `to`, which may be on another branch."""
+    """Go back `turns` user messages, or to the message `to`, which may be on another branch.
+
+    `unverified` goes on although recorded files cannot be verified: those without a usable hash are reverted, those
+    that differ or have no backup are kept.
+    """
 
     kind: ClassVar[str] = "undo"
     thread_id: str
     turns: int = 1
     to: str | None = None
     scope: str = "both"
+    unverified: bool = False
 
 
 class Redo(Struct, frozen=True):
@@ -70,6 +76,7 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
     author: Author
     operation: Operation
     files: FilePlan
+    unverified: bool = False
 
     @property
     def thread_id(self) -> str | None:
@@ -90,6 +97,8 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
 
     def run(self) -> UndoResult:
         """Carry out the plan under the root's lock; files are compared with the plan again."""
+        if not self.unverified and (refused := self.files.refused):
+            raise Conflict(_refusal(self.kind, refused))
         workspace: Workspace = self.workspace
         with translate_os_errors(), workspace.root.lock():
             applied = workspace.apply().run(self.kind, self.author, self.files, self.operation, self._complete)
@@ -132,9 +141,10 @@ class UndoResult(Struct, frozen=True, kw_only=True):
 @translate_os_errors()
 def make_plan(workspace: Workspace, request: Request) -> UndoPlan:
     """Plan a request; nothing is changed."""
+    strict: set[bytes] = set()
     match request:
         case Undo():
-            author, operation, steps = _undo(workspace, request)
+            author, operation, steps = _undo(workspace, request, strict)
         case Redo():
             author, operation, steps = _redo(workspace, request)
         case Restore():
@@ -146,8 +156,29 @@ def make_plan(workspace: Workspace, request: Request) -> UndoPlan:
 
         return workspace.driver.read(job)
 
-    files = plan_files(workspace.root, steps, content, workspace.limits.file_size)
-    return UndoPlan(workspace=workspace, kind=request.kind, author=author, operation=operation, files=files)
+    unverified = isinstance(request, Undo) and request.unverified
+    limit = workspace.limits.file_size
+    files = plan_files(workspace.root, steps, content, limit, strict=strict, unverified=unverified)
+    return UndoPlan(
+        workspace=workspace,
+        kind=request.kind,
+        author=author,
+        operation=operation,
+        files=files,
+        unverified=unverified,
+    )
+
+
+def _refusal(kind: str, refused: list[PlannedPath]) -> str:
+    """The error for files that could not be verified."""
+    listed = "; ".join(f"{item.name}: {item.why}" for item in refused[:_LISTED])
+    more = f"; and {len(refused) - _LISTED} more" if len(refused) > _LISTED else ""
+    way_out = "reverts such files unverified"
+    if not all(item.unverifiable for item in refused):
+        way_out = "goes on and keeps these files"
+        if any(item.unverifiable for item in refused):
+            way_out = "reverts files that cannot be verified and keeps those that differ or lack a backup"
+    return f"cannot {kind}: {listed}{more}; nothing was changed; `--yes` (`unverified=True`) {way_out}"
 
 
 _Planned = tuple[Author, Operation, Steps]
@@ -155,7 +186,8 @@ _Planned = tuple[Author, Operation, Steps]
 # -- undo ------------------------------------------------------------------------------------------------------------
 
 
-def _undo(workspace: Workspace, request: Undo) -> _Planned:
+def _undo(workspace: Workspace, request: Undo, strict: set[bytes]) -> _Planned:
+    """Plan an undo; the paths of snapshots that have hashes are added to `strict`."""
     thread_id, scope = request.thread_id, request.scope
     if scope not in SCOPES:
         raise HansardError(f"unknown scope {scope!r} (choose from {', '.join(SCOPES)})")
@@ -174,6 +206,7 @@ def _undo(workspace: Workspace, request: Undo) -> _Planned:
     )
     steps: Steps = {}
     for one in reversed(back):
+        strict.update(change.path for change in one.changes if one.source == SAGE)
         for change in one.changes:
             steps.setdefault(change.path, []).append((change.after, change.before))
     for one in forward:

@@ -334,9 +334,14 @@ class Workspace:
         """What a request would do; `UndoPlan.run` carries it out."""
         return make_plan(self, request)
 
-    def undo(self, thread_id: str, turns: int = 1, *, to: str | None = None, scope: str = "both") -> UndoResult:
-        """Go back `turns` user messages, or to the message `to`; `scope` is both, files or conversation."""
-        return self.plan(Undo(thread_id, turns, to, scope)).run()
+    def undo(
+        self, thread_id: str, turns: int = 1, *, to: str | None = None, scope: str = "both", unverified: bool = False
+    ) -> UndoResult:
+        """Go back `turns` user messages, or to the message `to`; `scope` is both, files or conversation.
+
+        `unverified` goes on although files of an imported session cannot be verified by their hashes.
+        """
+        return self.plan(Undo(thread_id, turns, to, scope, unverified)).run()
 
     def redo(self, thread_id: str) -> UndoResult:
         """Reverse the last undo of a thread."""

@@ -81,13 +81,15 @@ def find_thread(files: Workspace, thread: str | None) -> str:
 
 def import_edits(files: Workspace, thread_id: str) -> None:
     """Record the edits of an imported session: its transcript, Claude Code's backups, Sage's snapshots."""
-    from hansard.ledger import sources
-    from hansard.workspace import imported_edits, sage_folder
+    from hansard.workspace import imported_edits
+    from hansard.workspace.sage_snapshots import read_snapshots
 
     imported_edits.import_edits(files, thread_id, backups=_file_history(thread_id))
-    for source in files.ledger._read(lambda tx: sources.of_thread(tx, thread_id)):
-        if source.format == "sage":
-            sage_folder.read_folder(files, thread_id, os.path.dirname(source.uri))
+    found = read_snapshots(files, thread_id)
+    for name in found.elsewhere:
+        click.echo(f"hansard: {display(name)} is not below {display(files.root.path)}; it is left as it is", err=True)
+    for message in found.unknown:
+        click.echo(f"hansard: snapshots of message {display(message)!r} are left out: no such message", err=True)
 
 
 def _file_history(thread_id: str) -> str | None:
