@@ -65,16 +65,7 @@ def writing_options(command: F) -> F:
 def write_documents(options: WriteOptions, written: Written | WrittenAll | list[Written]) -> int:
     """Write a document, or each of a list to a file in the folder, and report losses; returns the exit code."""
     losses = losses_of(written) if isinstance(written, list) else written.losses
-    if options.report is not None:
-        text = exact_json.encode(losses) + b"\n"
-        if options.report == "-":
-            sys.stderr.buffer.write(text)
-            sys.stderr.buffer.flush()
-        else:
-            save(text, options.report)
-    elif losses and (options.strict or not options.as_json):
-        _summary(losses, options.to, options.strict)
-    if options.strict and losses:
+    if not report_losses(options, losses):
         return 1
     if isinstance(written, list):
         width = len(str(len(written)))
@@ -91,6 +82,20 @@ def write_documents(options: WriteOptions, written: Written | WrittenAll | list[
         document = exact_json.pretty(exact_json.decode(document)) + b"\n" if options.pretty else document
     save(document, options.output)
     return 0
+
+
+def report_losses(options: WriteOptions, losses: list[Loss]) -> bool:
+    """Report losses as the options ask for; False if nothing may be written."""
+    if options.report is not None:
+        text = exact_json.encode(losses) + b"\n"
+        if options.report == "-":
+            sys.stderr.buffer.write(text)
+            sys.stderr.buffer.flush()
+        else:
+            save(text, options.report)
+    elif losses and (options.strict or not options.as_json):
+        _summary(losses, options.to, options.strict)
+    return not (options.strict and losses)
 
 
 def _value(written: Written | WrittenAll) -> Any:

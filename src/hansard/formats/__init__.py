@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.detection import detect
-from hansard.formats.documents import convert, read, read_all, write, write_all
+from hansard.formats.documents import convert, migrated, read, read_all, write, write_all
 from hansard.formats.registry import get, names
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "convert",
     "detect",
     "get",
+    "migrated",
     "names",
     "read",
     "read_all",

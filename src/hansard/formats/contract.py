@@ -16,8 +16,9 @@ A format is pure mapping: no I/O, no clock, no ids made. To add one:
 4. Put at least five documents into `tests/golden/NAME/` and run the laws: `pytest tests/laws -k NAME`.
 
 Found by name when defined beside `read`: `split` and `join` (a document holds many conversations), `kept` (a
-`write_only` format: what its document shows), `repair` (messages as its consumers accept them), `decode_typed`,
-`SESSION`; in `rules.py`: `RULES` of a provider, `check(document)` of a specification.
+`write_only` format: what its document shows), `repair` (messages as its consumers accept them), `migrated` (messages of
+an older generation of it), `decode_typed`, `SESSION`; in `rules.py`: `RULES` of a provider, `check(document)` of a
+specification.
 """
 
 from __future__ import annotations
@@ -162,6 +163,11 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     def repair(self) -> Repairer | None:
         """The messages as the format's consumers accept them; notes say what was changed, by the index in the path."""
         return getattr(self.code, "repair", None)
+
+    @cached_property
+    def migrated(self) -> Callable[[Conversation], Conversation] | None:
+        """Brings messages of an older generation of the format to the current one; `write` alone keeps them."""
+        return getattr(self.code, "migrated", None)
 
     @cached_property
     def decode_typed(self) -> Callable[[bytes], Any] | None:

@@ -52,12 +52,23 @@ def read_all(data: Any, format: str | None = None) -> list[Conversation]:
 def convert(
     data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
-    """Read one format, write another; of a document of many conversations, all of them."""
+    """Read one format, write another; of a document of many conversations, all of them.
+
+    Messages of an older generation of the format that is written are migrated to the current one.
+    """
     with gc_pause():
         source = _Source(data, from_)
         if len(source.documents) == 1:
-            return _write(*source.read(0), to, target)
-        return write_all(source.read_all(), to, target=target)
+            conversation, seen = source.read(0)
+            current = migrated(conversation, to)
+            return _write(current, seen if current is conversation else None, to, target)
+        return write_all([migrated(one, to) for one in source.read_all()], to, target=target)
+
+
+def migrated(conversation: Conversation, format: str) -> Conversation:
+    """The conversation with messages of an older generation of a format in the current one."""
+    step = get(format).migrated
+    return conversation if step is None else step(conversation)
 
 
 def write(conversation: Conversation, format: str, *, target: Target | str | None = None) -> Written:

@@ -168,6 +168,21 @@ def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:
     return int(row[0])
 
 
+def archive(tx: Tx, thread_id: str, uri: str, format_: str, data: bytes, mtime: int, *, main: bool) -> None:
+    """Keep a whole file as a source of a thread; a file with the same bytes is kept once."""
+    proof, told = hashlib.sha256(data).digest(), {"archived": True}
+    known = find(tx, uri)
+    same = known is not None and (known.thread_id, known.hash, known.main) == (thread_id, proof.hex(), main)
+    if known is not None and same and known.told.get("archived"):
+        number = known.number
+    else:
+        number = start(tx, thread_id, uri, format_, main=main)
+        for at in range(0, len(data), PIECE):
+            piece = data[at : at + PIECE]
+            tx.run("add_source_chunk", source=number, at=at, size=len(piece), data=bodies.compress(piece))
+    finish(tx, thread_id, number, len(data), mtime, proof, told)
+
+
 def finish(tx: Tx, thread_id: str, number: int, size: int, mtime: int, proof: bytes, told: dict[str, Any]) -> None:
     """Record that the whole file was read: its size, its time of change, and notes about it."""
     thread = find_thread(tx, thread_id)

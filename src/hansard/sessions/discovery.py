@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hansard.formats.coding_agents.claude_code.folder import sessions as claude_sessions
+from hansard.formats.coding_agents.sage import folder as sage_folder
+from hansard.sessions import sage
 
 
 class Session(NamedTuple):
@@ -111,9 +113,24 @@ def _copilot(folder: Path) -> Iterator[Session]:
 
 
 def _sage(folder: Path) -> Iterator[Session]:
-    for path in walk(folder, "messages.jsonl"):
-        snapshots = path.parent / "snapshots.jsonl"
-        yield Session(path, "sage", (snapshots,) if snapshots.is_file() else ())
+    for path in walk(folder, sage_folder.MESSAGES):
+        if path.name == sage_folder.MESSAGES and sage_folder.BACKUPS not in path.relative_to(folder).parts[1:-1]:
+            yield sage_session(path)
+
+
+def sage_session(main: Path) -> Session:
+    """The session of a `messages.jsonl` with its snapshots, metadata and backups."""
+    return Session(main, "sage", sage.files_of(main))
+
+
+def _sage_project() -> Path:
+    """The sessions of the project that the current folder is in."""
+    here = Path.cwd()
+    home = Path.home().resolve()
+    for folder in (here, *here.parents):
+        if (found := folder / ".sage" / "sessions").is_dir() and folder.resolve() != home:
+            return found
+    return here / ".sage" / "sessions"
 
 
 AGENTS = (
@@ -142,29 +159,47 @@ AGENTS = (
 )
 
 
+IN_PROJECTS = (Agent("Sage (project)", "sage", _sage_project, _sage),)  # in the folder where the user works
+
+
 def found() -> Iterator[tuple[Agent, list[Session]]]:
     """Every agent whose folder exists, and its sessions."""
-    for agent in AGENTS:
+    for agent in (*AGENTS, *IN_PROJECTS):
         folder = agent.folder()
         if folder.is_dir():
             yield agent, list(agent.find(folder))
 
 
+def of_file(path: Path, format_: str) -> Session:
+    """The session that a file given by name belongs to: its own, or the one it is a part of."""
+    main = sage.main_file(path) if format_ in ("", "sage") else None
+    return Session(path, format_) if main is None else sage_session(main)
+
+
 def in_folder(folder: Path) -> list[Session]:
-    """The sessions in any folder: an agent's own, a Claude Code project, or plain files."""
+    """The sessions in any folder: an agent's own, a Claude Code project, Sage's, or plain files."""
     resolved = folder.resolve()
     for agent in AGENTS:
         if agent.folder().exists() and resolved == agent.folder().resolve():
             return list(agent.find(folder))
-    sessions = list(claude_project(folder)) if _looks_like_claude(folder) else []
-    taken = {path for session in sessions for path in (session.path, *session.parts)}
+    sessions: list[Session] = []
+    settings: set[Path] = set()
+    for path in walk(folder, sage_folder.MESSAGES):
+        if (main := sage.main_file(path)) is not None:
+            sessions.append(sage_session(main))
+            settings |= sage.shared_files(main)
+    taken = {path for session in sessions for path in (session.path, *session.parts)} | settings
+    if _looks_like_claude(folder, taken):
+        found = [one for one in claude_project(folder) if one.path not in taken]
+        sessions += found
+        taken |= {path for session in found for path in (session.path, *session.parts)}
     other_files = [path for path in walk(folder, ".jsonl", ".json", ".jsonl.zst") if path not in taken]
     return sessions + [Session(path, "") for path in other_files]
 
 
-def _looks_like_claude(folder: Path) -> bool:
-    """Whether a file directly in the folder begins like Claude Code's."""
-    for path in sorted(folder.glob("*.jsonl"))[:20]:
+def _looks_like_claude(folder: Path, taken: set[Path]) -> bool:
+    """Whether a file directly in the folder that is not taken begins like Claude Code's."""
+    for path in [path for path in sorted(folder.glob("*.jsonl")) if path not in taken][:20]:
         try:
             with open(path, "rb") as file:
                 head = file.read(1 << 16)

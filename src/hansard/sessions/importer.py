@@ -30,6 +30,7 @@ from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Conversation, Message, Snapshot
+from hansard.sessions import sage
 from hansard.sessions.discovery import Session
 
 _BATCH_MESSAGES = 400
@@ -63,7 +64,7 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
         return Imported(str(session.path), first.format, first.thread_id, 0, 0, first.size, False, [], [])
     name = session.format or detect(session.path)
     if formats.get(name).session is None:
-        return _import_whole(ledger, session, name, stats[0], progress)
+        return _import_whole(ledger, session, stats, progress)
     run = _Import(ledger, name, progress)
     run.file(session.path, first, main=True)
     for path, known in zip(session.parts, before[1:], strict=True):
@@ -88,31 +89,21 @@ def detect(path: Path) -> str:
     lines = head[: head.rfind(b"\n") + 1] or head
     for name in formats.names():
         row = formats.get(name)
-        if row.verbatim and row.sniff(lines) == 3 and row.session is not None:
+        if row.verbatim and row.sniff(lines) == 3:
             return name
     with open(path, "rb") as file:
         return formats.detect(file.read())
 
 
-def _import_whole(ledger: Ledger, session: Session, name: str, stat: os.stat_result, progress: Progress) -> Imported:
-    """Import a file that is read as a whole."""
-    data = session.path.read_bytes()
-    for part in session.parts:  # snapshots beside messages: appended as more lines
-        data += (b"" if data.endswith(b"\n") or not data else b"\n") + part.read_bytes()
-    added = known = 0
-    key = ""
-    for i, conversation in enumerate(formats.read_all(data, name)):
-        key = conversation.id if isinstance(conversation.id, str) and conversation.id else _key(session.path, i)
-        done = ledger.sync(key, conversation)
-        added, known = added + done.added, known + done.known
-    uri = _uri(session.path)
-    if key:
-        number = ledger._write(lambda tx: sources.start(tx, key, uri, name, main=True))
-        proof = hashlib.sha256(data).digest()
-        details = {"archived": False}
-        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, details))
-    progress(len(data))
-    return Imported(str(session.path), name, key, added, known, len(data), bool(added), [], [])
+def _import_whole(ledger: Ledger, session: Session, stats: list[os.stat_result], progress: Progress) -> Imported:
+    """Import a session that is read as a whole: Sage's."""
+    files = [session.path, *session.parts]
+    read = sage.Read(session.path, session.parts)
+    key = sage.thread_key(read.conversation, session.path)
+    done = sage.store(ledger, key, read, session.path, dict(zip(files, stats, strict=True)))
+    size = sum(map(len, read.data.values()))
+    progress(size)
+    return Imported(str(session.path), "sage", key, done.added, done.known, size, bool(done.added), read.bad, [])
 
 
 def _key(path: Path, index: int) -> str:

@@ -3,8 +3,8 @@
 Paths are bytes relative to the root, as in the file system. The content of a file or link is a blob under its SHA-256.
 The kinds and the order of fields are stored: they stay.
 
-`doubt` says why an entry of an imported snapshot cannot be verified; `ANY` is whatever the file holds, where a record has
-only the content before.
+`doubt` says why an entry of an imported snapshot cannot be verified; `ANY` is whatever the file holds, where a record
+has only the content before.
 """
 
 from __future__ import annotations

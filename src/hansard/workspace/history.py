@@ -18,6 +18,7 @@ from hansard.workspace.entries import ANY, Change, Entry, Refused, same
 from hansard.workspace.snapshots import IMPORTED, Snapshot
 from hansard.workspace.workspace import Workspace
 
+
 class State(Struct, frozen=True, kw_only=True):
     """All recorded paths with their entries; None: nothing there."""
 

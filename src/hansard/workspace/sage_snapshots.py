@@ -5,8 +5,8 @@
     state         created: nothing before; deleted: nothing after; modified; unchanged: no change
     mode, links   `mode` and `kind` beside Sage's own keys; Sage ignores them
 
-A hash that is not a SHA-256 in hexadecimal leaves a doubt on the entry, a missing or different backup one that keeps the
-file; both refuse an undo by name. A snapshot with isSnapshotUpdate replaces the one before it of the same message.
+A hash that is not a SHA-256 in hexadecimal leaves a doubt on the entry, a missing or different backup one that keeps
+the file; both refuse an undo by name. A snapshot with isSnapshotUpdate replaces the one before it of the same message.
 Snapshots with such entries are read again each time, so that a backup which is put back is found.
 """
 
@@ -37,7 +37,7 @@ _SHA256 = re.compile("[0-9a-fA-F]{64}")
 class ReadSnapshots(NamedTuple):
     """New or changed snapshots, and what was left out: files outside the workspace, ids of unknown messages."""
 
-    count: int
+    changed: int
     elsewhere: list[str]
     unknown: list[str]
 
@@ -66,9 +66,7 @@ def _snapshots(conversation: Conversation) -> list[SageSnapshot]:
 
 
 class _Import:
-    def __init__(
-        self, workspace: Workspace, thread_id: str, conversation: Conversation, folder: str | None
-    ) -> None:
+    def __init__(self, workspace: Workspace, thread_id: str, conversation: Conversation, folder: str | None) -> None:
         self.workspace, self.thread_id = workspace, thread_id
         self.snapshots = _snapshots(conversation)
         self.backups = Backups(folder, workspace.root.path, workspace.limits.file_size)
@@ -134,7 +132,8 @@ class _Import:
         """The changed paths of a snapshot below the root, each with its name in the record."""
         files, backups = _dict(record.files), _dict(record.backups)
         root = self.workspace.root.path
-        base = self.folders.get(record.message_id) or next(iter(self.folders.values()), root)  # type: ignore[call-overload]
+        own = self.folders.get(record.message_id) if isinstance(record.message_id, str) else None
+        base = own or next(iter(self.folders.values()), root)
         met: set[bytes] = set()
         for name in [*files, *(name for name in backups if name not in files)]:
             one = files.get(name)
@@ -199,7 +198,7 @@ def _unverifiable(key: str, told: Any) -> str:
     if told is None:
         return f"cannot be verified: the snapshot has no {key}"
     shown = repr(told) if len(repr(told)) < 80 else f"{repr(told)[:80]}..."
-    return f"cannot be verified: its {key} {shown} is not a SHA-256 in hexadecimal"
+    return f"cannot be verified: its {key} {shown} is not a SHA-256"
 
 
 def _unsure(known: snapshots.Snapshot) -> bool:

@@ -35,7 +35,10 @@ OUTSIDE = Author()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """Changes with their author and time; `source`: tool, scan, shared, transcript, sage, base, undo, redo, restore, late."""
+    """Changes with their author and time.
+
+    `source`: tool, scan, shared, transcript, sage, base, undo, redo, restore, late.
+    """
 
     number: int
     author: Author

@@ -28,7 +28,8 @@ def command(source: str, from_: str | None, **given: Any) -> int:
     with naming(source):
         if options.folder is not None:
             read = formats.read_all(data, from_)
-            written = [formats.write(conversation, options.to, target=options.write_target) for conversation in read]
+            current = [formats.migrated(conversation, options.to) for conversation in read]
+            written = [formats.write(conversation, options.to, target=options.write_target) for conversation in current]
         else:
             written = formats.convert(data, options.to, from_, target=options.write_target)
     return write_documents(options, written)

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.cli.files import load
 from hansard.cli.options import db_option, open_ledger, resolve
-from hansard.cli.output import WriteOptions, write_documents, writing_options
+from hansard.cli.output import WriteOptions, report_losses, write_documents, writing_options
+from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
-from hansard.formats.contract import Written, WrittenAll
+from hansard.formats.contract import Written, WrittenAll, losses_of
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
@@ -30,7 +31,8 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
     With - the ids are read from standard input, one per line, as `hansard threads --ids` prints them.
 
     An imported thread that has not changed is written byte for byte. If OUT is a folder, each thread is written to a
-    file of its own in it.
+    file of its own in it. With --to sage and a folder (OUT without .json or .jsonl), each thread becomes a session:
+    sessions/ID/messages.jsonl, snapshots.jsonl, metadata.json and backups/.
     """
     options = WriteOptions(**given)
     formats.get(options.to)
@@ -39,9 +41,11 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
         if not ids:
             click.echo("no threads to write; `hansard import` adds some", err=True)
             return 1
+        if options.to == "sage" and _names_folder(options):
+            return _sage_sessions(ledger, ids, options)
         if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
-        found = [ledger.export_conversation(key) for key in ids]
+        found = [formats.migrated(ledger.export_conversation(key), options.to) for key in ids]
         targets = [replace(options.write_target, at=ledger.thread(key).created_at) for key in ids]
     written: Written | WrittenAll | list[Written]
     if options.folder is not None:
@@ -69,6 +73,41 @@ def _listed(lines: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         raise HansardError(f"standard input: not UTF-8 at byte {error.start}; give ids, one per line") from None
     return [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
+
+
+def _names_folder(options: WriteOptions) -> bool:
+    """Whether OUT is a folder, there already or to be made."""
+    out = options.output
+    if out is None or out == "-" or options.as_json:
+        return False
+    return os.path.isdir(out) or not (os.path.exists(out) or out.endswith((".json", ".jsonl")))
+
+
+def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int:
+    """Write each thread as a Sage session below OUT."""
+    from hansard.cli.files import save
+    from hansard.workspace.sage_folder import session_folder
+
+    out = options.output or "."
+    sessions = [session_folder(ledger, key, cwd=os.getcwd()) for key in ids]
+    if not report_losses(options, losses_of([session.written for session in sessions])):
+        return 1
+    for session in sessions:
+        if session.backups is not None:
+            _make_folder(os.path.join(out, session.backups))
+        for name, data in sorted(session.files.items()):
+            path = os.path.join(out, name)
+            _make_folder(os.path.dirname(path))
+            save(data, path)
+        click.echo(f"{display(os.path.join(out, session.folder))}: {counted(len(session.files), 'file')}")
+    return 0
+
+
+def _make_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise HansardError(f"{path}: {error.strerror}; name another folder") from None
 
 
 def _session_files(ledger: Ledger, ids: list[str], options: WriteOptions) -> int | None:

@@ -111,7 +111,7 @@ def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[
                 raise HansardError(f"{text}: no sessions or conversations in this folder; name another")
             listed += [one._replace(format=format_ or one.format) for one in inside]
         else:
-            listed.append(discovery.Session(path, format_ or ""))
+            listed.append(discovery.of_file(path, format_ or ""))
     return listed
 
 
@@ -152,7 +152,7 @@ def _import_session(
     if str(session.path) == "-":
         return _import(ledger, "-", format_)
     name = session.format or importer.detect(session.path)
-    if formats.get(name).session is None and not session.parts:
+    if not formats.get(name).verbatim:
         return _import(ledger, str(session.path), name)
     done = importer.import_session(ledger, session._replace(format=name), moved)
     row: dict[str, Any] = {"path": done.path, "threadId": done.thread_id, "known": done.known, "added": done.added}

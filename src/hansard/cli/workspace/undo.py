@@ -39,12 +39,14 @@ def command(
     Changes of others stay. A text file that has changed since is merged if the changes do not overlap; other files
     that have changed are kept and listed (exit 1). `hansard redo` reverses an undo.
 
-    The files of a Sage session are verified by their recorded hashes first: if one differs, cannot be verified or has no
-    backup, nothing is changed. --yes reverts files that cannot be verified, and keeps those that differ.
+    The files of a Sage session are verified by their recorded hashes first. If one differs, has no backup or cannot be
+    verified, nothing is changed; --yes reverts files that cannot be verified and keeps those that differ.
     """
     from hansard.workspace import Undo
 
     with open_ledger(db) as ledger, open_workspace(ledger, root, create=thread is not None) as files:
         key = find_thread(files, thread)
         target = None if to is None else resolve_message(ledger, key, to)
-        return run_plan(files.plan(Undo(key, turns, target, scope, unverified=yes)), dry_run=dry_run, yes=yes, as_json=as_json)
+        return run_plan(
+            files.plan(Undo(key, turns, target, scope, unverified=yes)), dry_run=dry_run, yes=yes, as_json=as_json
+        )

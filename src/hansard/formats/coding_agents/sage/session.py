@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr, replace
 
 from hansard.errors import Unreadable
+from hansard.formats.coding_agents.sage.complete import migrated
 from hansard.formats.coding_agents.sage.content import NAME
 from hansard.formats.coding_agents.sage.fields import Record, parse, parse_respelled, read_typed, write_typed
 from hansard.formats.coding_agents.sage.records import (
@@ -29,6 +30,8 @@ from hansard.formats.contract import Target
 from hansard.formats.residue import HINTS, pack, unpack
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation, Message, Snapshot
+
+__all__ = ["migrated", "read", "write"]
 
 SPACE = " \t\r\n\ufeff"
 _BEGINS = re.compile(r'\{\s*"type"\s*:')

@@ -1,0 +1,85 @@
+"""Messages of other origin with every field of Sage's EnhancedMessage; messages of the older shape migrated to it.
+
+version, context     VERSION; the folder and platform of the caller where the message has none
+todos                the list as it stood at the message, carried along its branch
+isSidechain          true off the active path
+sessionId            the conversation's id, else one derived from its content
+thinkingMetadata     only where the message has it: absent means not recorded
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from hansard.formats.coding_agents.identity import session_uuid
+from hansard.formats.coding_agents.sage.content import NAME
+from hansard.formats.coding_agents.sage.folder import VERSION
+from hansard.formats.residue import pack, unpack
+from hansard.model.conversation import Context, Conversation, Message, Todo
+from hansard.model.parts import RawPart
+from hansard.model.todos import todos_of
+from hansard.model.tree import active_path, parents
+
+
+def is_older(message: Message) -> bool:
+    """Whether a message was read from a `ConversationMessage`, and would be written as one."""
+    return unpack(NAME, message.extra)[1].get("older") is True
+
+
+def migrated(conversation: Conversation) -> Conversation:
+    """The conversation with its messages of the older shape as EnhancedMessages; others are left as they are."""
+    if not any(map(is_older, conversation.messages)):
+        return conversation
+    return completed(conversation, lambda i: is_older(conversation.messages[i]))
+
+
+def completed(
+    conversation: Conversation,
+    chosen: Callable[[int], bool] = lambda i: True,
+    *,
+    cwd: str = "",
+    platform: str = "",
+    at: str | None = None,
+) -> Conversation:
+    """The conversation with the chosen messages (by index) complete; `at` is the time of those without one."""
+    active = set(active_path(conversation))
+    before = parents(conversation.messages)
+    todos: list[list[Todo]] = []
+    messages: list[Message] = []
+    for i, message in enumerate(conversation.messages):
+        parent = before[i]
+        own = todos_of(message)
+        todos.append(own if own is not None else [] if parent is None else todos[parent])
+        if chosen(i) and not _is_raw(message):
+            message = _completed(message, todos[i], i in active, cwd, platform, at)
+        messages.append(message)
+    session = conversation.id if isinstance(conversation.id, str) else session_uuid(conversation)
+    return replace(conversation, messages=messages, id=session)
+
+
+def _is_raw(message: Message) -> bool:
+    return message.role == "event" and len(message.parts) == 1 and type(message.parts[0]) is RawPart
+
+
+def _completed(message: Message, todos: list[Todo], active: bool, cwd: str, platform: str, at: str | None) -> Message:
+    rest, marks = unpack(NAME, message.extra)
+    kept = {key: value for key, value in marks.items() if key not in ("older", "line")}
+    context = message.context if isinstance(message.context, Context) else Context()
+    others: dict[str, Any] = {} if message.extra is UNSET else {k: v for k, v in message.extra.items() if k != NAME}
+    own = pack(NAME, {"version": VERSION, **rest}, kept)
+    return replace(
+        message,
+        created_at=at if message.created_at is UNSET and at is not None else message.created_at,
+        context=replace(
+            context,
+            cwd=cwd if context.cwd is UNSET else context.cwd,
+            platform=platform if context.platform is UNSET else context.platform,
+        ),
+        todos=todos if message.todos is UNSET else message.todos,
+        sidechain=not active if message.sidechain is UNSET else message.sidechain,
+        extra={**others, **({} if own is UNSET else own)},
+    )
