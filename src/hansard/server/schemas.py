@@ -251,6 +251,7 @@ class Apply(Body, frozen=True, kw_only=True):
     turns: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
     to: str | UnsetType = UNSET
     scope: Literal["both", "files", "conversation"] = "both"
+    unverified: bool = False
 
 
 class Applied(Body, frozen=True, kw_only=True):

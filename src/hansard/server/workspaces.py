@@ -88,9 +88,11 @@ async def get_plan(
     reach: Annotated[
         Literal["both", "files", "conversation"], QueryParameter(name="scope", description="What to undo.")
     ] = "both",
+    unverified: Annotated[bool, QueryParameter(description="Revert files whose hash cannot be verified.")] = False,
 ) -> Response[bytes]:
     """Plan of an undo or redo; nothing is changed. Redo reverts the last undo, with its scope."""
-    asked = Apply(plan="", kind=kind, turns=turns or UNSET, to=UNSET if to is None else to, scope=reach)
+    goal = UNSET if to is None else to
+    asked = Apply(plan="", kind=kind, turns=turns or UNSET, to=goal, scope=reach, unverified=unverified)
     return await asyncio.to_thread(
         _with_plan, served(request), named(thread_id), workspace, asked, lambda found: answer(_plan(found))
     )
@@ -230,7 +232,7 @@ def _with_plan(here: Served, thread_id: str, workspace: int, asked: Apply, act: 
             return act(files.plan(Redo(thread_id)))
         turns = asked.turns if isinstance(asked.turns, int) else 1
         to = asked.to if isinstance(asked.to, str) else None
-        return act(files.plan(Undo(thread_id, turns, to, asked.scope)))
+        return act(files.plan(Undo(thread_id, turns, to, asked.scope, asked.unverified)))
 
 
 def _plan(found: UndoPlan) -> PlanShown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +16,6 @@ from hansard import formats
 from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import CannotWrite
 from hansard.formats.coding_agents.identity import session_uuid
-from hansard.formats.coding_agents.sage.complete import completed, is_older
-from hansard.formats.coding_agents.sage.folder import platform_name
 from hansard.formats.contract import Written
 from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.times import iso_time
@@ -78,9 +75,6 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     conversation = _with_cwd(conversation, directory)
     session = session_uuid(conversation)
     conversation = replace(conversation, id=session)
-    if to == "sage":
-        environment = {"cwd": directory, "platform": platform_name(sys.platform)}
-        conversation = completed(conversation, lambda i: not _is_sages(conversation.messages[i]), **environment)
     written = formats.write(conversation, to)
     path = place(folder, session, directory, iso_time(now))
     before = next((one for one in walk(folder, ".jsonl") if one == path or _is_of(one, session)), None)
@@ -89,11 +83,6 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     make_folders(str(path.parent), 0o700)
     write_whole(str(path), written.json, mode=0o600, replace=False)
     return HandedOver(path, command.format(cwd=directory, session=session, path=path), written)
-
-
-def _is_sages(message: Message) -> bool:
-    """Whether a message came from Sage's current records, which are written as they were."""
-    return message.extra is not UNSET and "sage" in message.extra and not is_older(message)
 
 
 def _is_of(path: Path, session: str) -> bool:

@@ -45,13 +45,17 @@ def import_edits(workspace: Workspace, thread_id: str, *, backups: str | None = 
     return add_edits(workspace, thread_id, conversation, edits_of(conversation, held))
 
 
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 def path_in_root(root: str, base: str, told: str) -> bytes | None:
     """The path below the root of a file that a session in `base` names; None for a file elsewhere.
 
     Paths of a project that was moved, or comes from another machine, are taken relative to `base`.
     """
     whole = os.path.normpath(os.path.join(base, told))
-    if not (base == root or base.startswith(root.rstrip("/") + "/")):
+    if not (_below(whole, root) or _below(base, root) or _below(root, base)):
         inside = os.path.relpath(whole, base)
         whole = os.path.join(root, inside) if whole.startswith("/") and not inside.startswith("..") else whole
     try:

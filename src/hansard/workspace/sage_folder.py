@@ -22,7 +22,7 @@ from hansard import formats
 from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import HansardError
 from hansard.formats.coding_agents.identity import NO_TIME, derived_uuid, first_time, session_uuid
-from hansard.formats.coding_agents.sage.complete import completed, is_older
+from hansard.formats.coding_agents.sage.complete import is_older, prepared
 from hansard.formats.coding_agents.sage.folder import (
     BACKUPS,
     MESSAGES,
@@ -34,7 +34,7 @@ from hansard.formats.coding_agents.sage.folder import (
     write_metadata,
 )
 from hansard.formats.coding_agents.sage.records import write_snapshot
-from hansard.formats.contract import Written
+from hansard.formats.contract import Loss
 from hansard.ledger import sources
 from hansard.ledger.backends.driver import Tx, unsafe
 from hansard.ledger.ledger import Ledger
@@ -55,14 +55,14 @@ _PROMPT = 100  # letters of the first prompt in the metadata
 
 
 class SessionFolder(NamedTuple):
-    """The files of a session by their path below the folder of the agent; `written` has the losses.
+    """The files of a session by their path below the folder of the agent, and what they do not carry.
 
     `backups` is a folder that every new session has, even if it is empty.
     """
 
     folder: str
     files: dict[str, bytes]
-    written: Written
+    losses: list[Loss]
     backups: str | None
 
 
@@ -110,9 +110,9 @@ class _Session:
         for message, node in zip(conversation.messages, nodes, strict=True):
             own = message.id if isinstance(message.id, str) else derived_uuid(self.thread_id, node.id)
             ids[node.id] = own
-            parent = message.parent_message_id
-            if parent is UNSET:
-                parent = None if node.parent_id is None else ids[node.parent_id]
+            parent = message.parent_message_id if isinstance(message.parent_message_id, str) else None
+            if node.parent_id is not None:
+                parent = ids[node.parent_id]
             messages.append(replace(message, id=own, parent_message_id=parent))
         return replace(conversation, id=session, messages=messages)
 
@@ -120,7 +120,7 @@ class _Session:
         session = self.conversation.id
         assert isinstance(session, str)
         folder = f"sessions/{session}"
-        written, text = self._messages()
+        text, losses = self._messages()
         records, backups = self.changes.records(self._folder_of, known=self._recorded())
         files = {name: data for name, data in self.archive.items() if name != MESSAGES}
         known = files.get(SNAPSHOTS, b"") if self.verbatim else b"".join(self._all_snapshots())
@@ -132,26 +132,27 @@ class _Session:
             files |= {name: data for name, data in self.archive.items() if name not in files}
         placed = {os.path.normpath(f"{folder}/{name}"): data for name, data in files.items()}
         inside = {name: data for name, data in placed.items() if not name.startswith(("../", "/"))}
-        return SessionFolder(folder, inside, written, None if self.from_folder else f"{folder}/{BACKUPS}")
+        return SessionFolder(folder, inside, losses, None if self.from_folder else f"{folder}/{BACKUPS}")
 
-    def _messages(self) -> tuple[Written, bytes]:
-        """The messages: those of the imported file, then later ones; else all of them."""
+    def _messages(self) -> tuple[bytes, list[Loss]]:
+        """The messages with what was lost: those of the imported file, then later ones; else all of them."""
         whole = replace(
             self.conversation, snapshots=UNSET, title=UNSET, created_at=UNSET, updated_at=UNSET, parent_thread_id=UNSET
         )
-        kept = formats.read(self.archive[MESSAGES], "sage") if self.verbatim else None
-        known = {one.id for one in kept.messages} if kept is not None else set()
-        environment = {"cwd": self.cwd, "platform": platform_name(sys.platform)}
-        new = [i for i, one in enumerate(whole.messages) if one.id not in known]
-        complete = completed(whole, new.__contains__, at=self.thread.created_at, **environment)
-        written = formats.write(complete, "sage")
-        if kept is None:
-            return written, written.json
-        text = self.archive[MESSAGES]
-        if not new:
-            return formats.write(kept, "sage"), text
-        later = formats.write(replace(complete, messages=[complete.messages[i] for i in new]), "sage").json
-        return written, text + (b"" if text.endswith(b"\n") or not text else b"\n") + later
+        text = self.archive[MESSAGES] if self.verbatim else b""
+        known = {one.id for one in formats.read(text, "sage").messages} if self.verbatim else set()
+        complete, notes = prepared(
+            whole,
+            lambda message: message.id not in known,
+            cwd=self.cwd,
+            platform=platform_name(sys.platform),
+            at=self.thread.created_at,
+        )
+        new = [message for message in complete.messages if message.id not in known]
+        if not new and self.verbatim:
+            return text, []
+        written = formats.write(replace(complete, messages=new), "sage")
+        return text + (b"\n" if text and not text.endswith(b"\n") else b"") + written.json, [*notes, *written.losses]
 
     def _recorded(self) -> set[str]:
         """The messages whose file changes the session's own snapshots have."""

@@ -14,7 +14,7 @@ from hansard.cli.options import db_option, open_ledger, resolve
 from hansard.cli.output import WriteOptions, report_losses, write_documents, writing_options
 from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
-from hansard.formats.contract import Written, WrittenAll, losses_of
+from hansard.formats.contract import Written, WrittenAll
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
@@ -90,7 +90,7 @@ def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int
 
     out = options.output or "."
     sessions = [session_folder(ledger, key, cwd=os.getcwd()) for key in ids]
-    if not report_losses(options, losses_of([session.written for session in sessions])):
+    if not report_losses(options, [loss for session in sessions for loss in session.losses]):
         return 1
     for session in sessions:
         if session.backups is not None:

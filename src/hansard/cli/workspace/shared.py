@@ -104,6 +104,8 @@ def run_plan(plan: UndoPlan, *, dry_run: bool, yes: bool, as_json: bool) -> int:
     touched = plan.files.touched
     if dry_run:
         _print(plan, plan.workspace.ledger, as_json, planned=True)
+        if plan.files.refused and not plan.unverified and not as_json:
+            echo("refused as it is: nothing would change without --yes, which may be given with --dry-run")
         return 0
     if len(touched) > MANY and not yes:
         try:

@@ -15,9 +15,11 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.formats.coding_agents.handover import handed_over
 from hansard.formats.coding_agents.identity import session_uuid
 from hansard.formats.coding_agents.sage.content import NAME
 from hansard.formats.coding_agents.sage.folder import VERSION
+from hansard.formats.contract import Loss
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Context, Conversation, Message, Todo
 from hansard.model.parts import RawPart
@@ -34,18 +36,27 @@ def migrated(conversation: Conversation) -> Conversation:
     """The conversation with its messages of the older shape as EnhancedMessages; others are left as they are."""
     if not any(map(is_older, conversation.messages)):
         return conversation
-    return completed(conversation, lambda i: is_older(conversation.messages[i]))
+    return completed(conversation, is_older)
+
+
+def prepared(
+    conversation: Conversation, chosen: Callable[[Message], bool], *, cwd: str, platform: str, at: str
+) -> tuple[Conversation, list[Loss]]:
+    """The conversation as Sage would have had it, the chosen messages complete; and what the hand-over lost."""
+    notes: list[Loss] = []
+    handed = handed_over(conversation, NAME, notes, list(range(len(conversation.messages))))
+    return completed(handed, chosen, cwd=cwd, platform=platform, at=at), notes
 
 
 def completed(
     conversation: Conversation,
-    chosen: Callable[[int], bool] = lambda i: True,
+    chosen: Callable[[Message], bool] = lambda message: True,
     *,
     cwd: str = "",
     platform: str = "",
     at: str | None = None,
 ) -> Conversation:
-    """The conversation with the chosen messages (by index) complete; `at` is the time of those without one."""
+    """The conversation with the chosen messages complete; `at` is the time of those without one."""
     active = set(active_path(conversation))
     before = parents(conversation.messages)
     todos: list[list[Todo]] = []
@@ -54,7 +65,7 @@ def completed(
         parent = before[i]
         own = todos_of(message)
         todos.append(own if own is not None else [] if parent is None else todos[parent])
-        if chosen(i) and not _is_raw(message):
+        if chosen(message) and not _is_raw(message):
             message = _completed(message, todos[i], i in active, cwd, platform, at)
         messages.append(message)
     session = conversation.id if isinstance(conversation.id, str) else session_uuid(conversation)
