@@ -80,7 +80,7 @@ def is_sage(path: Path) -> bool:
 
 
 def shared_files(main: Path) -> set[Path]:
-    """Files of the agent's folder that belong to its sessions and are no sessions: settings, common backups."""
+    """Files of the agent's folder that are not sessions themselves: settings, backups that sessions share."""
     if main.parent.parent.name != "sessions":
         return {main.parent / CONFIG}
     agent = main.parent.parent.parent

@@ -166,7 +166,7 @@ class _PathPlan(NamedTuple):
 
 
 def _matches(now: Entry | None, seen: Entry | None) -> bool:
-    """Whether the current entry is the recorded one; of a record without a usable hash, as far as can be told."""
+    """Whether the current entry is the recorded one; of a record without a usable hash, only its kind is compared."""
     if seen is not None and seen.kind == ANY:
         return now is None or now.kind in (FILE, "link")
     if seen is not None and seen.kind == FILE and not seen.hash:

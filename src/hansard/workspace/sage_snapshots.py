@@ -112,7 +112,7 @@ class _Import:
         return {key: [one for one in records if any(self._paths(one))] for key, records in found.items()}
 
     def _record(self, message_id: str, record: SageSnapshot, known: snapshots.Snapshot | None) -> int:
-        """Write a snapshot, or write a known one anew; 1 if anything changed."""
+        """Write a snapshot, or replace a known one; 1 if anything changed."""
         at = milliseconds(record.created_at) if isinstance(record.created_at, str) else None
         writer = SnapshotWriter(
             self.workspace.driver,

@@ -37,7 +37,7 @@ _REVERSALS = ("undo", "redo")  # snapshots of these are not the thread's own cha
 class Undo(Struct, frozen=True):
     """Go back `turns` user messages, or to the message `to`, which may be on another branch.
 
-    `unverified` goes on although recorded files cannot be verified: those without a usable hash are reverted, those
+    `unverified` proceeds although recorded files cannot be verified: those without a usable hash are reverted, those
     that differ or have no backup are kept.
     """
 
@@ -175,7 +175,7 @@ def _refusal(kind: str, refused: list[PlannedPath]) -> str:
     more = f"; and {len(refused) - _LISTED} more" if len(refused) > _LISTED else ""
     way_out = "reverts such files unverified"
     if not all(item.unverifiable for item in refused):
-        way_out = "goes on and keeps these files"
+        way_out = "proceeds and keeps these files"
         if any(item.unverifiable for item in refused):
             way_out = "reverts files that cannot be verified and keeps those that differ or lack a backup"
     return f"cannot {kind}: {listed}{more}; nothing was changed; `--yes` (`unverified=True`) {way_out}"

@@ -339,7 +339,7 @@ class Workspace:
     ) -> UndoResult:
         """Go back `turns` user messages, or to the message `to`; `scope` is both, files or conversation.
 
-        `unverified` goes on although files of an imported session cannot be verified by their hashes.
+        `unverified` proceeds although files of an imported session cannot be verified by their hashes.
         """
         return self.plan(Undo(thread_id, turns, to, scope, unverified)).run()
 
