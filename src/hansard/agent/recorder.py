@@ -36,6 +36,7 @@ from hansard.agent.model_messages import HistoryReader
 from hansard.agent.tool_call_context import Call, calling
 from hansard.agent.ui_turns import with_approval
 from hansard.errors import Conflict, HansardError
+from hansard.formats.ai_sdk.ui.emit import event_deltas
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.model.calls import Links
@@ -120,7 +121,10 @@ class RunCapability(AbstractCapability[Any]):
             listener=self._listener,
             save=self._save,
         )
-        self._reader.follow(await self.run.stage(self._preface))
+        preface = await self.run.stage(self._preface)
+        self._reader.follow(preface)
+        if told := [delta for message in preface for delta in event_deltas(message)]:
+            self.run.write([*self.events.begin(), *told])
         await self._settle(history)
 
     async def _settle(self, history: list[ModelMessage]) -> None:

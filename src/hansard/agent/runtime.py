@@ -396,8 +396,9 @@ def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:
         if message.role == "assistant" and type(message.agent_id) is str:
             if message.agent_id == agent_id:
                 return []
-            told = {"from": message.agent_id, "to": agent_id}
-            return [Message(role="event", parts=[DataPart(name="agent.handoff", data=told)], agent_id=agent_id)]
+            told = DataPart(name="agent.handoff", data={"from": message.agent_id, "to": agent_id})
+            sides = {"source_agent": message.agent_id, "target_agents": [agent_id]}
+            return [Message(role="event", parts=[told], agent_id=agent_id, metadata=sides)]
     return []
 
 

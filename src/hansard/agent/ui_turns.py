@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from hansard.formats.ai_sdk.ui.emit import event_deltas
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolResultPart
@@ -71,7 +72,10 @@ def answer_so_far(path: Sequence[Message], shown_id: str) -> list[Message]:
     turns = turns_of(path)
     if not turns or turns[-1].id != shown_id:
         return []
-    return list(path[turns[-1].start : turns[-1].end])
+    start = turns[-1].start
+    while start and path[start - 1].role == "event":  # a hand-over stands before the answer
+        start -= 1
+    return list(path[start : turns[-1].end])
 
 
 def replay(messages: list[Message]) -> Iterator[Delta]:
@@ -81,6 +85,9 @@ def replay(messages: list[Message]) -> Iterator[Delta]:
         if message.role == "assistant":
             yield StepStart() if said else MessageStart(id=message.id)
             said = True
+        if message.role == "event":
+            yield from event_deltas(message)
+            continue
         for j, part in enumerate(message.parts):
             yield PartStart(key=f"before.{i}.{j}", part=part)
             yield PartEnd(key=f"before.{i}.{j}", part=part)

@@ -10,6 +10,7 @@
     file                              file: a URL, or bytes as a data URL
     source                            source-url, source-document
     data                              data-<name>
+    event of named data, with a time  data-<event type> in the answer; source and target in the metadata (`events`)
     raw(ai-sdk-ui)                    any other part (`custom`, `reasoning-file`), verbatim
 
 The reader accepts messages of version 4 too (`versions`). Without a profile the writer returns the document as it was

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
+from hansard.formats.ai_sdk.ui.events import as_message
 from hansard.formats.ai_sdk.ui.tools import NAME, read_finished, read_tool
 from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.conversation import Message
@@ -42,11 +43,12 @@ class Turn:
     `__proto__`, which JavaScript parsers reject.
     """
 
-    __slots__ = ("_parts", "_results", "_waiting", "out", "role", "start", "steps", "unchecked")
+    __slots__ = ("_parts", "_results", "_waiting", "events", "out", "role", "start", "steps", "unchecked")
 
     def __init__(self) -> None:
         self.out: list[Message] = []
         self.unchecked: list[Any] = []
+        self.events: list[dict[str, Any]] = []
         self._parts: list[Any] | None = None
         self._results: list[Any] | None = None
         self._waiting: set[str] | None = None
@@ -97,11 +99,17 @@ class Turn:
         self.out.append(message)
         self._parts = self._waiting = None
 
+    def event(self, message: Message) -> None:
+        """Add a system event between the messages of the answer."""
+        self.out.append(message)
+        self._parts = self._results = self._waiting = None
+
     def first(self) -> Message:
-        """The first message; created if the UIMessage has no parts."""
+        """The first message that is no event; created if the UIMessage has no parts."""
         if len(self.out) == self.start:
             self._begin({"step": False})
-        return self.out[self.start]
+        said = (message for message in self.out[self.start :] if message.role != "event")
+        return next(said, self.out[self.start])
 
     def _begin(self, hints: dict[str, Any] | None) -> list[Any]:
         parts: list[Any] = []
@@ -304,7 +312,11 @@ def _read_any(turn: Turn, block: Any, kind: Any) -> None:
         elif kind == "steering-message" and turn.steps:
             turn.steer(_read_steering(taken))
         else:
-            turn.add(_read_part(taken, kind, block, turn.role))
+            part = _read_part(taken, kind, block, turn.role)
+            if turn.events and type(part) is DataPart and part.name == turn.events[0]["event_type"]:
+                turn.event(as_message(turn.events.pop(0), part))
+            else:
+                turn.add(part)
     except SchemaMismatch:
         turn.add(RawPart(format=NAME, value=block))
 

@@ -8,6 +8,7 @@
     tool-call                          tool-input-start, -delta, -available; -error if the input is not valid JSON;
                                        tool-approval-request, -response
     tool-result, retry                 tool-output-available, -error, -denied
+    event (`event_deltas`)             message-metadata, data-<event type>
     source, file, data, raw            source-url, source-document, file, data-<name>, custom, reasoning-file
     failure                            data-error and error, at the end: clients stop reading after an error
     end                                finish-step, finish, [DONE]
@@ -27,11 +28,13 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.formats.ai_sdk.ui.content import write_part
+from hansard.formats.ai_sdk.ui.events import EVENTS, entry, is_shown
 from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_tool
 from hansard.model import exact_json
+from hansard.model.conversation import Message
 from hansard.model.parts import DataPart, ReasoningPart, RetryPart, ToolCallPart, ToolResultPart
-from hansard.streams.deltas import MessageDelta, Other
+from hansard.streams.deltas import Delta, MessageDelta, Other
 from hansard.streams.emitter_base import CUT, DONE, GROWING, PartEmitter, Slot
 
 _INVALID_JSON = "The input of the call is not valid JSON."
@@ -131,6 +134,18 @@ def _is_unsafe_key(key: str, item: Any) -> bool:
 # -- the emitter ---------------------------------------------------------------------------------------------------
 
 
+def event_deltas(message: Message) -> list[Delta]:
+    """An event as chunks for the clients of a stream; the emitter keeps the metadata together."""
+    out: list[Delta] = []
+    for part in message.parts if is_shown(message) else ():
+        if isinstance(part, DataPart):
+            named = {} if part.id is UNSET else {"id": part.id}
+            data = None if part.data is UNSET else part.data
+            value = {"type": f"data-{part.name}", **named, "data": data, EVENTS: entry(message, part)}
+            out.append(Other(format=NAME, value=value))
+    return out
+
+
 class AiSdkUiEmitter(PartEmitter):
     """Emits one UIMessage."""
 
@@ -146,6 +161,7 @@ class AiSdkUiEmitter(PartEmitter):
         self._blocks = self._made = 0
         self._step = self._stepped = self._used = self._aborted = False
         self._last: Any = UNSET
+        self._events: list[Any] = []
         self._calls: dict[str, ToolCallPart] = {}
         self._rejected: dict[str, dict[str, Any]] = {}  # inputs that the stream itself reported as rejected
         self._known_calls: set[str] = set()  # calls of this answer that the client already has
@@ -193,6 +209,9 @@ class AiSdkUiEmitter(PartEmitter):
                 self._rejected[value["toolCallId"]] = {key: item for key, item in value.items() if key != "type"}
         elif type(kind) is str and (kind in _PASSED or (kind.startswith("data-") and "data" in value)):
             self._begin()
+            if type(told := value.get(EVENTS)) is dict and not self._own:
+                self._events = [*self._events, told]
+                self.chunk("message-metadata", messageMetadata={EVENTS: self._events})
             self._aborted = self._aborted or kind == "abort"
             self.chunk(kind, **{key: item for key, item in value.items() if key != "type"})
 

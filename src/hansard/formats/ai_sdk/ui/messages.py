@@ -9,6 +9,7 @@ from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.ui.content import STEP, Turn, read_parts, write_part, write_steering
+from hansard.formats.ai_sdk.ui.events import EVENTS, entry, is_shown, take_entries
 from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
 from hansard.formats.ai_sdk.ui.versions import read_v4_message, write_v4_message
@@ -52,6 +53,11 @@ def _read_message(record: Any, where: str, place: int, before: str, turn: Turn) 
             hints["starts"] = True
     elif role != "user":
         hints["shown"] = True
+    if role == "assistant" and "metadata" in hints and "content" not in rest:
+        metadata, entries = take_entries(metadata or {}, parts)
+        turn.events = list(entries)
+        if entries and not metadata:
+            del hints["metadata"]
     turn.begin(role)
     if type(rest.get("content")) is str:
         if "parts" in record:
@@ -124,7 +130,15 @@ class _Writer:
         out: list[Any] = []
         answer: list[Any] | None = None  # the parts of the answer that is open
         put = self.put
+        waiting: list[Message] = []  # events before the answer they belong to
+        entries: dict[int, list[Any]] = {}  # by the place of their record
         for i, message in enumerate(self.messages):
+            if message.role == "event" and is_shown(message):
+                if answer is None:
+                    waiting.append(message)
+                elif put == self.put:  # messages of version 4 have no place for it
+                    self.put_events(answer, [message], entries.setdefault(len(out) - 1, []))
+                continue
             role, hints = message.role, _NO_MARKS
             if message.extra is not UNSET and NAME in message.extra:
                 hints = unpack(NAME, message.extra)[1]
@@ -133,6 +147,10 @@ class _Writer:
             elif role == "assistant" or role == "user" or hints.get("shown"):
                 put = _put_later if hints and self.is_old(hints) else self.put
                 parts: list[Any] = []
+                if waiting and role != "assistant":
+                    self.put_alone(waiting, out, entries)
+                elif waiting and put == self.put:
+                    self.put_events(parts, waiting, entries.setdefault(len(out), []))
                 put(parts, message, i, hints, False)
                 if parts or role != "user" or hints.get("shown"):
                     out.append(self.record(message, parts, len(out)))
@@ -141,7 +159,27 @@ class _Writer:
             rest, hints = unpack(NAME, pairs[0][1].extra)
             record.update(write_v4_message(pairs, self.answers, hints["v4"], write_part), **rest)
             self.unchecked.append(record)
+        self.put_alone(waiting, out, entries)
+        for place, told in entries.items():
+            out[place] = _with_entries(out[place], told)
         return out
+
+    def put_events(self, parts: list[Any], events: list[Message], told: list[Any]) -> None:
+        """Append events as data parts, and what else is said of them to the entries of the record."""
+        for message in events:
+            for part in message.parts:
+                parts.append(write_part(part, "assistant"))
+                told.append(entry(message, part))  # type: ignore[arg-type]
+                self.unchecked += [parts[-1], told[-1]]
+        events.clear()
+
+    def put_alone(self, events: list[Message], out: list[Any], entries: dict[int, list[Any]]) -> None:
+        """Events that belong to no answer are a message of their own."""
+        if events:
+            parts: list[Any] = []
+            first = events[0]
+            self.put_events(parts, events, entries.setdefault(len(out), []))
+            out.append(_Record(first.id if first.id is not UNSET else _default_id(len(out)), "assistant", parts))
 
     def joins(self, role: str, hints: dict[str, Any]) -> bool:
         if role == "assistant":
@@ -202,6 +240,12 @@ class _Writer:
             elif (made := write_part(part, message.role)) is not UNSET:
                 out.append(made)
                 self.unchecked.append(made)
+
+
+def _with_entries(record: Any, told: list[Any]) -> dict[str, Any]:
+    plain = exact_json.plain(record) if type(record) is not dict else record
+    head = {key: plain[key] for key in ("id", "role", "createdAt") if key in plain}
+    return {**head, **plain, "metadata": {**plain.get("metadata", {}), EVENTS: told}, "parts": plain["parts"]}
 
 
 def _put_later(out: list[Any], message: Message, i: int, hints: dict[str, Any], joined: bool) -> None:
