@@ -222,6 +222,7 @@ def test_agents_share_a_thread_and_see_each_other_by_name(ledger: hansard.Ledger
     assert roles == [("assistant", "a1"), ("event", "a2"), ("assistant", "a2"), ("event", "a1"), ("assistant", "a1")]
     (event,) = ledger.transcript("t")[3].parts
     assert (event.name, event.data) == ("agent.handoff", {"from": "a1", "to": "a2"})  # type: ignore[union-attr]
+    assert ledger.transcript("t")[3].metadata == {"source_agent": "a1", "target_agents": ["a2"]}
     assert [[part.part_kind for part in message.parts] for message in heard[1]][1] == ["text"]
     assert heard[1][1].parts[0].content == "{agent:cook}: I am number 1."
     own = heard[2][1].parts
@@ -275,3 +276,26 @@ def test_an_application_s_own_events_are_data_for_the_client(ledger: hansard.Led
     ]
     written = hansard.write(ledger.export_conversation("t"), "pydantic-ai").data
     assert written[3]["parts"][0]["signature"] == "s"  # it still stands behind the words it was made for
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_system_prompt_comes_back_from_where_the_agent_is_configured(ledger: hansard.Ledger, later: bool) -> None:
+    heard: list[list[str]] = []
+
+    def script(messages: list[Any]) -> Any:
+        parts = [f"{part.part_kind}:{part.content}" for message in messages for part in message.parts]
+        heard.append([part for part in parts if "Mid-conversation" not in part])  # a hint of Pydantic AI's own
+        return ["Fine."]
+
+    async def prompt(ref: str) -> str:
+        return f"You follow {ref}."
+
+    find: Any = prompt if later else (lambda ref: f"You follow {ref}.")
+    agent = Agent(ScriptedModel(script), ledger=ledger, name="fred", config_ref="configs/fred@2", system_prompt=find)
+    asyncio.run(agent.run("t", "hi"))
+    again = Agent(ScriptedModel(script), ledger=ledger, name="fred", system_prompt=find)
+    asyncio.run(again.run("t", "more"))
+    assert heard[0] == ["system-prompt:You follow configs/fred@2.", "user-prompt:hi"]
+    assert heard[1] == [*heard[0], "text:Fine.", "user-prompt:more"]
+    assert [message.role for message in ledger.transcript("t")] == ["user", "assistant", "user", "assistant"]
+    assert ledger.thread("t").agents["fred"].config_ref == "configs/fred@2"

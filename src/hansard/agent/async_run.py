@@ -136,6 +136,12 @@ class AsyncRun:
         return replace(message, agent_id=self.agent_id)
 
 
+def _with_what_is_known(agent: Agent, known: Agent) -> Agent:
+    """The agent with what its entry says besides: where it is configured, since when it is there."""
+    kept = {key: getattr(known, key) for key in ("config_ref", "created_at", "extra") if getattr(agent, key) is UNSET}
+    return replace(agent, **kept)
+
+
 async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None) -> None:
     """Ensure that the thread exists and lists the agent."""
     try:
@@ -147,5 +153,8 @@ async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None
             thread = await ledger.aio.thread(thread_id)
         else:
             return
-    if agent is not None and thread.agents.get(agent.id) != agent:
+    known = None if agent is None else thread.agents.get(agent.id)
+    if agent is not None and known is not None:
+        agent = _with_what_is_known(agent, known)
+    if agent is not None and known != agent:
         await ledger.aio.update_thread(thread_id, agents=[agent])

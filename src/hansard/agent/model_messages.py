@@ -6,6 +6,7 @@ that format is `all_messages_json()` again.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, SystemPromptPart
 
 from hansard import formats
 from hansard.formats.contract import Target
@@ -93,3 +94,13 @@ def model_messages(conversation: Conversation) -> list[ModelMessage]:
     whole = replace(conversation, messages=without_partial_calls(conversation.messages))
     written = formats.write(whole, NAME, target=Target(profile=_PROFILE))
     return ModelMessagesTypeAdapter.validate_json(exact_json.encode(written.data))
+
+
+def with_system_prompt(history: list[ModelMessage], text: str | None) -> list[ModelMessage]:
+    """The history with this system prompt in its first request, unless it has one or there is none to add."""
+    if not text or any(isinstance(part, SystemPromptPart) for message in history for part in message.parts):
+        return history
+    first = history[0] if history else None
+    if isinstance(first, ModelRequest):
+        return [dataclasses.replace(first, parts=[SystemPromptPart(text), *first.parts]), *history[1:]]
+    return [ModelRequest(parts=[SystemPromptPart(text)]), *history]

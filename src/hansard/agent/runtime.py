@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import UNSET, Struct
 from pydantic_ai import Agent as PydanticAgent
@@ -19,7 +20,7 @@ from hansard import formats
 from hansard.agent.async_run import open_thread
 from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore
-from hansard.agent.model_messages import model_messages
+from hansard.agent.model_messages import model_messages, with_system_prompt
 from hansard.agent.recorder import RunCapability
 from hansard.agent.sse_response import Answer
 from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
 
+SystemPrompts: TypeAlias = Callable[[str], "str | Awaitable[str | None] | None"]
+
+
 class RunResult(Struct, frozen=True, kw_only=True):
     """Result of a run: its messages, its output, its pending calls."""
 
@@ -60,6 +64,10 @@ class Agent:
 
     Messages are kept in `ledger`, or in a `store`: any `MemoryStore`, which is read when a run begins and written
     whenever a message is whole. `resume`, `stop`, branches and answers to pending calls need a ledger.
+
+    `config_ref` names the agent's configuration outside the thread. `system_prompt` is a text, or a function that is
+    called with that name (the agent's id without one) at each run and gives the system prompt for a history that has
+    none: what ThreadProtocol leaves out of a thread comes back this way.
     """
 
     def __init__(
@@ -72,6 +80,8 @@ class Agent:
         id: str | None = None,
         tools: Sequence[Any] = (),
         instructions: Any = None,
+        config_ref: str | None = None,
+        system_prompt: str | SystemPrompts | None = None,
         agent: PydanticAgent[Any, Any] | None = None,
         target: str = "v6",
         thinking: str | Thinking | None = None,
@@ -83,6 +93,10 @@ class Agent:
         self.store, self._ledger = store, ledger
         self._save: Callable[[Sequence[Message]], Awaitable[None]] | None = None
         self.name, self.id, self.target = name, id or name, target
+        self.config_ref = config_ref
+        self.system_prompt = system_prompt if callable(system_prompt) else None
+        if isinstance(system_prompt, str):
+            more["system_prompt"] = system_prompt
         if agent is None:
             if model is None:
                 raise HansardError("an agent needs a model: a Pydantic AI model, or a name such as 'openai:gpt-5'")
@@ -139,7 +153,9 @@ class Agent:
             return await self._start_in(await self._thread_of_store(thread_id), prompt, deps)
         model = self.agent.model
         model_name = model if isinstance(model, str) else getattr(model, "model_name", None)
-        registered = Registered(id=self.id, name=self.name, model=model_name or UNSET)
+        registered = Registered(
+            id=self.id, name=self.name, model=model_name or UNSET, config_ref=self.config_ref or UNSET
+        )
         said = [] if prompt is None else [*prompt] if _several(prompt) else [user_message(prompt)]
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
@@ -236,6 +252,10 @@ class Agent:
             thread = await self.ledger.aio.thread(thread_id)
             seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
             history = model_messages(to_model_messages(seen, self.id))
+            if self.system_prompt is not None:
+                registered = thread.agents.get(self.id, Registered(id=self.id))
+                given = self.system_prompt(registered.config_ref if isinstance(registered.config_ref, str) else self.id)
+                history = with_system_prompt(history, await given if isawaitable(given) else given)
             result = await self.agent.run(
                 message_history=history,
                 conversation_id=thread_id,
