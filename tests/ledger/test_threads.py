@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 from unittest.mock import patch
 
@@ -151,3 +152,49 @@ def test_a_thread_that_is_not_there_is_not_found(ledger: Ledger) -> None:
     thread = ledger.create_thread()
     with pytest.raises(NotFound):
         ledger.get(thread.id, "nothing")
+
+
+def test_lists_of_threads_are_in_the_order_of_their_last_change(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = count(1_700_000_000_000, 60_000)
+    monkeypatch.setattr("hansard.ledger.ledger.clock", lambda: next(times))
+    for name in ("a", "b", "c", "d"):
+        ledger.create_thread(f"thread {name}", title="same", resource_id="r")
+    ledger.append("thread b", said("newest now"))
+    newest = ["thread b", "thread d", "thread c", "thread a"]
+    for more in ({}, {"resource_id": "r"}):
+        for page in (1, 3, 10):
+            for newest_first, wanted in ((True, newest), (False, newest[::-1])):
+                seen: list[str] = []
+                after: str | None = None
+                while True:
+                    found = ledger.threads(limit=page, after=after, newest=newest_first, **more)
+                    seen += [thread.id for thread in found.items]
+                    if (after := found.next) is None:
+                        break
+                assert seen == wanted
+    assert [thread.id for thread in ledger.find_threads("thread")] == newest
+    assert [thread.id for thread in ledger.find_threads("same", limit=2)] == newest[:2]
+    assert ledger.find_threads("hread") == []
+
+
+def test_a_tree_says_of_every_message_who_said_it_and_where(ledger: Ledger) -> None:
+    thread = ledger.create_thread("t").id
+    asked = ledger.append(thread, said("ask"))
+    ledger.append(thread, [said("answer", "assistant", agent_id="waiter"), said("42", "tool")])
+    other = ledger.append(thread, said("another answer", "assistant"), parent=asked.id)
+    run = ledger.begin_run(thread, "cook")
+    run.stage([said("soup", "assistant")])
+    run.commit()
+    found = ledger.tree(thread)
+    assert [(node.role, node.depth, node.active, node.agent_id, node.status) for node in found] == [
+        ("user", 1, True, None, None),
+        ("assistant", 2, False, "waiter", None),
+        ("tool", 3, False, None, None),
+        ("assistant", 2, True, None, None),
+        ("assistant", 3, True, None, "committed"),
+    ]
+    ids = [node.id for node in found]
+    assert [node.parent_id for node in found] == [None, ids[0], ids[1], ids[0], other.id]
+    assert [node.run_id for node in found] == [None] * 4 + [run.value.id]

@@ -18,14 +18,15 @@ from tests.mutants.sample import AREAS, SOURCES, checksums, sample, tests_of
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 
 
-def run(name: str, count: int, seed: int, workers: int, reached: Reached) -> list[dict[str, Any]]:
-    chosen = sample(name, count, seed)
-    tests = [tests_of(mutant, reached) for mutant in chosen]
+def run(name: str, chosen: argparse.Namespace, reached: Reached) -> list[dict[str, Any]]:
+    planted = sample(name, chosen.count, chosen.seed)
+    tests = [tests_of(mutant, reached) for mutant in planted]
     equivalent = json.loads(EQUIVALENT.read_text())
     control = sorted({test for found in tests for test in found[:8]})
     results = []
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), judge.prepare, (control,)) as pool:
-        for mutant, verdict in zip(chosen, pool.map(judge.judge, chosen, tests), strict=True):
+    context, given = multiprocessing.get_context("spawn"), (control, chosen.limit)
+    with ProcessPoolExecutor(chosen.workers, context, judge.prepare, given) as pool:
+        for mutant, verdict in zip(planted, pool.map(judge.judge, planted, tests), strict=True):
             diff = mutant.diff((ROOT / mutant.file).read_text("utf-8"))
             argument = next((e["why"] for e in equivalent if (e["file"], e["diff"]) == (mutant.file, diff)), "")
             result = "killed" if verdict.killed else "equivalent" if argument else "survived"
@@ -63,6 +64,7 @@ def main() -> None:
         "--area", action="append", help=f"one or more of {', '.join(AREAS)}, agent, cli (default: the first seven)"
     )
     parser.add_argument("--count", type=int, default=30, help="mutants in each area")
+    parser.add_argument("--limit", type=float, default=judge.LIMIT, help="seconds of CPU time for one mutant")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
         "--floor", type=float, default=0.0, help="fail if less than this percentage is killed in an area"
@@ -77,7 +79,7 @@ def main() -> None:
     found = json.loads(file.read_text()) if file.exists() else {}
     for name in chosen.area or AREAS:
         print(f"-- {name}", flush=True)
-        found[name] = run(name, chosen.count, chosen.seed, chosen.workers, reached)
+        found[name] = run(name, chosen, reached)
         file.write_text(json.dumps(found, indent=1))
     text, rates = table({name: found[name] for name in (*AREAS, *found) if name in found})
     print("\n" + text)

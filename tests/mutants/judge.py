@@ -27,8 +27,9 @@ from tests.mutants.operators import Mutant
 from tests.mutants.reached import ROOT
 
 LIMIT = 60.0  # seconds of CPU for one mutant
-HANGS = 90  # seconds until a test fails that waits for ever
+HANGS = 180  # seconds until a test fails that waits for ever
 MEMORY = 4 << 30
+_STARVED = 30  # on a machine that is busy otherwise, a second of CPU may take so many
 _LINKED = ("tests/node/node_modules", "tests/.harbor", "examples/react_chat/node_modules", "examples/react_chat/dist")
 _PLUGINS = ("hypothesis", "schemathesis", "psycopg", "msgspec", "apsw", "jsonschema", "httpx", "xdist.plugin")
 
@@ -184,7 +185,7 @@ class Copy:
                 "memory"
                 if memory > MEMORY
                 else "cut off"
-                if used > limit or time.monotonic() - begun > 6 * limit
+                if used > limit or time.monotonic() - begun > _STARVED * limit
                 else ""
             )
             if over:
@@ -210,11 +211,13 @@ class Copy:
 
 
 _copy: Copy
+_limit = LIMIT
 
 
-def prepare(control: list[str]) -> None:
+def prepare(control: list[str], limit: float) -> None:
     """In each worker: its copy; the tests must pass there before anything is changed."""
-    global _copy
+    global _copy, _limit
+    _limit = limit
     _copy = Copy()
     multiprocessing.util.Finalize(None, _copy.close, exitpriority=10)
     found = _copy.run(control, limit=900, first=False, compiled=True)
@@ -227,7 +230,7 @@ def judge(mutant: Mutant, tests: list[str]) -> Verdict:
     if not tests:
         return Verdict(False, "no test reaches it", 0.0)
     with _copy.changed(mutant.file, mutant.apply((ROOT / mutant.file).read_text("utf-8"))):
-        verdict = _copy.run(tests)
+        verdict = _copy.run(tests, limit=_limit)
     if verdict.killed and "::" in verdict.why and not verdict.why.startswith("collecting"):
         again = _copy.run([verdict.why])
         if again.killed:

@@ -136,3 +136,23 @@ def test_the_next_batch_of_a_long_thread_is_as_near_as_that_of_a_short_one() -> 
             return len(taken)
 
     assert steps(2000) < 2 * steps(200)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_an_entry_of_the_feed_whose_messages_are_gone_is_passed_over(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Wherever a batch ends: search must neither fail nor begin the same batch for ever."""
+    monkeypatch.setattr(index, "BATCH", size)
+    driver: Any = ledger._driver
+    first, last = ledger.create_thread("first"), ledger.create_thread("last")
+    ledger.append(first.id, [said("tea one"), said("tea two")])
+    if driver.dialect == "sqlite":
+        driver.write(index._fill_feed)
+    number = driver.read(lambda tx: tx.one("thread", id="first"))[0]
+    gone: Any = "feed", ["n", "thread", "seg", "low", "high"], [(901, number, 99, 0, 5), (902, number, 98, 0, 1)]
+    driver.load(*gone) if driver.dialect == "sqlite" else driver.write(lambda tx: tx.load(*gone))
+    ledger.append(last.id, [said("tea three"), said("tea four"), said("tea five")])
+    assert len(found(ledger, "tea")) == 5
+    assert index.catch_up(driver) == 0
+    assert driver.read(lambda tx: tx.one("feed_end"))[0] in (None, index._NOT_IN_FEED)
