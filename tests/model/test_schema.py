@@ -41,3 +41,13 @@ def test_what_we_write_fits_it(conversation: Conversation) -> None:
 )
 def test_unknown_things_pass_and_wrong_ones_do_not(document: Any, fits: bool) -> None:
     assert VALIDATOR.is_valid(document) == fits
+
+
+@given(conversation=conversations)
+def test_fields_of_a_newer_release_pass_everywhere(conversation: Conversation) -> None:
+    """A document of a newer release is not refused by those who validate with the schema of this one."""
+    written: Any = exact_json.decode(formats.write(conversation, "hansard").json)
+    document = written if type(written) is dict and "messages" in written else {"messages": written}
+    for node in [document, *document["messages"], *(part for m in document["messages"] for part in m["parts"])]:
+        node["newer"] = {"field": 1}
+    assert list(VALIDATOR.iter_errors(document)) == []
