@@ -334,6 +334,7 @@ class Agent:
             if self.store is not None:
                 said = await stored_conversation(self.store, thread_id)
             else:
+                await self.active_run(thread_id)
                 said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
         except NotFound:
             return []
@@ -366,10 +367,12 @@ class Agent:
         yield shown.finish()
 
     async def active_run(self, thread_id: str) -> Run | None:
-        """The active run of a thread."""
+        """The active run of a thread. A run whose process died is marked as interrupted first."""
         self._require_ledger("active_run")
         try:
             runs: list[Run] = await self.ledger.aio.active_runs(thread_id)
+            if runs and await self.ledger.aio.recover(thread_id):
+                runs = await self.ledger.aio.active_runs(thread_id)
         except NotFound:
             return None
         return runs[-1] if runs else None

@@ -419,10 +419,15 @@ class Ledger:
         now, ids = clock(), NewIds()
         return self._write(lambda tx: stop(tx, thread_id, run_id, now, ids))
 
-    def recover(self) -> list[tuple[str, str]]:
-        """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each."""
-        from hansard.ledger.live.interrupt import recover
+    def recover(self, thread_id: str | None = None) -> list[tuple[str, str]]:
+        """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each.
 
+        With `thread_id` only the runs of that thread.
+        """
+        from hansard.ledger.live.interrupt import recover, recover_thread
+
+        if thread_id is not None:
+            return recover_thread(self._driver, thread_id, clock())
         return recover(self._driver, clock())
 
     def pending(self, thread_id: str) -> list[Pending]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hansard.errors import Damaged, HansardError
 from hansard.ledger import bodies, runs
 from hansard.ledger.backends.driver import Driver, Tx
+from hansard.ledger.ids import clock
 from hansard.ledger.live.delta_codec import read_lines
 from hansard.ledger.rows import RunRow, find_run, find_thread
 from hansard.streams.deltas import Delta
@@ -26,15 +27,25 @@ class NumberedDelta(NamedTuple):
     delta: Delta
 
 
-def deltas_after(tx: Tx, thread_id: str, run_id: str, after: int) -> tuple[list[NumberedDelta], bool]:
-    """The next deltas of a run after the first `after`, and whether there may be more."""
+class _Look(NamedTuple):
+    """The deltas that were found, whether there may be more, and whether the run's process is dead."""
+
+    found: list[NumberedDelta]
+    more: bool
+    dead: bool
+
+
+def deltas_after(tx: Tx, thread_id: str, run_id: str, after: int) -> _Look:
+    """The next deltas of a run after the first `after`."""
     thread = find_thread(tx, thread_id)
     row = find_run(tx, thread, run_id)
     found: list[NumberedDelta] = []
     rows = tx.all("chunks_after", thread=thread.thread, run=row.run, after=after, limit=_PAGE)
     for seq, count, data in rows:
         found += [numbered for numbered in _decode(seq, count, data) if numbered.seq > after]
-    return found, row.status == runs.ACTIVE or len(rows) == _PAGE
+    active, full = row.status == runs.ACTIVE, len(rows) == _PAGE
+    dead = active and not found and row.lease_until is not None and row.lease_until < clock()
+    return _Look(found, (active and not dead) or full, dead)
 
 
 def _decode(seq: int, count: int, data: bytes) -> list[NumberedDelta]:
@@ -49,14 +60,17 @@ def _decode(seq: int, count: int, data: bytes) -> list[NumberedDelta]:
 
 
 def follow(driver: Driver, thread_id: str, run_id: str, after: int) -> Iterator[NumberedDelta]:
-    """Replay the journal, then poll it; ends when the run has ended."""
+    """Replay the journal, then poll it; ends when the run has ended, or its process died (its lease expired)."""
     wait = _SHORTEST
     while True:
-        found, more = driver.read(lambda tx, seq=after: deltas_after(tx, thread_id, run_id, seq))  # type: ignore[misc]
+        look = driver.read(lambda tx, seq=after: deltas_after(tx, thread_id, run_id, seq))  # type: ignore[misc]
+        found = look.found
         for numbered in found:
             after = numbered.seq
             yield numbered
-        if not more:
+        if look.dead:
+            _interrupt(driver, thread_id, run_id)
+        if not look.more:
             return
         if not found:
             time.sleep(wait)
@@ -69,16 +83,23 @@ async def follow_async(driver: Driver, thread_id: str, run_id: str, after: int) 
     """The same for `async for`."""
     wait = _SHORTEST
     while True:
-        found, more = await asyncio.to_thread(
-            driver.read, lambda tx, seq=after: deltas_after(tx, thread_id, run_id, seq)
-        )
+        look = await asyncio.to_thread(driver.read, lambda tx, seq=after: deltas_after(tx, thread_id, run_id, seq))
+        found = look.found
         for numbered in found:
             after = numbered.seq
             yield numbered
-        if not more:
+        if look.dead:
+            await asyncio.to_thread(_interrupt, driver, thread_id, run_id)
+        if not look.more:
             return
         wait = _SHORTEST if found else min(wait * 1.5, _LONGEST)
         await asyncio.sleep(wait if not found else 0)
+
+
+def _interrupt(driver: Driver, thread_id: str, run_id: str) -> None:
+    from hansard.ledger.live.interrupt import interrupt_dead  # it reads journals with this module
+
+    interrupt_dead(driver, thread_id, run_id, clock())
 
 
 def journaled(tx: Tx, thread: int, row: RunRow, after: int) -> Iterator[NumberedDelta]:
