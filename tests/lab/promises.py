@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import hansard
+from hansard.model.tree import active_path
 from tests.lab import processes
 from tests.lab.agents import Agent
 from tests.lab.install import Release
@@ -68,15 +70,7 @@ def run_hansard(arguments: list[str], home: Path, folder: Path) -> processes.Don
 def path_of(thread: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages from the first to the head of a thread in the native format."""
     messages = thread["messages"]
-    parents: dict[Any, Any] = {}
-    for i, message in enumerate(messages):
-        parents[message["id"]] = message.get("parentMessageId", messages[i - 1]["id"] if i else None)
-    known = {message["id"]: message for message in messages}
-    at, found = thread.get("head", messages[-1]["id"] if messages else None), []
-    while at is not None and at in known:
-        found.append(known[at])
-        at = parents[at]
-    return found[::-1]
+    return [messages[i] for i in active_path(hansard.read(thread, "hansard"))]
 
 
 def text_of(message: dict[str, Any]) -> str:

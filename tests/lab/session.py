@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,20 @@ def play(
     return played, manifest
 
 
+def _shell_changes(agent: Agent, prompt: Prompt) -> list[str]:
+    """The paths that shell commands of a turn change: deletions and moves are commands where there is no tool."""
+    found = list(prompt.shell_changes)
+    for reply in prompt.replies:
+        for does, *given in reply:
+            if does in ("delete", "rename") and agent.calls((does, *given)) == agent.do_shell(_command(does, given)):
+                found += given
+    return found
+
+
+def _command(does: str, given: list[Any]) -> str:
+    return f"{'rm' if does == 'delete' else 'mv'} {shlex.join(given)}"
+
+
 def _turn(played: Played, prompt: Prompt, answers: list[Answer], contents: dict[str, str]) -> dict[str, Any]:
     said = [block[1] for one in answers if not one.aside for block in one.blocks if block[0] == "say"]
     return {
@@ -137,5 +152,5 @@ def _turn(played: Played, prompt: Prompt, answers: list[Answer], contents: dict[
         "said": said,
         "usage": usage(answers),
         "files": state(played.workspace, contents),
-        "shellChanges": list(prompt.shell_changes),
+        "shellChanges": _shell_changes(played.agent, prompt),
     }

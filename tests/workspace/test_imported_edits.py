@@ -16,8 +16,8 @@ from msgspec import UNSET
 
 import hansard
 from hansard import Ledger, formats
-from hansard.formats.coding_agents.codex.edits import apply_diff, reverse_diff
 from hansard.formats.coding_agents.edits import UNKNOWN, edits_of, replayed
+from hansard.formats.coding_agents.unified_diff import apply_diff, reverse_diff
 from hansard.workspace import Author, Workspace
 from hansard.workspace.history import at_message, changes_of
 from hansard.workspace.imported_edits import import_edits

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from hansard.formats.coding_agents.claude_code.edits import backups_of
 from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown, edits_of, infer_unknown, replayed
@@ -94,6 +95,8 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
         if step.outside:
             outside.append((step.path, step.message_id))
         by_message.setdefault(step.message_id, []).append((path, step))
+        if step.edit.moved_from is not None and (source := below(step.edit.moved_from)) is not None:
+            by_message[step.message_id].append((source, _leaving(step)))
     for message_id, steps in by_message.items():
         if message_id in told:
             continue
@@ -109,6 +112,11 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
     return ImportedEdits(edits=count, elsewhere=elsewhere, outside=outside, compared=compared)
 
 
+def _leaving(step: Step) -> Step:
+    """The other half of a move: the old path, which is empty after it."""
+    return replace(step, path=step.edit.moved_from or "", after=None, edit=replace(step.edit, moved_from=None))
+
+
 def _add(workspace: Workspace, author: Author, steps: list[tuple[bytes, Step]], at: int) -> None:
     found: list[Change] = []
     between: list[Change] = []
@@ -119,7 +127,8 @@ def _add(workspace: Workspace, author: Author, steps: list[tuple[bytes, Step]], 
         if step.outside:
             between.append(Change(path, _entry(step.expected, theirs), _entry(step.before, theirs)))
         if not step.is_backup:
-            change = Change(path, _entry(step.before, ours), _entry(step.after, ours))
+            before = step.there if step.edit.moved_from is not None else step.before
+            change = Change(path, _entry(before, ours), _entry(step.after, ours))
             if change.before is UNRECORDED_ENTRY or not same(change.before, change.after):
                 found.append(change)
 

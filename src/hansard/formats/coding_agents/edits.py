@@ -1,8 +1,10 @@
 """Edits of the user's files as session files record them, replayed to the content before and after each.
 
     claude-code   toolUseResult: originalFile, oldString / newString, edits, content; file-history backups
-    codex         patch_apply_end: add and delete with their content, update as a unified diff
+    codex         patch_apply_end, FileChange: add and delete with their content, update as a unified diff
     gemini-cli    resultDisplay: originalContent and newContent
+    pi            write.content; the diff in the result of edit
+    copilot-cli   create and edit with their texts; images before and after are in the session's folder
 
 How an agent records edits is in its own `edits.py`, which its `SessionFile` names; here is what they share. Files are
 rebuilt edit by edit. Where an edit found other content than the edits before it left, something outside the session
@@ -14,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from hansard.model.conversation import Conversation
-from hansard.model.parts import ToolCallPart
+from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import ToolCallPart, ToolResultPart
 
 
 class Unknown:
@@ -29,18 +31,25 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
-_AGENTS = ("claude-code", "codex", "gemini-cli")  # those whose records hold the content of files
+_AGENTS = ("claude-code", "codex", "gemini-cli", "pi", "copilot-cli")  # those whose records hold the content of files
 Content = bytes | None | Unknown  # None: the file does not exist
 Calls = dict[str, ToolCallPart]  # by id
 
 
 class Edit(Struct, frozen=True, kw_only=True):
-    """One recorded edit of one path; `change` computes the content after it from the content before."""
+    """One recorded edit of one path; `change` computes the content after it from the content before.
+
+    `moved_from` is the path that the content had before a move. `whole` is a file written as a whole, where the record
+    does not say whether there was one before; `unsure` if nothing else in the session says so either.
+    """
 
     message_id: str
     path: str
-    before: Content
     change: Callable[[Content], Content]
+    before: Content = UNKNOWN
+    moved_from: str | None = None
+    whole: bool = False
+    unsure: bool = False
     is_backup: bool = False  # a copy of the file, not an edit
     otherwise: Content = UNKNOWN  # the content before, where no earlier edit determines it
     reverse: Callable[[Content], Content] | None = None  # computes the content before from the content after
@@ -57,6 +66,7 @@ class Step(Struct, frozen=True, kw_only=True):
     outside: bool
     compared: bool
     edit: Edit
+    there: Content = None  # at the new path, before a move
 
     @property
     def is_backup(self) -> bool:
@@ -73,6 +83,7 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = ()) -> Iterat
     for one in backups:
         waiting.setdefault(one.message_id, []).append(one)
     calls: Calls = {}
+    seen = Seen()
     for message in conversation.messages:
         if isinstance(message.id, str):
             yield from waiting.pop(message.id, [])
@@ -81,18 +92,23 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = ()) -> Iterat
                 calls[part.tool_call_id] = part
         if message.role == "tool" and isinstance(message.id, str):
             for read in readers:
-                yield from read(message, message.id, calls)
+                for edit in read(message, message.id, calls):
+                    yield seen.judged(edit) if edit.whole else edit
+            seen.note(message, calls)
 
 
 def replayed(given: Iterable[Edit]) -> Iterator[Step]:
     """The edits with the content of their path before and after."""
     state: dict[str, Content] = {}
     for one in given:
-        expected = state.get(one.path, UNKNOWN)
+        expected = state.get(one.moved_from or one.path, UNKNOWN)
         before = expected if one.before is UNKNOWN else one.before
         before = one.otherwise if before is UNKNOWN else before
         compared = expected is not UNKNOWN and one.before is not UNKNOWN
         after = one.change(before)
+        there = state.get(one.path) if one.moved_from is not None else None
+        if one.moved_from is not None:
+            state[one.moved_from] = None
         state[one.path] = after
         yield Step(
             message_id=one.message_id,
@@ -103,6 +119,7 @@ def replayed(given: Iterable[Edit]) -> Iterator[Step]:
             outside=compared and expected != before,
             compared=compared,
             edit=one,
+            there=None if isinstance(there, Unknown) else there,
         )
 
 
@@ -110,19 +127,77 @@ def infer_unknown(given: Iterable[Step], now: Callable[[str], Content]) -> list[
     """The steps, unknown contents inferred backwards from the files as they are now.
 
     A patch records only what it changes. Where it can be reverted on the current file and applied again with the same
-    result, the contents before and after are known.
+    result, the contents before and after are known. A record may have line feeds where the file has other line ends:
+    those are the file's own.
     """
     out: list[Step] = []
     later: dict[str, Content] = {}
     for step in reversed(list(given)):
+        after = later[step.path] if step.path in later else now(step.path)
         if step.after is UNKNOWN and step.edit.reverse is not None:
-            after = later[step.path] if step.path in later else now(step.path)
             before = UNKNOWN if after is UNKNOWN or after is None else step.edit.reverse(after)
             if before is not UNKNOWN and step.edit.change(before) == after:
                 step = replace(step, before=before, after=after)
-        later[step.path] = step.before
+        elif isinstance(after, bytes):
+            step = _with_own_ends(step, after)
+        later[step.path] = step.there if step.edit.moved_from is not None else step.before
+        if step.edit.moved_from is not None:
+            later[step.edit.moved_from] = step.before
         out.append(step)
     return out[::-1]
+
+
+def _with_own_ends(step: Step, found: bytes) -> Step:
+    """The step with the line ends of the file, whose content after it was `found`."""
+    before, after = step.before, step.after
+    if b"\r\n" not in found or not isinstance(after, bytes) or b"\r" in after or after == found:
+        return step
+    if isinstance(before, bytes) and b"\r" in before:
+        return step
+    if found.replace(b"\r\n", b"\n") == after:
+        if isinstance(before, bytes):
+            from hansard.formats.coding_agents.unified_diff import apply_diff, diff_of  # which uses this module
+
+            before = apply_diff(found, diff_of(after, before))
+        return replace(step, before=before, after=found)
+    if found.count(b"\r\n") == found.count(b"\n"):  # changed since, with line ends of one kind
+        both = (one.replace(b"\n", b"\r\n") if isinstance(one, bytes) else one for one in (before, after))
+        return replace(step, before=next(both), after=next(both))
+    return step
+
+
+class Seen:
+    """What results of a session say of which files exist: listings of folders, files read."""
+
+    def __init__(self) -> None:
+        self._read: set[str] = set()
+        self._listed: list[tuple[str, set[str]]] = []  # a folder, and the names in it
+        self._written: set[str] = set()
+
+    def note(self, message: Message, calls: Calls) -> None:
+        """Note the results of a message."""
+        for part in message.parts:
+            call = calls.get(str(part.tool_call_id)) if isinstance(part, ToolResultPart) else None
+            if call is None or not isinstance(part, ToolResultPart) or not isinstance(call.input, dict):
+                continue
+            path, command = call.input.get("path"), call.input.get("command")
+            if isinstance(path, str) and call.tool_name in ("read", "edit") and part.is_error is not True:
+                self._read.add(path)
+            elif isinstance(command, str) and command.strip() in ("ls", "ls -a", "ls -A") and part.is_error is not True:
+                context = message.context
+                folder = context.cwd if context is not UNSET and isinstance(context.cwd, str) else ""
+                self._listed.append((folder, set(str(part.output).split("\n"))))
+
+    def judged(self, edit: Edit) -> Edit:
+        """An edit that wrote a whole file, with what was there before as far as the session says."""
+        known = edit.path in self._written
+        self._written.add(edit.path)
+        if known or edit.path in self._read:
+            return edit
+        folder, _, name = edit.path.rpartition("/")
+        listed = [names for below, names in self._listed if not folder or not below or folder == below]
+        absent = bool(listed) and name not in listed[-1]
+        return replace(edit, otherwise=None, unsure=not absent)
 
 
 def content_of(value: Any) -> Content:

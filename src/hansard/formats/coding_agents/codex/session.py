@@ -316,6 +316,12 @@ class Reader(RecordReader):
         if type(event.get("call_id")) is str:
             self._ends[event["call_id"]] = event
 
+    def _completed(self, event: dict[str, Any], value: dict[str, Any]) -> None:
+        """An item of newer releases; a change of files says what `patch_apply_end` said before."""
+        item = event.get("item")
+        if type(item) is dict and item.get("type") == "FileChange" and type(item.get("id")) is str:
+            self._ends[item["id"]] = item
+
     def _reasoning_shown(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         if type(event.get("text")) is str:
             self._shown.append((event["text"], value))
@@ -351,6 +357,7 @@ class Reader(RecordReader):
         "turn_aborted": _aborted,
         "thread_name_updated": _renamed,
         "patch_apply_end": _end_event,
+        "item_completed": _completed,
         "mcp_tool_call_end": _end_event,
         "agent_reasoning": _reasoning_shown,
         "agent_reasoning_raw_content": _reasoning_shown,

@@ -29,9 +29,17 @@ NAME = "copilot-cli"
 PROVIDER = "github-copilot"
 COMPACTED = "session.compaction_complete"
 THOUGHT = "assistant.reasoning"
+USAGE = "session.usage_record"  # the tokens of a call, before its answer
 ASKED = "tool.user_requested"
 _KIND = "event"  # the mark of an event that is not the default one of its role
 Data = dict[str, Any]
+_COUNTS = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheReadTokens": "cache_read_tokens",
+    "cacheWriteTokens": "cache_write_tokens",
+    "reasoningTokens": "reasoning_tokens",
+}
 
 
 class EventState:
@@ -41,6 +49,13 @@ class EventState:
         self.names: dict[str, str] = {}
         self.model: Any = UNSET
         self.counted: Any = None
+        self.usage: dict[str, int] = {}  # of calls whose answer has not come
+
+    def add_usage(self, usage: Data) -> None:
+        """Add the tokens of a call; they belong to the next answer."""
+        for key, name in _COUNTS.items():
+            if type(usage.get(key)) is int:
+                self.usage[name] = self.usage.get(name, 0) + usage[key]
 
     def set_model(self, model: Any) -> None:
         """Set the model of later events; `auto` names no model."""
@@ -174,6 +189,11 @@ def _read_answer(data: Data, fields: Data, state: EventState) -> Message:
 
 def _read_usage(data: Data, state: EventState) -> Usage | UnsetType:
     """The tokens of a response; several messages of one response all repeat its total, which counts once."""
+    if state.usage:
+        usage, state.usage = Usage(**state.usage), {}
+        if type(data.get("outputTokens")) is int:
+            state.counted = (data.get("apiCallId"), data.pop("outputTokens"))
+        return usage
     if type(data.get("outputTokens")) is not int:
         return UNSET
     call = data.get("apiCallId")

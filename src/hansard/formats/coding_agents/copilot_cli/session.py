@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.copilot_cli import is_record
+from hansard.formats.coding_agents.copilot_cli.edits import edits_of
 from hansard.formats.coding_agents.copilot_cli.records import (
     NAME,
     READERS,
     THOUGHT,
+    USAGE,
     EventState,
     write_answer,
     write_event,
@@ -98,6 +100,9 @@ class Reader(RecordReader):
             self._context = _read_context(data if kind == "session.context_changed" else data.get("context"))
         if kind == "session.start" and type(data) is dict and not self._first_seen:
             self._first_seen, self._start = True, data
+            self._numbers[own] = parent
+        elif kind == USAGE and type(data) is dict and type(data.get("usage")) is dict:
+            self._state.add_usage(data["usage"])
             self._numbers[own] = parent
         elif kind.startswith(_SILENT):
             self._numbers[own] = parent
@@ -248,5 +253,5 @@ def _message_events(message: Message, marks: dict[str, Any]) -> list[dict[str, A
     return events + [write_result(part, dict(data), marks) for part in results]
 
 
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record, edits=edits_of)
 read, write = SESSION.read, SESSION.write

@@ -219,6 +219,57 @@ def _count(value: Any) -> int:
     return value if type(value) is int else 0
 
 
+def responses(record: Fields) -> set[str] | None:
+    """The calls that a record of the user answers, if it has nothing else."""
+    content = record.get("content")
+    blocks = content if type(content) is list else [content]
+    if record.get("type") != "user" or not blocks:
+        return None
+    found = [block.get("functionResponse") if type(block) is dict else None for block in blocks]
+    if not all(type(one) is dict and type(one.get("id")) is str for one in found):
+        return None
+    return {one["id"] for one in found if one is not None}
+
+
+def answered(record: Fields) -> set[str]:
+    """The calls in a record of the model that have their result in it."""
+    calls = record.get("toolCalls")
+    return (
+        {str(call.get("id")) for call in calls if type(call) is dict and call.get("result") is not None}
+        if type(calls) is list
+        else set()
+    )
+
+
+def retells(new: Fields, old: Fields) -> bool:
+    """Whether a record says what an earlier one with its id said, in the form of the model's history.
+
+    Gemini CLI writes its history again when a session is resumed: calls as parts, without results and tokens; and the
+    context of the session as of then.
+    """
+    if new.get("type") != old.get("type"):
+        return False
+    text = _plain(new.get("content"))
+    if new.get("type") == "user" and text.lstrip().startswith("<session_context>"):
+        return _plain(old.get("content")).lstrip().startswith("<session_context>")
+    blocks = new["content"] if type(new.get("content")) is list else []
+    asked = {
+        str(block["functionCall"].get("id"))
+        for block in blocks
+        if type(block) is dict and type(block.get("functionCall")) is dict
+    }
+    calls = old["toolCalls"] if type(old.get("toolCalls")) is list else []
+    known = {str(call.get("id")) for call in calls if type(call) is dict}
+    return text == _plain(old.get("content")) and asked <= known and not new.get("toolCalls")
+
+
+def _plain(content: Any) -> str:
+    blocks = content if type(content) is list else [content]
+    texts = (block if type(block) is str else block.get("text") for block in blocks if type(block) in (str, dict))
+    thoughts = [type(block) is dict and block.get("thought") is not None for block in blocks]
+    return "".join(text for text, thought in zip(texts, thoughts, strict=False) if type(text) is str and not thought)
+
+
 # -- records -------------------------------------------------------------------------------------------------------
 
 _KNOWN = frozenset({"id", "timestamp", "type", "content"})
@@ -240,6 +291,8 @@ def read_message(record: Fields, id: str, parent: Any) -> list[Message]:
         if kind != "gemini":
             return [Message(role="event", parts=[RawPart(format=NAME, value=record)], **at)]
     if kind == "user":
+        if parts and all(type(part) is ToolResultPart for part in parts):
+            return [Message(role="tool", parts=parts, extra=pack(NAME, rest), **at)]
         return [Message(role="user", parts=parts or [], extra=pack(NAME, rest), **at)]
     return _read_answer(record, stamp, parts or [], rest, at)
 

@@ -12,7 +12,10 @@ from hansard.formats.coding_agents.gemini_cli.edits import edits_of
 from hansard.formats.coding_agents.gemini_cli.records import (
     NAME,
     RESULTS,
+    answered,
     read_message,
+    responses,
+    retells,
     write_message,
 )
 from hansard.formats.coding_agents.gemini_cli.versions import DocumentScanner, append_records
@@ -54,7 +57,8 @@ class Reader(RecordReader):
         self._places: dict[str, int] = {}  # in the path, by id
         self._turn = 0  # where in the path the last turn begins
         self._late: dict[str, tuple[dict[str, Any], Record, int]] = {}  # replaced after their turn, not yet repeated
-        self._nodes: set[str] = set()  # all ids so far
+        self._nodes: dict[str, _Node] = {}  # the last message of each id so far
+        self._answered: set[str] = set()  # calls whose results are in the records of the model
         self._versions: dict[str, int] = {}
         self._last: str | None = None  # the id of the message given last
 
@@ -106,6 +110,8 @@ class Reader(RecordReader):
         place = self._places.get(value["id"])
         if place is None:
             self._repeat_late()
+            if (calls := responses(value)) is not None and calls <= self._answered:
+                return  # the results again, for the model
             self._append(value, size)
         elif place < self._turn or self._path[place].given:
             self._late[value["id"]] = (value, record, size)
@@ -117,7 +123,8 @@ class Reader(RecordReader):
         node = _Node(
             value, self._version(id) if id in self._nodes else id, self._path[-1] if self._path else None, size
         )
-        self._nodes.add(id)
+        self._nodes[id] = node
+        self._answered |= answered(value)
         self._hold(node, len(self._held))
         if value["type"] == "user":
             self._turn = len(self._path)
@@ -130,6 +137,7 @@ class Reader(RecordReader):
             self._hold(old, self._held.index(node))
         self._size += size - node.size
         node.record, node.size = value, size
+        self._answered |= answered(value)
 
     def _repeat_late(self) -> None:
         """Start a new branch with the messages that were replaced after their turn, and repeat those after them."""
@@ -155,7 +163,7 @@ class Reader(RecordReader):
         while True:
             number = self._versions[id] = self._versions.get(id, 0) + 1
             if (new := f"{id}~{number}") not in self._nodes:
-                self._nodes.add(new)
+                self._nodes[new] = self._nodes[id]
                 return new
 
     def _hold(self, node: _Node, at: int) -> None:
@@ -182,6 +190,9 @@ class Reader(RecordReader):
         if type(messages) is not list:
             return
         self._repeat_late()
+        listed = [one for one in messages if is_message(one) and responses(one) is None]
+        if self._retold(listed):
+            return
         listed = [one for one in messages if is_message(one)]
         size = len(record.raw) // max(1, len(listed))
         same = 0
@@ -196,6 +207,23 @@ class Reader(RecordReader):
         self._cut(same)
         for value in listed[same:]:
             self._message(value, record, size)
+
+    def _retold(self, listed: list[dict[str, Any]]) -> bool:
+        """Whether a list repeats messages that are known, as after a resume: then they are the path again."""
+        path: list[_Node] = []
+        for value in listed:
+            node = self._nodes.get(value["id"])
+            if node is None or node.parent is not (path[-1] if path else None):
+                return False
+            if not node.given and not exact_json.same(node.record, value) and not retells(value, node.record):
+                return False
+            path.append(node)
+        if not path or (all(node.id != one.id for node, one in zip(path, self._path, strict=False)) and self._path):
+            return False
+        self._path = path
+        self._places = {node.record["id"]: place for place, node in enumerate(path)}
+        self._turn = max((i for i, node in enumerate(path) if node.record["type"] == "user"), default=0)
+        return True
 
     # -- messages --------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,13 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.coding_agents.compact_ids import IdNumbers
 from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_hex, read_time, write_time
 from hansard.formats.coding_agents.pi import is_record
+from hansard.formats.coding_agents.pi.edits import edits_of
 from hansard.formats.coding_agents.pi.records import NAME, read_body, read_event, write_entries
 from hansard.formats.coding_agents.records import Chain, RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import pack, take_maybe_str, unpack
-from hansard.model.conversation import Conversation, Message
+from hansard.model.conversation import Context, Conversation, Message
 from hansard.model.times import milliseconds
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -27,6 +28,7 @@ class Reader(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self._header: dict[str, Any] | None = None
+        self._context: Context | UnsetType = UNSET
         self._title: str | UnsetType = UNSET
         self._known = IdNumbers()
         self._named: dict[str, str | None] = {}  # the parents of entries that only name the session
@@ -68,6 +70,8 @@ class Reader(RecordReader):
             return None
         if kind == "session" and self._header is None:
             self._header = value
+            cwd = value.get("cwd")
+            self._context = Context(cwd=cwd) if type(cwd) is str and cwd not in ("", "/") else UNSET
             return None
         rest = dict(value)
         fields, own = self._links(rest, record)
@@ -110,6 +114,8 @@ class Reader(RecordReader):
         if parent == self._last and (is_default or self._without_id):  # a message without an id has no parent reference
             fields = {"created_at": created, "parent_message_id": UNSET, **({} if is_default else {"id": name})}
         self._without_id = "id" not in fields
+        if self._context is not UNSET:
+            fields["context"] = self._context
         self._known[name] = number
         if rest.get("type") != "session_info":
             self._last, self._count = name, self._count + 1
@@ -162,5 +168,5 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         yield {"type": "session_info", "id": entry_id, "parentId": leaf, "timestamp": NO_TIME, "name": name}
 
 
-SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record)
+SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record, edits=edits_of)
 read, write = SESSION.read, SESSION.write
