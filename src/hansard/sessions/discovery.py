@@ -13,11 +13,12 @@ from hansard.sessions import sage
 
 
 class Session(NamedTuple):
-    """A session on disk: its file, its format, and the files of its sub-agents."""
+    """A session on disk: its file, its format, files of its sub-agents; its folder where only its place says so."""
 
     path: Path
     format: str
     parts: tuple[Path, ...] = ()
+    cwd: str | None = None
 
 
 class Agent(NamedTuple):
@@ -99,10 +100,37 @@ def _files(format_: str, *endings: str, named: str = "") -> Callable[[Path], Ite
 
 
 def _gemini(folder: Path) -> Iterator[Session]:
-    """Files named `session-...`; those of sub-agents have any name, in a folder of their session."""
+    """Files named `session-...`; those of sub-agents have any name, in a folder named as the id of their session.
+
+    A resumed session may have a second file, whose name begins the same way: sub-agents go with the first.
+    """
+    below: dict[tuple[Path, str], list[Path]] = {}
+    sessions: list[Path] = []
     for path in walk(folder, ".json", ".jsonl"):
-        if path.name.startswith("session-") or path.parent.parent.name == "chats":
-            yield Session(path, "gemini-cli")
+        if path.name.startswith("session-"):
+            sessions.append(path)
+        elif path.parent.parent.name == "chats":
+            below.setdefault((path.parent.parent, path.parent.name[:8]), []).append(path)
+    for path in sessions:
+        parts = below.pop((path.parent, path.stem.rpartition("-")[2]), [])
+        yield Session(path, "gemini-cli", tuple(parts), _gemini_folder(path.parent.parent))
+    for parts in below.values():
+        yield from (Session(path, "gemini-cli", (), _gemini_folder(path.parents[2])) for path in parts)
+
+
+def _gemini_folder(project: Path) -> str | None:
+    """The folder that a project of Gemini CLI is about: in `.project_root`, else in `projects.json` by its name."""
+    import msgspec
+
+    try:
+        return (project / ".project_root").read_text("utf-8").strip() or None
+    except (OSError, UnicodeDecodeError):
+        pass
+    try:
+        listed = msgspec.json.decode((project.parent.parent / "projects.json").read_bytes())["projects"]
+        return next((root for root, name in listed.items() if name == project.name), None)
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _copilot(folder: Path) -> Iterator[Session]:

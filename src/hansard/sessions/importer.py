@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import NotFound, Unreadable
-from hansard.formats.coding_agents.claude_code.folder import Calls, link
 from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import Reading
+from hansard.formats.coding_agents.sub_agents import Calls, link
 from hansard.gc_pause import gc_pause
 from hansard.ledger import sources, threads
 from hansard.ledger.backends.driver import Tx
@@ -29,7 +29,7 @@ from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.ledger.rows import find_thread
-from hansard.model.conversation import Conversation, Message, Snapshot
+from hansard.model.conversation import Context, Conversation, Message, Snapshot
 from hansard.sessions import sage
 from hansard.sessions.discovery import Session
 
@@ -65,7 +65,7 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
     name = session.format or detect(session.path)
     if formats.get(name).session is None:
         return _import_whole(ledger, session, stats, progress)
-    run = _Import(ledger, name, progress)
+    run = _Import(ledger, name, progress, session.cwd)
     run.file(session.path, first, main=True)
     for path, known in zip(session.parts, before[1:], strict=True):
         run.file(path, known, main=False)
@@ -146,8 +146,9 @@ class _Batch(NamedTuple):
 class _Import:
     """The import of the files of one session into one thread."""
 
-    def __init__(self, ledger: Ledger, name: str, progress: Progress) -> None:
+    def __init__(self, ledger: Ledger, name: str, progress: Progress, cwd: str | None = None) -> None:
         self._ledger, self._name, self._progress = ledger, name, progress
+        self._context = UNSET if cwd is None else Context(cwd=cwd)
         self._calls = Calls()
         self._thread = ""
         self.added = self.known = self.size = 0
@@ -191,7 +192,7 @@ class _Import:
         with open(path, "rb") as source:
             for chunk in chain(_chunks(source, stat.st_size), (b"",)):
                 with gc_pause():
-                    messages = reading.feed(chunk) if chunk else reading.finish()
+                    messages = self._placed(reading.feed(chunk) if chunk else reading.finish())
                 snapshots += reading.snapshots()
                 digest.update(chunk)
                 if not main:
@@ -227,6 +228,12 @@ class _Import:
         for report in reading.reports:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
+
+    def _placed(self, messages: list[Message]) -> list[Message]:
+        """The messages, with the folder of the session where they name none."""
+        if self._context is UNSET:
+            return messages
+        return [replace(one, context=self._context) if one.context is UNSET else one for one in messages]
 
     def _write(self, begun: _Begun | None, batch: _Batch) -> _Begun:
         """Write a piece of the file in one transaction: messages, bytes, snapshots; a short file is one piece."""

@@ -12,6 +12,8 @@ Order of reading:
     history         files at a message, changes of a message, diffs
     imported_edits  edits of imported sessions as snapshots; `sage_snapshots` does so for Sage, with its backups
                     (`sage_backups`); `sage_folder` writes them
+    copilot_folder  images of files that Copilot CLI keeps
+    left_behind     what an undo of an imported session cannot take back; `git_objects`: contents that git has seen
 
 May import `formats`, `ledger`, `model`, `errors`, `atomic_file`, `gc_pause`. Agents, server and CLI call this package.
 Free to change: error texts, limits, default ignore rules, how plans are merged (with a test of the case). Not without

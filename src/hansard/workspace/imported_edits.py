@@ -8,16 +8,19 @@ only new ones.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hansard.formats.coding_agents.claude_code.edits import backups_of
 from hansard.formats.coding_agents.edits import UNKNOWN, Content, Edit, Step, Unknown, edits_of, infer_unknown, replayed
-from hansard.ledger.backends.driver import Tx
+from hansard.ledger import sources
+from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.ids import clock
+from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Conversation
+from hansard.model.parts import ToolResultPart
 from hansard.model.times import milliseconds
 from hansard.workspace.entries import FILE, UNRECORDED, Change, Entry, Refused, content_hash, file_entry, same
 from hansard.workspace.rooted_fs import relative
@@ -38,12 +41,66 @@ class ImportedEdits(Struct, frozen=True, kw_only=True):
 
 def import_edits(workspace: Workspace, thread_id: str, *, backups: str | None = None) -> ImportedEdits:
     """Import the edits of a thread's transcript; `backups` is Claude Code's folder `file-history/SESSION`."""
-    known = workspace.snapshots(thread_id)
-    if any(one.source in ("tool", "scan", "window") for one in known):
-        return ImportedEdits()  # recorded live: the transcript adds nothing
+    if recorded_live(workspace, thread_id):
+        return ImportedEdits()  # the transcript adds nothing
     conversation = workspace.ledger.export_conversation(thread_id)
+    for source in workspace.ledger._read(lambda tx: sources.of_thread(tx, thread_id)):
+        if source.format == "copilot-cli" and source.main:
+            from hansard.workspace import copilot_folder  # which uses this module
+
+            if copilot_folder.read_folder(workspace, thread_id, conversation, os.path.dirname(source.uri)) is not None:
+                return ImportedEdits()
     held = _backups(conversation, backups) if backups is not None else ()
-    return add_edits(workspace, thread_id, conversation, edits_of(conversation, held))
+    return add_edits(workspace, thread_id, conversation, session_edits(workspace.ledger, thread_id, conversation, held))
+
+
+def recorded_live(workspace: Workspace, thread_id: str) -> bool:
+    """Whether the thread's changes were recorded while they were made."""
+    return any(one.source in ("tool", "scan", "window", "shared") for one in workspace.snapshots(thread_id))
+
+
+def session_edits(
+    ledger: Ledger, thread_id: str, conversation: Conversation, backups: Iterable[Edit] = ()
+) -> Iterator[Edit]:
+    """The edits of a session; those of sub-agents with threads of their own belong to the message that started them."""
+    below = sub_agents(ledger, thread_id, conversation)
+    children = {key: [ledger.export_conversation(one) for one in names] for key, names in below.items()}
+    last: str | None = None
+    for edit in edits_of(conversation, backups, mark=bool(children)):
+        if edit.message_id != last:
+            for child in children.pop(last, ()) if last is not None else ():
+                yield from (replace(one, message_id=last or "") for one in edits_of(child))
+            last = edit.message_id
+        if not edit.is_mark:
+            yield edit
+    for key, rest in children.items():
+        for child in rest:
+            yield from (replace(one, message_id=key) for one in edits_of(child))
+
+
+def sub_agents(ledger: Ledger, thread_id: str, conversation: Conversation) -> dict[str, list[str]]:
+    """The threads of sub-agents by the message whose result names them first."""
+    waiting = {
+        unsafe(row[0]) or "" for row in ledger._read(lambda tx: tx.all("threads_of_parent", parent=safe(thread_id)))
+    }
+    found: dict[str, list[str]] = {}
+    for message in conversation.messages if waiting else ():
+        for part in message.parts:
+            if isinstance(part, ToolResultPart) and isinstance(message.id, str):
+                text = str(part.output) if part.content is UNSET else str(part.content)
+                named = [key for key in sorted(waiting) if key in text]
+                if named:
+                    found.setdefault(message.id, []).extend(named)
+                    waiting -= set(named)
+    return found
+
+
+def session_folder(conversation: Conversation) -> str | None:
+    """The folder that a session worked in."""
+    for message in conversation.messages:
+        if message.context is not UNSET and message.context is not None and isinstance(message.context.cwd, str):
+            return message.context.cwd
+    return None
 
 
 def _below(path: str, folder: str) -> bool:
@@ -69,7 +126,7 @@ def add_edits(workspace: Workspace, thread_id: str, conversation: Conversation, 
     """Record edits in a workspace as changes of a thread."""
     told = {one.author.message_id for one in workspace.snapshots(thread_id)}
     agents = {message.id: message for message in conversation.messages if isinstance(message.id, str)}
-    base = _cwd(conversation) or workspace.root.path
+    base = session_folder(conversation) or workspace.root.path
     by_message: dict[str, list[tuple[bytes, Step]]] = {}
     outside: list[tuple[str, str]] = []
     elsewhere = count = compared = 0
@@ -163,13 +220,6 @@ def _entry(content: Content, writer: SnapshotWriter) -> Entry | None:
         return None
     writer.keep(content_hash(content), content)
     return file_entry(content, None)
-
-
-def _cwd(conversation: Conversation) -> str | None:
-    for message in conversation.messages:
-        if message.context is not UNSET and message.context is not None and isinstance(message.context.cwd, str):
-            return message.context.cwd
-    return None
 
 
 def _backups(conversation: Conversation, folder: str) -> list[Edit]:

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 
 from hansard.errors import Conflict, HansardError, NotFound
-from hansard.ledger import threads
+from hansard.ledger import sources, threads
 from hansard.ledger.backends.driver import Tx
 from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import TreeNode
 from hansard.ledger.rows import find_thread
+from hansard.model.conversation import Conversation
 from hansard.workspace import scan, snapshots
 from hansard.workspace.entries import Entry
+from hansard.workspace.git_objects import known_to_git
+from hansard.workspace.left_behind import Left, commands, unsure
 from hansard.workspace.plan import FilePlan, PlannedPath, Steps, plan_files
 from hansard.workspace.rooted_fs import relative, translate_os_errors
 from hansard.workspace.snapshots import OUTSIDE, SAGE, AppliedOperation, Author, Operation, Snapshot
@@ -69,7 +72,11 @@ Request = Undo | Redo | Restore
 
 
 class UndoPlan(Struct, frozen=True, kw_only=True):
-    """What a request would do, worked out before anything is changed; `run` carries it out."""
+    """What a request would do, worked out before anything is changed; `run` carries it out.
+
+    `left` is what no record takes back. `unproven` are the paths whose change is known from a transcript only: neither
+    a snapshot of this workspace nor git has seen the content to restore.
+    """
 
     workspace: Any  # a Workspace
     kind: str
@@ -77,6 +84,8 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
     operation: Operation
     files: FilePlan
     unverified: bool = False
+    left: list[Left] = []
+    unproven: frozenset[bytes] = frozenset()
 
     @property
     def thread_id(self) -> str | None:
@@ -109,6 +118,7 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
             to_head=applied.operation.to_head,
             files=self.files,
             conflicts=[(os.fsdecode(path), why) for path, why in applied.operation.conflicts],
+            left=self.left,
         )
 
     def _complete(self, tx: Tx, operation: Operation) -> None:
@@ -128,7 +138,7 @@ class UndoPlan(Struct, frozen=True, kw_only=True):
 
 
 class UndoResult(Struct, frozen=True, kw_only=True):
-    """What an operation did; `conflicts` are the paths it kept, each with the reason."""
+    """What an operation did; `conflicts` are the paths it kept, with reasons; `left` what nothing takes back."""
 
     kind: str
     thread_id: str | None
@@ -136,6 +146,7 @@ class UndoResult(Struct, frozen=True, kw_only=True):
     to_head: str | None
     files: FilePlan
     conflicts: list[tuple[str, str]]
+    left: list[Left] = []
 
 
 @translate_os_errors()
@@ -166,6 +177,8 @@ def make_plan(workspace: Workspace, request: Request) -> UndoPlan:
         operation=operation,
         files=files,
         unverified=unverified,
+        left=_left(workspace, request, operation) if isinstance(request, Undo) else [],
+        unproven=_unproven(workspace, request.thread_id, files) if isinstance(request, Undo) else frozenset(),
     )
 
 
@@ -262,6 +275,74 @@ def _snapshots(
     return [one for one in back if one.source not in _REVERSALS], [
         one for one in forward if one.source not in _REVERSALS
     ]
+
+
+# -- what is left, and what only a transcript says ---------------------------------------------------------------------
+
+
+def _left(workspace: Workspace, request: Undo, operation: Operation) -> list[Left]:
+    """What the undone turns of an imported session changed without a record."""
+    thread_id, ledger = request.thread_id, workspace.ledger
+    from hansard.workspace.imported_edits import recorded_live, session_edits, sub_agents  # which import the facade
+
+    if request.scope == "conversation" or recorded_live(workspace, thread_id):
+        return []
+    origins = ledger._read(lambda tx: sources.of_thread(tx, thread_id))
+    if not origins or origins[0].format == "sage":  # whose own snapshots say what they cover
+        return []
+    conversation = ledger.export_conversation(thread_id)
+    undone = _undone(workspace, request, operation, conversation)
+    messages = [message for message in conversation.messages if message.id in undone]
+    imaged = {one.author.message_id for one in workspace.snapshots(thread_id) if one.source == "transcript"}
+    images = [os.path.dirname(one.uri) for one in origins if one.format == "copilot-cli" and one.main]
+    if images and os.path.isdir(os.path.join(images[0], "rewind-file-snapshots")):
+        prompts = [message.id for message in messages if message.role == "user" and message.sidechain is not True]
+        if all(prompt in imaged for prompt in prompts):
+            return []
+    for key, names in sub_agents(ledger, thread_id, conversation).items():
+        for name in names if key in undone else ():
+            messages += ledger.export_conversation(name).messages
+    edits = (edit for edit in session_edits(ledger, thread_id, conversation) if edit.message_id in undone)
+    return [*commands(messages), *unsure(edits)]
+
+
+def _undone(workspace: Workspace, request: Undo, operation: Operation, conversation: Conversation) -> set[str]:
+    """The messages of the active branch that are undone, and those of sub-agents below them."""
+    nodes = {node.id: node for node in workspace.ledger.tree(request.thread_id)}
+    head, target = operation.from_head, operation.to_head
+    if not operation.moves:
+        target = _turns_back(nodes, head, request.turns) if request.to is None else request.to
+    kept = set(_ancestors(nodes, target))
+    undone = {key for key in _ancestors(nodes, head) if key not in kept and key is not None}
+    for message in conversation.messages:
+        if message.sidechain is True and isinstance(message.id, str) and message.id in nodes:
+            if nodes[message.id].parent_id in undone:  # parents come before children
+                undone.add(message.id)
+    return undone
+
+
+def _unproven(workspace: Workspace, thread_id: str, files: FilePlan) -> frozenset[bytes]:
+    """The paths of a plan that only a transcript vouches for."""
+    seen: dict[bytes, set[bytes]] = {}
+    told: set[bytes] = set()
+    for one in workspace.snapshots():
+        for change in one.changes:
+            if one.source == "transcript":
+                told.add(change.path)
+            else:
+                seen.setdefault(change.path, set()).update(
+                    e.hash for e in (change.before, change.after) if e is not None
+                )
+    asked = [item for item in files.touched if item.path in told]
+    restored = {item.path: item.wanted.hash for item in asked if item.wanted is not None and item.wanted.held}
+    contents = {name: files.contents[name] for name in restored.values() if name in files.contents}
+    in_git = known_to_git(workspace.root.path, contents.values())
+    proven = {
+        path
+        for path, name in restored.items()
+        if name in seen.get(path, ()) or (name in contents and contents[name] in in_git)
+    }
+    return frozenset(item.path for item in asked if item.path not in proven)
 
 
 class _Owners:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from hansard.errors import HansardError
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
     from hansard.workspace import UndoPlan, UndoResult, Workspace
+    from hansard.workspace.left_behind import Left
 
 F = TypeVar("F", bound=Callable[..., Any])
 MANY = 20  # files that change without a question
@@ -107,6 +109,8 @@ def run_plan(plan: UndoPlan, *, dry_run: bool, yes: bool, as_json: bool) -> int:
         if plan.files.refused and not plan.unverified and not as_json:
             echo("refused as it is: nothing would change without --yes, which may be given with --dry-run")
         return 0
+    if plan.unproven and not yes and not _agreed(plan, as_json):
+        return 1
     if len(touched) > MANY and not yes:
         try:
             sure = click.confirm(f"{plan.kind.capitalize()} would change {len(touched)} files. Continue?", err=True)
@@ -120,7 +124,38 @@ def run_plan(plan: UndoPlan, *, dry_run: bool, yes: bool, as_json: bool) -> int:
             return 1
     result = plan.run()
     _print(result, plan.workspace.ledger, as_json, planned=False)
-    return 1 if result.conflicts else 0
+    return 1 if result.conflicts or any(not one.reads for one in result.left) else 0
+
+
+def _agreed(plan: UndoPlan, as_json: bool) -> bool:
+    """Show what only a transcript says as a diff, and ask; without a terminal nothing is changed."""
+    from hansard.workspace.entries import Change
+    from hansard.workspace.history import unified_diff
+
+    for item in plan.files.touched:
+        if item.path in plan.unproven:
+            change = Change(item.path, item.found, item.wanted)
+            text = unified_diff(change, lambda entry: plan.files.contents.get(entry.hash))
+            click.echo(display(text, lines=True), nl=False, err=as_json)
+    what = f"{counted(len(plan.unproven), 'change')} known from the transcript only"
+    if not sys.stdin.isatty():
+        click.echo(f"hansard: {what}; nothing was changed. --yes applies them", err=True)
+        return False
+    try:
+        return click.confirm(f"{what}. Apply?", err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False
+
+
+def _left(one: Left) -> str:
+    """One line for what an undo leaves."""
+    names = ", ".join(display(path) for path in one.paths)
+    if one.kind == "file":
+        return f"unsure  {names}: {one.text}"
+    if one.reads:
+        return f"ran     {display(one.text)}"
+    return f"left    changes of the command: {display(one.text)}" + (f" (it names {names})" if names else "")
 
 
 def _print(done: UndoPlan | UndoResult, ledger: Ledger, as_json: bool, *, planned: bool) -> None:
@@ -138,6 +173,15 @@ def _print(done: UndoPlan | UndoResult, ledger: Ledger, as_json: bool, *, planne
                 "planned": planned,
                 "files": [{"path": display(item.name), "action": item.action, "why": item.why} for item in changed],
                 "conflicts": [{"path": display(path), "why": why} for path, why in done.conflicts],
+                "left": [
+                    {
+                        "kind": one.kind,
+                        "text": display(one.text),
+                        "paths": [display(path) for path in one.paths],
+                        "reads": one.reads,
+                    }
+                    for one in done.left
+                ],
                 "todos": todos,
             }
         )
@@ -146,6 +190,8 @@ def _print(done: UndoPlan | UndoResult, ledger: Ledger, as_json: bool, *, planne
         echo(f"{item.action:<6}  {display(item.name)}")
     for path, why in done.conflicts:
         echo(f"keep    {display(path)}: {display(why)}")
+    for one in done.left:
+        echo(_left(one))
     verb = "would change" if planned else "changed"
     head = display(done.to_head) if done.to_head is not None else "before the first message"
     moved = f", the head {'would be' if planned else 'is'} {head}" if done.from_head != done.to_head else ""

@@ -5,6 +5,8 @@ Read in this order:
     session_file   SessionFile and Reading: read a file as it grows, keep its bytes, append to it
     scanner        bytes in, records out; zstd: the same for compressed files
     records        base class of the agents' readers; links between records that are written
+    sub_agents     sub-agents with files of their own, linked to the calls that started them
+    unified_diff   diffs applied to files, and reverted on them
     identity       ids and times that an agent requires: derived from content, never random
     compact_ids    millions of record ids in little memory
     edits          edits of the user's files, replayed; what each agent records is in its own `edits`

@@ -50,6 +50,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     moved_from: str | None = None
     whole: bool = False
     unsure: bool = False
+    is_mark: bool = False  # stands for a message, and changes nothing
     is_backup: bool = False  # a copy of the file, not an edit
     otherwise: Content = UNKNOWN  # the content before, where no earlier edit determines it
     reverse: Callable[[Content], Content] | None = None  # computes the content before from the content after
@@ -73,8 +74,11 @@ class Step(Struct, frozen=True, kw_only=True):
         return self.edit.is_backup
 
 
-def edits_of(conversation: Conversation, backups: Iterable[Edit] = ()) -> Iterator[Edit]:
-    """All edits in message order; backups come before the edits of their message."""
+def edits_of(conversation: Conversation, backups: Iterable[Edit] = (), *, mark: bool = False) -> Iterator[Edit]:
+    """All edits in message order; backups come before the edits of their message.
+
+    With `mark`, each message with results gives a mark too, so that a caller can put in what belongs to it.
+    """
     from hansard import formats  # the agents' modules import this one
 
     files = [formats.get(name).session for name in _AGENTS]
@@ -95,6 +99,8 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = ()) -> Iterat
                 for edit in read(message, message.id, calls):
                     yield seen.judged(edit) if edit.whole else edit
             seen.note(message, calls)
+            if mark:
+                yield Edit(message_id=message.id, path="", change=lambda text: text, is_mark=True)
 
 
 def replayed(given: Iterable[Edit]) -> Iterator[Step]:

@@ -24,6 +24,9 @@ from thread where tenant = :tenant and id = :id
 select {thread_columns}
 from thread where tenant = :tenant and thread = :thread
 
+-- name: threads_of_parent
+select id from thread where tenant = :tenant and forgotten_at is null and parent_thread = :parent order by thread
+
 -- name: threads_newest
 select {thread_columns}
 from thread

@@ -10,11 +10,14 @@ from hansard.formats.coding_agents.claude_code.content import NAME
 from hansard.formats.coding_agents.edits import UNKNOWN, Calls, Content, Edit, Unknown, content_of
 from hansard.formats.residue import unpack
 from hansard.model.conversation import Conversation, Message
+from hansard.model.parts import ToolResultPart
 
 
 def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
     """The edits that the result of a tool records."""
     result = unpack(NAME, message.extra)[0].get("toolUseResult")
+    if result is None:
+        yield from _edits_of_calls(message, key, calls)
     if type(result) is not dict or not isinstance(result.get("filePath"), str):
         return
     path, before = result["filePath"], content_of(result.get("originalFile", result.get("originalFileContents")))
@@ -41,6 +44,33 @@ def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
             if type(one) is dict
         ]
         yield Edit(message_id=key, path=path, before=before, change=lambda text: _replaced(text, many))
+
+
+def _edits_of_calls(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
+    """The edits of a sub-agent, whose records have no `toolUseResult`: from the arguments of its calls."""
+    for part in message.parts:
+        call = calls.get(str(part.tool_call_id)) if isinstance(part, ToolResultPart) else None
+        if call is None or not isinstance(part, ToolResultPart) or part.is_error is True:
+            continue
+        given = call.input if isinstance(call.input, dict) else {}
+        path, old, new = given.get("file_path"), given.get("old_string"), given.get("new_string")
+        if not isinstance(path, str):
+            continue
+        if call.tool_name == "Write" and isinstance(given.get("content"), str):
+            text = str(part.output) if part.content is UNSET else str(part.content)
+            after = content_of(given["content"])
+            if text.lstrip("[").find("File created successfully") >= 0:
+                yield Edit(message_id=key, path=path, otherwise=None, change=lambda _, after=after: after)  # type: ignore[misc]
+            else:
+                yield Edit(message_id=key, path=path, change=lambda _, after=after: after)  # type: ignore[misc]
+        elif call.tool_name == "Edit" and isinstance(old, str) and isinstance(new, str):
+            pair = (old, new, given.get("replace_all") is True)
+            yield Edit(
+                message_id=key,
+                path=path,
+                change=lambda text, pair=pair: _replaced(text, [pair]),  # type: ignore[misc]
+                reverse=lambda text, pair=pair: _reverted(text, pair),  # type: ignore[misc]
+            )
 
 
 def _replaced(text: Content, pairs: list[tuple[str, str, bool]]) -> Content:

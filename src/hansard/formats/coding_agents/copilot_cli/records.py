@@ -49,7 +49,7 @@ class EventState:
         self.names: dict[str, str] = {}
         self.model: Any = UNSET
         self.counted: Any = None
-        self.usage: dict[str, int] = {}  # of calls whose answer has not come
+        self.usage: dict[str, Any] = {}  # of calls whose answer has not come
 
     def add_usage(self, usage: Data) -> None:
         """Add the tokens of a call; they belong to the next answer."""
