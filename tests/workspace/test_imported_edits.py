@@ -274,8 +274,8 @@ def test_a_patch_of_codex_may_move_a_file() -> None:
         )
     ]
     conversation = hansard.Conversation(messages=[hansard.Message(role="tool", id="m", parts=parts)])
-    found = [(one.path, one.before, one.after) for one in replayed(edits_of(conversation))]
-    assert found == [("/p/b", None, b"y\n"), ("/p/b", b"y\n", None), ("/p/c", UNKNOWN, b"z\n")]
+    found = [(one.edit.moved_from, one.path, one.before, one.after) for one in replayed(edits_of(conversation))]
+    assert found == [(None, "/p/b", None, b"y\n"), ("/p/b", "/p/c", b"y\n", b"z\n")]
 
 
 _LINES = st.lists(st.text(alphabet="ab+-@ \r\x0c\x1c\u2028\\", max_size=4).map(lambda text: text + "\n"), max_size=6)

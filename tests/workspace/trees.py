@@ -15,7 +15,7 @@ from hansard.model import Message, TextPart
 
 NAMES = [b"a.txt", b"b", b"two words", b"new\nline", b"\xff\xfe", b"d", b"e", b"-rf", b"caf\xc3\xa9", b"CAF\xc3\x89"]
 TEXTS = [b"", b"one\n", b"one\ntwo\nthree\n", b"\0\1\2", b"x" * 5000, b"\xff\xfe\n", b"one\r\ntwo"]
-MODES = [0o644, 0o755, 0o600, 0o444, 0o4755]
+MODES = [0o644, 0o755, 0o600, 0o444, 0o711]
 
 
 def say(role: str, text: str = "x") -> Message:

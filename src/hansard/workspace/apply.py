@@ -127,7 +127,8 @@ class Apply:
             for i, item in enumerate(operation.items):
                 if item.wrote is not None and item.wrote.held:
                     self._step(f"stage {i}")
-                    rooted_fs.write(slots, b"%d" % i, item.wrote, plan.contents[item.wrote.hash])
+                    owner = self._root.owner(item.path)
+                    rooted_fs.write(slots, b"%d" % i, item.wrote, plan.contents[item.wrote.hash], owner)
             self._step("sync slots")
             os.fsync(slots)
             os.fsync(self._root.fd)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from typing import Any
 
 import msgspec
@@ -81,9 +82,25 @@ def check_path(path: bytes) -> bytes:
     parts = path.split(b"/")
     if not path or b"\0" in path or any(part in (b"", b".", b"..") for part in parts):
         raise Refused(f"the path {os.fsdecode(path)!r} is not below the root; name one as src/main.py")
-    if any(part.lower() == b".git" for part in parts):
+    if any(map(_is_git, parts)):
         raise Refused(f"{os.fsdecode(path)!r} is inside a .git folder, which hansard does not touch")
     return path
+
+
+_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff\u00ad]")
+_SHORT_NAME = re.compile(r"\.?git~\d+", re.ASCII)
+
+
+def _is_git(part: bytes) -> bool:
+    """Whether a file system may take a name for `.git`: other case, a short name, ends or letters that it ignores.
+
+    >>> [_is_git(name) for name in (b".GIT", b".git. ", b"GIT~1", ".g\u200bit".encode(), b".git::$INDEX_ALLOCATION")]
+    [True, True, True, True, True]
+    >>> _is_git(b".gitignore")
+    False
+    """
+    name = _UNSEEN.sub("", part.decode("utf-8", "surrogateescape")).split(":")[0].rstrip(" .").lower()
+    return name == ".git" or _SHORT_NAME.fullmatch(name) is not None
 
 
 def parents(path: bytes) -> list[bytes]:

@@ -157,6 +157,7 @@ class _PathPlan(NamedTuple):
                     return keep("the earlier content is not stored")
                 self.contents[wanted.hash] = held
             now = _with_mode(wanted, now)
+        now = _without_special_bits(found, now)
         if found == now:
             return PlannedPath(path=self.path, found=found, wanted=now, action="none")
         if found is not None and found.kind not in (FILE, "link", FOLDER):
@@ -188,6 +189,15 @@ def _with_mode(wanted: Entry | None, now: Entry | None) -> Entry | None:
     if wanted.mode is None and wanted.kind == FOLDER:
         return Entry(FOLDER, 0o755)
     return _plain(wanted)
+
+
+def _without_special_bits(found: Entry | None, wanted: Entry | None) -> Entry | None:
+    """The entry to write: setuid, setgid and sticky only on the very content that has them now."""
+    if wanted is None or wanted.kind != FILE or wanted.mode is None or not wanted.mode & 0o7000:
+        return wanted
+    if found is not None and found.kind == FILE and found.hash == wanted.hash:
+        return wanted
+    return Entry(FILE, wanted.mode & 0o777, wanted.hash, wanted.size)
 
 
 def _merged(

@@ -13,7 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hansard.errors import Conflict, HansardError, StorageError
@@ -63,6 +63,18 @@ class Root:
             yield
         finally:
             os.close(fd)
+
+    def owner(self, path: bytes) -> tuple[int, int] | None:
+        """Owner and group of what is at a path, else of the folder above it; None if neither is there."""
+        try:
+            with self.folder(path) as (fd, name):
+                try:
+                    found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                except FileNotFoundError:
+                    found = os.fstat(fd)
+        except (OSError, Refused):
+            return None
+        return found.st_uid, found.st_gid
 
     @contextmanager
     def folder(self, path: bytes) -> Iterator[tuple[int, bytes]]:
@@ -137,17 +149,30 @@ def read(fd: int, name: bytes | str) -> tuple[Entry, bytes]:
     return Entry(FILE, stat.S_IMODE(found.st_mode), content_hash(data), len(data)), data
 
 
-def write(fd: int, name: bytes, entry: Entry, data: bytes) -> None:
-    """Create a file or link with its mode and sync it; the name must be free."""
+def write(fd: int, name: bytes, entry: Entry, data: bytes, owner: tuple[int, int] | None = None) -> None:
+    """Create a file or link with its mode and owner, and sync it; the name must be free.
+
+    Where the owner cannot be given, the file has none of the bits that lend its owner's rights.
+    """
     if entry.kind == LINK:
         os.symlink(data, name, dir_fd=fd)
+        if owner is not None:
+            with suppress(PermissionError):
+                os.chown(name, *owner, dir_fd=fd, follow_symlinks=False)
         return
     file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(file, view) :]
-        os.fchmod(file, 0o644 if entry.mode is None else entry.mode)
+        mode = 0o644 if entry.mode is None else entry.mode
+        made = os.fstat(file)
+        if owner is not None and owner != (made.st_uid, made.st_gid):
+            try:
+                os.fchown(file, *owner)
+            except PermissionError:
+                mode &= 0o777
+        os.fchmod(file, mode)
         os.fsync(file)
     finally:
         os.close(file)
