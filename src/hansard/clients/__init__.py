@@ -6,7 +6,7 @@ Read in this order:
     exchange           one call: its request into the thread, its answer as a run, streamed or whole
 
 The calls are seen as HTTP requests, so streaming, `with_raw_response`, retries and parse helpers need nothing of their
-own. May import: `formats`, `ledger`, `streams`, `model`. Change freely: which paths are calls of which format.
+own. May import: `formats`, `ledger`, `streams`, `model`. Free to change: which paths are calls of which format.
 """
 
 from hansard.clients.instrumentation import Instrumentation, instrument, recording

@@ -44,7 +44,7 @@ class Reader(Protocol):
 
 
 class EventDecoder:
-    """Bytes in, deltas out. A subclass gives `handle`, `whole`, and `quick` for what comes thousands of times."""
+    """Bytes in, deltas out. A subclass implements `handle` and `whole`, and calls `grew` for common events."""
 
     name = ""
     VARYING: ClassVar[
@@ -75,10 +75,6 @@ class EventDecoder:
         if type(named) is not str or named not in self._handlers:
             named = "error" if type(event) is dict and "type" not in event and "error" in event else ""
         self._handlers.get(named, self.other)(event)
-
-    def quick(self, data: bytes) -> bool:
-        """Take the raw text of a common event in, if it is one; False leaves it to `handle`."""
-        return False
 
     def whole(self) -> list[Message]:
         """The answer so far, as its format reads it."""
@@ -202,18 +198,16 @@ class EventDecoder:
         self.emit(End(how=how))
 
     def grew(
-        self,
-        data: bytes,
-        field: str,
-        key: str,
-        pieces: list[str],
-        take: Callable[[str, dict[str, bytes]], bool] | None = None,
+        self, field: str, key: str, pieces: list[str], take: Callable[[str, dict[str, bytes]], bool] | None = None
     ) -> None:
-        """Note that a common event had a piece, the string under `field`; after some of them, learn a pattern."""
+        """Note that all the current event did was to add a piece, the string under `field`.
+
+        After some events like it a pattern is learned; an event from another parser or of invalid JSON has none.
+        """
         if len(pieces) > LIMIT:
             compact(pieces)
-        if self._learning.enough(key) and self._reader is not None:
-            learned = pattern(data, field, self._varying)
+        if self._data is not None and self._learning.enough(key) and self._reader is not None:
+            learned = pattern(self._data, field, self._varying)
             if learned is not None:
                 self._repeat = Repeat(learned, self._reader.frame(self._kind), key, pieces, take)
 
@@ -267,28 +261,19 @@ class EventDecoder:
                 self.fail(f"not an event: {data[:_BEGINNING]!r}", data.decode("utf-8", "replace"))
             return
         self._kind = event.event
-        if self._is_quick(data):
-            self._events += 1
-            return
         known = self._learning.count
         try:
             value = exact_json.decode(data)
+            self._data = data
         except HansardError as error:
             value = self._mended(data, error)
             if value is msgspec.UNSET:
                 return
         self._events += 1
-        self._data = data
         self._guarded(self.handle, value, event.event)
         self._data = None
         if self._learning.count == known:
             self._learning.forget()
-
-    def _is_quick(self, data: bytes) -> bool:
-        try:
-            return self.quick(data)
-        except RecursionError:  # during parsing
-            return False
 
     def _mended(self, data: bytes, error: HansardError) -> Any:
         """An event with invalid JSON as clients read it: invalid UTF-8 replaced, the last of two equal keys."""

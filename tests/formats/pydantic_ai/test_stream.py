@@ -269,7 +269,7 @@ def test_citations_may_come_behind_the_end_of_their_text(monkeypatch: pytest.Mon
         (part,) = found[0].parts
         assert part.extra == {NAME: {"citations": [{"sources": [], "anchor": None}]}}
         assert visible(found)[0] == ["a late"]
-    monkeypatch.setattr(PydanticAIDecoder, "quick", lambda self, data: False)
+    monkeypatch.setattr(PydanticAIDecoder, "grew", lambda *_: None)
     assert decode(events) == deltas
 
 
@@ -333,7 +333,7 @@ def test_the_quick_way_and_the_long_way_are_one(monkeypatch: pytest.MonkeyPatch)
     events = [event for turn in turns() for event in as_events(turn, halves)]
     quick = decode(events)
     assert len([delta for delta in quick if type(delta) is PartDelta]) > 10
-    monkeypatch.setattr(PydanticAIDecoder, "quick", lambda self, data: False)
+    monkeypatch.setattr(PydanticAIDecoder, "grew", lambda *_: None)
     assert decode(events) == quick
 
 

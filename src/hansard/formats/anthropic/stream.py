@@ -13,10 +13,9 @@ An input that no `content_block_stop` ended is kept as it came, so that a call t
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import HansardError
@@ -39,23 +38,6 @@ _NEW: dict[str, dict[str, Any]] = {  # the block, if nothing opened it
     "thinking": {"type": "thinking", "thinking": ""},
     "partial_json": {"type": "tool_use"},
 }
-
-
-class _Grown(Struct, forbid_unknown_fields=True, gc=False):
-    type: Literal["text_delta", "thinking_delta", "input_json_delta"]
-    text: str | None = None
-    thinking: str | None = None
-    partial_json: str | None = None
-    estimated_tokens: int | None = None
-
-
-class _Quick(Struct, forbid_unknown_fields=True, gc=False):
-    type: Literal["content_block_delta"]  # not a tag, which msgspec lets be absent
-    index: int
-    delta: _Grown
-
-
-_QUICK = msgspec.json.Decoder(_Quick)
 
 
 class _Block:
@@ -147,23 +129,6 @@ class AnthropicDecoder(EventDecoder):
         }
 
     # -- what the base asks for ------------------------------------------------------------------------------------
-
-    def quick(self, data: bytes) -> bool:
-        try:
-            event = _QUICK.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        delta, block = event.delta, self._open.get(event.index)
-        if block is None or block.shows != _GROWS[delta.type]:
-            return False
-        text: str | None = getattr(delta, block.shows)
-        if text is None:
-            return False
-        if text:
-            block.pieces.append(text)
-            self._out.append(PartDelta(key=block.key, text=text))
-            self.grew(data, block.shows, block.key, block.pieces)
-        return True
 
     def whole(self) -> list[Message]:
         return [answer.read() for answer in self._answers]
@@ -286,6 +251,7 @@ class AnthropicDecoder(EventDecoder):
         if field == block.shows:
             block.pieces.append(text)
             self.emit(PartDelta(key=block.key, text=text))
+            self.grew(field, block.key, block.pieces)
         else:
             block.others.setdefault(field, []).append(text)
 

@@ -20,10 +20,9 @@ with, else field by field.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.documents import read
@@ -133,49 +132,6 @@ def read_part(kind: str, part: _Fields) -> Any:
 # -- events --------------------------------------------------------------------------------------------------------
 
 
-class _Text(Struct, forbid_unknown_fields=True, tag="text", tag_field="part_delta_kind"):
-    content_delta: str
-    provider_name: None = None
-    provider_details: None = None
-    citations_delta: None = None
-
-
-class _Thinking(Struct, forbid_unknown_fields=True, tag="thinking", tag_field="part_delta_kind"):
-    content_delta: str
-    signature_delta: None = None
-    provider_name: None = None
-    provider_details: None = None
-
-
-class _Call(
-    Struct,
-    forbid_unknown_fields=True,
-    tag="tool_call",
-    tag_field="part_delta_kind",
-    rename={"content_delta": "args_delta"},
-):
-    content_delta: str
-    tool_name_delta: None = None
-    tool_call_id: str | None = None
-    provider_name: None = None
-    provider_details: None = None
-
-
-class _Quick(Struct, forbid_unknown_fields=True):
-    event_kind: Literal["part_delta"]  # not a tag, which msgspec lets be absent
-    index: int
-    delta: _Text | _Thinking | _Call
-
-
-_QUICK = msgspec.json.Decoder(_Quick)
-_KINDS: dict[type, tuple[str, ...]] = {
-    _Text: ("text",),
-    _Thinking: ("thinking",),
-    _Call: ("tool-call", "builtin-tool-call"),
-}
-_FIELDS: dict[type, str] = {_Text: "content_delta", _Thinking: "content_delta", _Call: "args_delta"}
-
-
 class PydanticAIDecoder(EventDecoder):
     """One run of an agent: one response, or several with the results of tools between them."""
 
@@ -205,23 +161,6 @@ class PydanticAIDecoder(EventDecoder):
             "agent_run_result": self._run_result,
             "realtime_session_error": self._session_error,
         }
-
-    def quick(self, data: bytes) -> bool:
-        try:
-            event = _QUICK.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        delta, slot = event.delta, self._open.get(event.index)
-        if slot is None or slot.ended or slot.kind not in _KINDS[type(delta)]:
-            return False
-        if type(delta) is _Call:
-            if delta.tool_call_id is not None and delta.tool_call_id != slot.block.get("tool_call_id"):
-                return False
-            if type(slot.block.get("args")) is dict:
-                return False
-        self._grow(slot, delta.content_delta)
-        self.grew(data, _FIELDS[type(delta)], slot.key, slot.pieces)
-        return True
 
     def feed_event(self, event: Any, kind: str = "message") -> list[Delta]:
         """One event as plain data or as a live object; what it holds is taken as it is now."""
@@ -348,6 +287,9 @@ class PydanticAIDecoder(EventDecoder):
             block["args"] = {**(block.get("args") or {}), **grown}
         elif type(grown) is str and slot.kind in _GROWS and type(block.get(_GROWS[slot.kind])) is not dict:
             self._grow(slot, grown)
+            if not delta.get("tool_name_delta"):
+                field = "content_delta" if delta.get("content_delta") is not None else "args_delta"
+                self.grew(field, slot.key, slot.pieces)
         elif grown is not None or delta.get("part_delta_kind") not in ("text", "thinking", "tool_call"):
             self.other(event)
         if slot.ended:

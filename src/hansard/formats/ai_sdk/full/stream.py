@@ -20,8 +20,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.ui.stream import FINISH_REASONS, AiSdkUiDecoder, Answer
@@ -34,31 +33,11 @@ _NO_ERROR_TEXT = "error without recorded text"
 _Fields = dict[str, Any]
 
 
-class _Text(Struct, forbid_unknown_fields=True, tag="text-delta", rename={"delta": "text"}):
-    id: str
-    delta: str
-
-
-class _Reasoning(Struct, forbid_unknown_fields=True, tag="reasoning-delta", rename={"delta": "text"}):
-    id: str
-    delta: str
-
-
-class _Input(Struct, forbid_unknown_fields=True, tag="tool-input-delta"):
-    id: str
-    delta: str
-
-
-_QUICK = msgspec.json.Decoder(_Text | _Reasoning | _Input)
-_PIECES = (_Text, _Reasoning, _Input)
-
-
 class AiSdkFullDecoder(AiSdkUiDecoder):
     """Decodes one run of `streamText`."""
 
     name = NAME
-    pieces = (_PIECES, _QUICK)
-    words = {_Text: "text", _Reasoning: "text", _Input: "delta"}
+    TEXT_FIELD, INPUT_FIELD = "text", "delta"
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,10 +24,9 @@ is a failure, and the delta is kept. Chunks after `[DONE]` still count, as they 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.ui.content import STEP
@@ -200,31 +199,11 @@ def read_block(block: dict[str, Any]) -> list[Any]:
 # -- the decoder ---------------------------------------------------------------------------------------------------
 
 
-class _Text(Struct, forbid_unknown_fields=True, tag=_TEXT):
-    id: str
-    delta: str
-
-
-class _Reasoning(Struct, forbid_unknown_fields=True, tag=_REASONING):
-    id: str
-    delta: str
-
-
-class _Input(Struct, forbid_unknown_fields=True, tag=_INPUT, rename={"id": "toolCallId", "delta": "inputTextDelta"}):
-    id: str
-    delta: str
-
-
-_QUICK = msgspec.json.Decoder(_Text | _Reasoning | _Input)
-_PIECES = (_Text, _Reasoning, _Input)
-
-
 class AiSdkUiDecoder(EventDecoder):
     """Decodes one answer, or several in sequence."""
 
     name = NAME
-    pieces: tuple[tuple[type, type, type], msgspec.json.Decoder[Any]] = (_PIECES, _QUICK)
-    words: ClassVar[dict[type, str]] = {_Text: "delta", _Reasoning: "delta", _Input: "inputTextDelta"}
+    TEXT_FIELD, INPUT_FIELD = "delta", "inputTextDelta"  # the keys of pieces in the chunks of the stream
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,8 +213,6 @@ class AiSdkUiDecoder(EventDecoder):
         self._keys = 0
         self._texts: dict[str, Slot] = {}
         self._reasoning: dict[str, Slot] = {}
-        types, self._quick = self.pieces
-        self._growing = dict(zip(types, (self._texts, self._reasoning, self._inputs), strict=True))
         self._ended = False
         self._handlers = {
             "start": self._start,
@@ -260,19 +237,6 @@ class AiSdkUiDecoder(EventDecoder):
             "abort": self._abort,
             "error": self._error,
         }
-
-    def quick(self, data: bytes) -> bool:
-        try:
-            chunk = self._quick.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        slot = self._growing[type(chunk)].get(chunk.id)
-        if slot is None:
-            return False
-        slot.pieces.append(chunk.delta)
-        self._out.append(PartDelta(key=slot.key, text=chunk.delta))
-        self.grew(data, self.words[type(chunk)], slot.key, slot.pieces)
-        return True
 
     def handle(self, event: Any, kind: str) -> None:
         named = event.get("type") if type(event) is dict else None
@@ -448,6 +412,7 @@ class AiSdkUiDecoder(EventDecoder):
         slot = self._text_slot(chunk)
         slot.pieces.append(text)
         self.emit(PartDelta(key=slot.key, text=text))
+        self.grew(self.TEXT_FIELD, slot.key, slot.pieces)
 
     def _text_end(self, chunk: dict[str, Any]) -> None:
         slot = self._text_slot(chunk)
@@ -495,6 +460,7 @@ class AiSdkUiDecoder(EventDecoder):
             slot.pieces = pieces
         slot.pieces.append(text)
         self.emit(PartDelta(key=slot.key, text=text))
+        self.grew(self.INPUT_FIELD, slot.key, slot.pieces)
 
     def _complete_input(self, call_id: str) -> None:
         """Mark the input of a call as complete; a late delta reopens it."""

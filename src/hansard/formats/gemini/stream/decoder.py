@@ -191,7 +191,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def _learn(self, data: bytes, field: str, slot: Slot) -> None:
+    def _learn(self, field: str, slot: Slot) -> None:
         """Learn the event's byte pattern; of the usage beside later fragments only the last one is kept."""
         now, args, pieces = self._now, slot.args, slot.pieces if slot.pieces is not None else []
 
@@ -212,7 +212,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
             self._out.append(PartDelta(key=slot.key, text=text))
             return True
 
-        self.grew(data, field, slot.key, pieces, take)
+        self.grew(field, slot.key, pieces, take)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class GeminiDecoder(AnswersDecoder[Response]):
     def _learn_from(self, candidates: Any, delta: Delta) -> None:
         """Learn from an event whose only effect was one text delta."""
         first = self._now.first
-        if type(delta) is not PartDelta or self._data is None or first is None or len(candidates) != 1:
+        if type(delta) is not PartDelta or first is None or len(candidates) != 1:
             return
         parts = candidates[0].get("content", {}).get("parts")
         if type(parts) is not list or len(parts) != 1 or type(parts[0]) is not dict:
@@ -258,9 +258,9 @@ class GeminiDecoder(AnswersDecoder[Response]):
         if _APPENDED & candidates[0].keys():
             return
         if slot.pieces is not None and part.get("text") == delta.text:
-            self._learn(self._data, "text", slot)
+            self._learn("text", slot)
         elif slot.args is not None and _is_string_piece(part, slot.args):
-            self._learn(self._data, "stringValue", slot)
+            self._learn("stringValue", slot)
 
     def _update_body(self, event: dict[str, Any]) -> None:
         for key, value in event.items():

@@ -62,7 +62,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         ):
             self._varying = {**self._varying, "created": NUMBER}
 
-    def _learn(self, data: bytes, field: str, key: str, pieces: list[str]) -> None:
+    def _learn(self, field: str, key: str, pieces: list[str]) -> None:
         """Learn the event's byte pattern; usage and time are updated from each later chunk that has them."""
         body = self._now.body
 
@@ -78,7 +78,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
             return bool(text)
 
         continues = type(body.get("usage")) is dict or "created" in self._varying
-        self.grew(data, field, key, pieces, take if continues else None)
+        self.grew(field, key, pieces, take if continues else None)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         if type(delta) is not PartDelta:
             return
         field, first = _growing_field(choices, delta.text), self._now.first
-        if field is None or first is None or self._data is None:
+        if field is None or first is None:
             return
         if field == "arguments":
             call = first.calls.by_index.get(choices[0]["delta"]["tool_calls"][0]["index"])
@@ -115,7 +115,7 @@ class OpenAIChatDecoder(AnswersDecoder[Completion]):
         else:
             pieces = first.message.get(field)
         if type(pieces) is Pieces:
-            self._learn(self._data, field, delta.key, pieces)
+            self._learn(field, delta.key, pieces)
 
     def _error(self, event: dict[str, Any], kind: str) -> bool:
         error = event.get("error")

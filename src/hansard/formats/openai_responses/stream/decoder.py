@@ -263,8 +263,8 @@ class OpenAIResponsesDecoder(ItemEmitter):
         logprobs = event.get("logprobs")
         for entry in logprobs if type(logprobs) is list else ():
             self._append(item, (*slot.path[:-1], "logprobs"), entry)
-        if slot.key and text and not logprobs and self._data is not None:
-            self.grew(self._data, "delta", slot.key, slot.pieces, partial(self._more, slot) if slot.wrapped else None)
+        if slot.key and text and not logprobs:
+            self.grew("delta", slot.key, slot.pieces, partial(self._more, slot) if slot.wrapped else None)
 
     def _more(self, slot: Slot, text: str, values: dict[str, bytes]) -> bool:
         self._grow(slot, text)
