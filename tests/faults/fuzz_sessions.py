@@ -18,7 +18,8 @@ from hansard.formats.coding_agents.codex.edits import apply_diff, reverse_diff
 from hansard.formats.coding_agents.edits import edits_of, infer_unknown, replayed
 from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
-from hansard.workspace import imported_edits, sage_folder
+from hansard.workspace import imported_edits
+from hansard.workspace.sage.snapshots import read_snapshots
 from hansard.workspace.workspace import Workspace
 from tests.faults.fuzz_formats import seeds
 from tests.faults.fuzzing import Surface, Target
@@ -98,7 +99,7 @@ def _bring_in(ledger: hansard.Ledger, thread_id: str, folder: Path, name: str) -
     root.mkdir(exist_ok=True)
     with Workspace(ledger, str(root)) as workspace:
         if name == "sage":
-            sage_folder.read_folder(workspace, thread_id, str(folder))
+            read_snapshots(workspace, thread_id, str(folder))
         else:
             imported_edits.import_edits(workspace, thread_id, backups=str(folder))
     assert list(root.iterdir()) == [], "importing wrote into the project"

@@ -21,8 +21,8 @@ from hansard.formats.coding_agents.unified_diff import apply_diff, reverse_diff
 from hansard.workspace import Author, Workspace
 from hansard.workspace.history import at_message, changes_of
 from hansard.workspace.imported_edits import import_edits
-from hansard.workspace.sage_folder import write_folder
-from hansard.workspace.sage_snapshots import read_snapshots
+from hansard.workspace.sage.folder import write_folder
+from hansard.workspace.sage.snapshots import read_snapshots
 from tests.workspace.trees import say, turn
 
 

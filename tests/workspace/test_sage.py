@@ -19,7 +19,7 @@ import hansard
 from hansard.cli import run
 from hansard.errors import Conflict
 from hansard.workspace import Workspace
-from hansard.workspace.sage_snapshots import read_snapshots
+from hansard.workspace.sage.snapshots import read_snapshots
 from tests.workspace.sage_project import ANSWER, SESSION, USER, Project, line, messages, sha256, snapshot, weather
 
 WAYS: dict[str, Callable[[Project], list[str]]] = {

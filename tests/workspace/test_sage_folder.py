@@ -17,7 +17,7 @@ from hansard import formats
 from hansard.formats.coding_agents.sage.complete import completed, migrated, prepared
 from hansard.model import Conversation, Message, TextPart, Thinking, Todo, exact_json
 from hansard.workspace import Author, Workspace
-from hansard.workspace.sage_folder import session_folder
+from hansard.workspace.sage.folder import session_folder
 from tests.conftest import GOLDEN
 from tests.strategies import conversations
 from tests.workspace.sage_project import SESSION, Project, line, sha256, snapshot, weather

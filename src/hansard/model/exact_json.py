@@ -209,7 +209,7 @@ def _repeats_a_key(raw: bytes, value: Any, numbers_as_written: bool) -> bool:
     """
     try:
         again = _ENCODER.encode(value)
-    except ValueError:  # half a surrogate pair too
+    except ValueError:  # a lone surrogate too
         return True
     end = raw[-8:]
     if numbers_as_written and len(again) == len(raw) - len(end) + len(end.rstrip(b"\r\n ")):

@@ -10,8 +10,7 @@ Order of reading:
     apply           runs a plan atomically and recovers an interrupted one
     rooted_fs       file access confined to the root; `atomic_write`: a file written by a tool
     history         files at a message, changes of a message, diffs
-    imported_edits  edits of imported sessions as snapshots; `sage_snapshots` does so for Sage, with its backups
-                    (`sage_backups`); `sage_folder` writes them
+    imported_edits  edits of imported sessions as snapshots; `sage/` does so for Sage, with its backups and folders
     copilot_folder  images of files that Copilot CLI keeps
     left_behind     what an undo of an imported session cannot take back; `git_objects`: contents that git has seen
 

@@ -86,7 +86,7 @@ def _names_folder(options: WriteOptions) -> bool:
 def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int:
     """Write each thread as a Sage session below OUT."""
     from hansard.cli.files import save
-    from hansard.workspace.sage_folder import session_folder
+    from hansard.workspace.sage.folder import session_folder
 
     out = options.output or "."
     sessions = [session_folder(ledger, key, cwd=os.getcwd()) for key in ids]

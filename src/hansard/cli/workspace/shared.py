@@ -84,7 +84,7 @@ def find_thread(files: Workspace, thread: str | None) -> str:
 def import_edits(files: Workspace, thread_id: str) -> None:
     """Record the edits of an imported session: its transcript, Claude Code's backups, Sage's snapshots."""
     from hansard.workspace import imported_edits
-    from hansard.workspace.sage_snapshots import read_snapshots
+    from hansard.workspace.sage.snapshots import read_snapshots
 
     imported_edits.import_edits(files, thread_id, backups=_file_history(thread_id))
     found = read_snapshots(files, thread_id)

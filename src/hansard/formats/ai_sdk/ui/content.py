@@ -105,7 +105,7 @@ class Turn:
         self._parts = self._results = self._waiting = None
 
     def first(self) -> Message:
-        """The first message that is no event; created if the UIMessage has no parts."""
+        """The first message other than events; created if the UIMessage has no parts."""
         if len(self.out) == self.start:
             self._begin({"step": False})
         said = (message for message in self.out[self.start :] if message.role != "event")

@@ -1,6 +1,6 @@
 """System events in UIMessages: a `data-<event type>` part, and beside it what a part cannot say.
 
-The part's `data` is the event's data word for word. Time, source and target stand in the metadata of the message, in
+The part's `data` is the event's data, unchanged. Time, source and target stand in the metadata of the message, in
 `systemMessages`: one entry for each event, in order, such as
 `{"event_type": "agent.handoff", "timestamp": ..., "source_agent": "a1", "target_agents": ["a2"]}`.
 A data part without an entry is data of its message. Only entries of assistant messages count: what a client says of
@@ -22,7 +22,7 @@ _KNOWN = ("thread-protocol", "pydantic-ai", NAME)
 
 
 def is_shown(message: Message) -> bool:
-    """Whether clients see an event: named data with a time, which is no record of a coding agent's session."""
+    """Whether clients see an event: named data with a time, other than a record of a coding agent's session."""
     if message.role != "event" or not message.parts or message.created_at is UNSET:
         return False
     if message.extra is not UNSET and message.extra.keys() - _KNOWN:

@@ -27,7 +27,7 @@ from hansard.model.times import milliseconds
 from hansard.workspace import snapshots
 from hansard.workspace.entries import ANY, FILE, FOLDER, LINK, UNRECORDED, Change, Entry, content_hash
 from hansard.workspace.imported_edits import path_in_root
-from hansard.workspace.sage_backups import Backups
+from hansard.workspace.sage.backups import Backups
 from hansard.workspace.snapshots import IMPORTED, SAGE, Author, SnapshotWriter
 from hansard.workspace.workspace import Workspace
 
