@@ -38,6 +38,8 @@ ALLOWED = (
     "behind a pooler",
     "behind a proxy",
     "replica is behind",
+    "left behind",
+    "nothing behind",
     "(the conversation goes on)",  # sent to providers
 )
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "reference").glob("*.md")]
