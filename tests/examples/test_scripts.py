@@ -38,3 +38,12 @@ def test_a_raw_stream_is_recorded_without_a_key(tmp_path: Path) -> None:
     with hansard.open(tmp_path / "ledger.db") as ledger:
         _, answer = ledger.transcript("harbour")
     assert visible(answer) == visible(fold(decode("anthropic", recording))[0])
+
+
+def test_content_is_queried_from_sqlalchemy(database: str) -> None:
+    script = [sys.executable, str(EXAMPLES / "query_content.py"), database]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, *rows = done.stdout.splitlines()
+    assert first == "Projected(threads=2, messages=8, removed=0, escaped=0)"
+    assert rows == ["weather-rome: 21 degrees", "assistant: 4", "tool: 2", "user: 2"]

@@ -3,7 +3,7 @@
     documents/   convert, validate, stream, formats, schema: no ledger is opened
     threads/     threads, show, tree, search, import_, export, fork, checkout, handover, forget
     workspace/   snapshot, track, watch, history, diff, undo, redo, restore; `shared` is what they have in common
-    ledger/      backup, copy, migrate, prune, stats, verify, doctor
+    ledger/      backup, copy, migrate, project, prune, stats, verify, doctor
     serve, completion   the two commands outside a section's folder
 
 Read first: this module (the table of commands, exit codes), then `options` (`--db`, `--json`, filters, how an id is
@@ -61,6 +61,7 @@ SECTIONS = {
         "copy": ("ledger.copy", "Copy the ledger to another place or backend and compare both."),
         "doctor": ("ledger.doctor", "Diagnose the installation and the ledger."),
         "migrate": ("ledger.migrate", "Migrate the ledger to the newest schema."),
+        "project": ("ledger.project", "Fill the table of messages that SQL can query (PostgreSQL)."),
         "prune": ("ledger.prune", "Delete messages of superseded, aborted and failed runs."),
         "stats": ("ledger.stats", "Show the size of the ledger, its tokens and their cost."),
         "verify": ("ledger.verify", "Verify that the ledger is intact."),

@@ -34,6 +34,7 @@ _LONG = (
     "threads_where",
     "facts",
     "verify",
+    "project",
     "prune",
     "forget",
     "backup",

@@ -28,6 +28,7 @@ from hansard.ledger.results import (
     Page,
     Pending,
     Problem,
+    Projected,
     Pruned,
     Stats,
     Synced,
@@ -545,6 +546,16 @@ class Ledger:
         from hansard.ledger.maintenance import prune
 
         return prune.prune(self._driver, thread_id, prune.moment_of(before))
+
+    def project(self, thread_id: str | None = None) -> Projected:
+        """Bring the table `conversation_message` (PostgreSQL) up to date with the transcripts of one thread or all.
+
+        The table is for SQL over the content of messages, and empty until this is called. Calling it again adds only
+        what is new.
+        """
+        from hansard.ledger.maintenance import projection
+
+        return projection.project(self._driver, thread_id)
 
     def forget(self, thread_id: str) -> Tombstone:
         """Erase a thread from every table and from the file itself; a tombstone is left."""

@@ -115,6 +115,15 @@ class Hit(Value, frozen=True, kw_only=True):
     status: str | None = None
 
 
+class Projected(Value, frozen=True, kw_only=True):
+    """What `project` changed: threads, rows added and removed; `escaped` rows hold what jsonb cannot."""
+
+    threads: int = 0
+    messages: int = 0
+    removed: int = 0
+    escaped: int = 0
+
+
 class Pruned(Value, frozen=True, kw_only=True):
     """What `prune` deleted: threads that lost messages, messages, runs (but their row), journal chunks, blobs."""
 

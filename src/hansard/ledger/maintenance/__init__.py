@@ -4,6 +4,7 @@
     prune          delete messages on no branch in force, and unused blobs
     erasure        `Ledger.forget`: delete a thread from tables, index and file; leave a tombstone
     backup         a consistent copy in a SQLite file
+    projection     the table `conversation_message` on PostgreSQL, for SQL over content
     copy_ledger    a copy in another backend, compared afterwards
     stats          counts and sizes
 

@@ -20,6 +20,8 @@ from hansard.model.times import iso_time
 PAGES = 250  # of the search index that are merged in one transaction
 _NOTHING = 2  # fewer changes mean none, by FTS5's documentation
 _TABLES = (
+    "conversation_messages",
+    "projections",
     "messages",
     "feed",
     "facts",

@@ -164,7 +164,7 @@ def _delete(tx: Tx, thread: ThreadRow, outline: Outline, dead: set[Position]) ->
         where = {"thread": thread.thread, "seg": seg, "low": low}
         for (body,) in tx.all("cut_bodies_from", mark=bodies.CUT, **where):
             cut |= set(bodies.cuts(body))
-        for name in ("unindex_from", "delete_feed_from", "delete_messages_from"):
+        for name in ("unindex_from", "unproject_from", "delete_feed_from", "delete_messages_from"):
             tx.run(name, **where)
     for name in ("forget_facts", "feed_thread"):  # facets are collected again from what is left
         tx.run(name, thread=thread.thread)

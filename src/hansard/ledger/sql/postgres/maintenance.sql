@@ -31,3 +31,43 @@ select setval(s.name, greatest(nextval(s.name), s.top)) from (values
 
 -- name: any_thread
 select (select count(*) from thread where tenant = :tenant) + (select count(*) from workspace where tenant = :tenant)
+
+-- name: forget_conversation_messages
+delete from conversation_message
+where tenant = :tenant and thread_id = (select id from thread where tenant = :tenant and thread = :thread)
+
+-- name: forget_projections
+delete from projection where tenant = :tenant and thread = :thread
+
+-- name: unproject_from
+delete from conversation_message
+where tenant = :tenant and thread_id = (select id from thread where tenant = :tenant and thread = :thread)
+  and id in (select id from message where tenant = :tenant and thread = :thread and seg = :seg and depth >= :low)
+
+-- name: projectable
+select t.thread, t.id from thread t
+left join projection p on p.tenant = t.tenant and p.thread = t.thread
+where t.tenant = :tenant and t.thread > :after and t.forgotten_at is null and p.version is distinct from t.version
+order by t.thread limit :limit
+
+-- name: projection
+select version, seg, depth, hash, resource from projection where tenant = :tenant and thread = :thread
+
+-- name: save_projection
+insert into projection (tenant, thread, version, seg, depth, hash, resource)
+values (:tenant, :thread, :version, :seg, :depth, :hash, :resource)
+on conflict (tenant, thread) do update set version = excluded.version, seg = excluded.seg, depth = excluded.depth,
+  hash = excluded.hash, resource = excluded.resource
+
+-- name: unproject_after
+delete from conversation_message where tenant = :tenant and thread_id = :id and position > :depth
+
+-- name: add_conversation_message
+insert into conversation_message (tenant, id, thread_id, role, type, content, created_at, resource_id, position)
+values (:tenant, :id, :thread_id, :role, :type, :content::jsonb, to_timestamp(:created_at / 1000.0), :resource, :position)
+on conflict (tenant, thread_id, id) do update set role = excluded.role, type = excluded.type,
+  content = excluded.content, created_at = excluded.created_at, resource_id = excluded.resource_id,
+  position = excluded.position
+
+-- name: change_projected_resource
+update conversation_message set resource_id = :resource where tenant = :tenant and thread_id = :id

@@ -35,6 +35,22 @@ create table blob_use (
 -- row level security, for the owner too
 -- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
 
+create table conversation_message (
+  id text not null,
+  thread_id text not null,
+  role text not null,
+  type text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null default now(),
+  resource_id text,
+  tenant integer not null,
+  position integer not null,
+  PRIMARY KEY (tenant, thread_id, id)
+);
+CREATE INDEX conversation_message_position ON conversation_message USING btree (tenant, thread_id, "position");
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
 create table feed (
   n bigint not null generated always as identity,
   tenant integer not null,
@@ -72,6 +88,19 @@ CREATE UNIQUE INDEX message_id ON ONLY message USING btree (tenant, thread, id);
 -- partition message_5 FOR VALUES WITH (modulus 8, remainder 5), body stored e
 -- partition message_6 FOR VALUES WITH (modulus 8, remainder 6), body stored e
 -- partition message_7 FOR VALUES WITH (modulus 8, remainder 7), body stored e
+-- row level security, for the owner too
+-- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
+
+create table projection (
+  tenant integer not null,
+  thread bigint not null,
+  version bigint not null,
+  seg integer not null,
+  depth integer not null,
+  hash bytea not null,
+  resource text,
+  PRIMARY KEY (tenant, thread)
+);
 -- row level security, for the owner too
 -- policy tenant_only using (tenant = (NULLIF(current_setting('hansard.tenant'::text, true), ''::text))::integer)
 

@@ -28,3 +28,13 @@ select total_changes()
 
 -- name: feed_everything
 update fed_upto set n = 0
+
+-- name: forget_conversation_messages
+-- The table is on PostgreSQL only.
+delete from feed where false
+
+-- name: forget_projections
+delete from feed where false
+
+-- name: unproject_from
+delete from feed where false

@@ -1,0 +1,2 @@
+-- The table for SQL over jsonb is on PostgreSQL only.
+select 1;
