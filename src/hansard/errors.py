@@ -51,6 +51,12 @@ class Conflict(HansardError):
         super().__init__(text)
 
 
+class Forbidden(HansardError):
+    """The server was not built to allow this."""
+
+    status = 403
+
+
 class StorageError(HansardError):
     """The disk or the database server failed; acknowledged writes are safe, and the call may be retried."""
 

@@ -112,11 +112,11 @@ class AsyncRun:
         """The messages of the deltas after the last staged message."""
         return [] if self._unsaid else [message for message in self._since.messages() if message.parts]
 
-    async def commit(self, pending: list[PendingCall]) -> Run:
+    async def commit(self, pending: list[PendingCall], prune: dict[str, Any] | None = None) -> Run:
         await self.durable()
         self.run.release()
         done: Run = await self.ledger.aio.commit(
-            self.thread_id, self.id, pending=pending or UNSET, fence=self.run.fence
+            self.thread_id, self.id, pending=pending or UNSET, fence=self.run.fence, **(prune or {})
         )
         return done
 

@@ -77,6 +77,9 @@ class Request:
         if given is not None and type(given) is not str:
             raise Unreadable("the id of a message expected", "$.messageId")
         self.trigger, self.message_id, self.sent, self._where = trigger, given, sent, where
+        self.prune = body.get("prune", False)
+        if type(self.prune) is not bool:
+            raise Unreadable("true or false expected", "$.prune")
 
     def place(self, i: int) -> str:
         return self._where.format(i)

@@ -63,10 +63,11 @@ class RunCapability(AbstractCapability[Any]):
         waits: bool = True,
         preface: list[Message] | None = None,
         save: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
+        prune: dict[str, Any] | None = None,
     ) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
         self._place, self._metadata, self._listener, self._waits = place, metadata, listener, waits
-        self._preface, self._save = preface or [], save
+        self._preface, self._save, self._prune = preface or [], save, prune
         self.events = RunEvents(message_id or new_id())
         self.run: AsyncRun | None = None
         self._run_id = ""
@@ -145,7 +146,7 @@ class RunCapability(AbstractCapability[Any]):
         output = result.output
         pending = self._pending(output) if isinstance(output, DeferredToolRequests) else []
         try:
-            await run.commit(pending)
+            await run.commit(pending, self._prune)
         except Conflict as error:
             await run.fail(error)
             raise

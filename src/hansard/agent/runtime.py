@@ -27,7 +27,7 @@ from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversat
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
 from hansard.agent.ui_turns import answer_so_far, replay
-from hansard.errors import Conflict, HansardError, NotFound
+from hansard.errors import Conflict, Forbidden, HansardError, NotFound
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
@@ -138,16 +138,20 @@ class Agent:
         shown_id: str | None = None,
         results: DeferredToolResults | None = None,
         deps: Any = None,
+        prune: bool = False,
     ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         """Start a run and return its stream and its task.
 
         `prompt` is a text, a `Message`, or None to answer the head of the thread. `fork_from` is the message after
         which the run (or the prompt) is added, None for the root. `results` answer pending calls; `shown_id` is the
-        clients' id of the answer that continues with them.
+        clients' id of the answer that continues with them. `prune` deletes what the run replaces (everything else after
+        `fork_from`) when it commits; a run that fails deletes nothing.
         """
         if self.store is not None:
             if fork_from is not UNSET:
                 raise needs_ledger("a branch")
+            if prune:
+                raise needs_ledger("prune")
             if results is not None:
                 raise needs_ledger("an answer to pending calls")
             return await self._start_in(await self._thread_of_store(thread_id), prompt, deps)
@@ -159,6 +163,7 @@ class Agent:
         said = [] if prompt is None else [*prompt] if _several(prompt) else [user_message(prompt)]
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
+        point = fork_from  # a prompt moves the run behind it, and goes with the branch
         await open_thread(self.ledger, thread_id, registered)
         await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run
         if said:
@@ -180,6 +185,7 @@ class Agent:
             metadata=metadata or None,
             preface=handoff(place.before, self.id),
             save=self._save,
+            prune={"prune": True, "prune_after": point} if prune else None,
         )
         task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream, thinking))
         self._tasks[task] = thread_id, stream
@@ -286,27 +292,40 @@ class Agent:
 
     # -- the AI SDK ------------------------------------------------------------------------------------------------
 
-    def sse(self, body: dict[str, Any], *, target: str | None = None, deps: Any = None) -> Answer:
+    def sse(
+        self,
+        body: dict[str, Any],
+        *,
+        target: str | None = None,
+        deps: Any = None,
+        prune: bool = False,
+        allow_prune: bool = False,
+    ) -> Answer:
         """Answer a request of an AI SDK client with the bytes of its stream: `async for data in agent.sse(body)`.
 
         The call rejects an invalid body; `await agent.sse(body)` also rejects a request that contradicts the thread,
         and returns the started stream. So a route can still answer with `error.status`.
+
+        `prune` deletes what an edited or regenerated answer replaces. With `allow_prune` the client decides, by `prune`
+        in the body; without, a body that asks for it is `Forbidden` (403).
         """
         from hansard.agent.chat_request import Request
 
         request, version = Request(body), target or self.target
+        if request.prune and not allow_prune:
+            raise Forbidden("$.prune: this server does not delete what an answer replaces; leave prune out")
         emitter("ai-sdk-ui", target=version)
-        return Answer(lambda: self._answer(request, version, deps))
+        return Answer(lambda: self._answer(request, version, deps, prune or request.prune))
 
-    async def _answer(self, request: Request, target: str, deps: Any) -> AsyncGenerator[bytes, None]:
+    async def _answer(self, request: Request, target: str, deps: Any, prune: bool) -> AsyncGenerator[bytes, None]:
         from hansard.agent.chat_request import ask
 
         if self.store is not None:
             thread = await self._thread_of_store(request.thread_id)
             try:
                 asked = await ask(thread.ledger, request)
-                if asked.fork_from is not UNSET or not asked.prompts:
-                    raise needs_ledger("a branch")
+                if prune or asked.fork_from is not UNSET or not asked.prompts:
+                    raise needs_ledger("prune" if prune else "a branch")
             except BaseException:
                 await thread.close()
                 raise
@@ -320,6 +339,7 @@ class Agent:
                 shown_id=asked.shown_id,
                 results=asked.results,
                 deps=deps,
+                prune=prune,
             )
         shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
         if asked.results is not None:

@@ -72,6 +72,7 @@ _GRACE = 3  # seconds for open streams at shutdown
     multiple=True,
     help="A web origin whose pages may call the API; repeatable.",
 )
+@click.option("--allow-prune", is_flag=True, help="Let chat requests delete what their answer replaces.")
 @db_option
 def command(
     host: str,
@@ -84,6 +85,7 @@ def command(
     folders: tuple[str, ...],
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
+    allow_prune: bool,
     db: str | None,
 ) -> int:
     """Serve the ledger over HTTP: chat for AI SDK clients, everything else as a REST API (documented at /schema).
@@ -125,6 +127,7 @@ def command(
             hosts=(host, *hosts),
             origins=origins,
             workspaces=folders if folders or not is_loopback(host) else None,
+            allow_prune=allow_prune,
         )
         config = uvicorn.Config(
             app,

@@ -36,7 +36,7 @@ from hansard.ledger.results import (
     Tombstone,
     TreeNode,
 )
-from hansard.ledger.rows import find_run, find_runs, find_thread
+from hansard.ledger.rows import find_place, find_run, find_runs, find_thread
 from hansard.ledger.search import facets, index
 from hansard.ledger.search.query import search
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
@@ -297,9 +297,24 @@ class Ledger:
         now = clock()
         return self._write(lambda tx: threads.checkout(tx, thread_id, message_id, now, tip=tip))
 
-    def fork(self, thread_id: str, message_id: str | None) -> Thread:
-        """Continue from an earlier message (None: from the start): the next append creates a new branch."""
-        return self.checkout(thread_id, message_id)
+    def fork(self, thread_id: str, message_id: str | None, *, prune: bool = False) -> Thread:
+        """Continue from an earlier message (None: from the start): the next append creates a new branch.
+
+        `prune` deletes everything after that message, which is otherwise kept; branches of active runs stay.
+        """
+        if not prune:
+            return self.checkout(thread_id, message_id)
+        now = clock()
+
+        def job(tx: Tx) -> Thread:
+            from hansard.ledger.maintenance import prune as pruning
+
+            threads.checkout(tx, thread_id, message_id, now, tip=False)
+            thread = find_thread(tx, thread_id, lock=True)
+            pruning.prune_after(tx, thread, thread.head[:2])
+            return threads.as_thread(tx, find_thread(tx, thread_id))
+
+        return self._write(job)
 
     # -- whole conversations ---------------------------------------------------------------------------------------
 
@@ -388,17 +403,27 @@ class Ledger:
         usage: Usage | UnsetType = UNSET,
         force: bool = False,
         prune: bool = False,
+        prune_after: str | UnsetType | None = UNSET,
         fence: int | None = None,
     ) -> Run:
-        """Put a run into the transcript, atomically. `prune` deletes what it replaces, which is otherwise kept."""
+        """Put a run into the transcript, atomically. `prune` deletes what it replaces, which is otherwise kept.
+
+        What it replaces is everything after the message that it forks from (or after `prune_after`, an earlier message
+        of its branch) but not on its branch. Rows of runs stay, without messages; so do branches of active runs.
+        """
         now = clock()
 
         def job(tx: Tx) -> Run:
             done = runs.commit(tx, thread_id, run_id, fence, now, pending=pending, usage=usage, force=force)
             if prune:
-                from hansard.ledger.maintenance.prune import prune_after
+                from hansard.ledger.maintenance import prune as pruning
 
-                prune_after(tx, find_thread(tx, thread_id, lock=True), run_id)
+                thread = find_thread(tx, thread_id, lock=True)
+                run = find_run(tx, thread, run_id)
+                place = (run.fork_seg, run.fork_depth)
+                if prune_after is not UNSET:
+                    place = (0, 0) if prune_after is None else find_place(tx, thread, prune_after)[:2]
+                pruning.prune_after(tx, thread, place)
             return done
 
         return self._write(job)

@@ -95,15 +95,19 @@ def create_app(
     origins: Iterable[str] = (),
     workspaces: Iterable[str | os.PathLike[str]] | None = (),
     max_body: int = _LARGEST,
+    allow_prune: bool = False,
 ) -> App:
     """The server as an ASGI application; the ledgers stay the caller's to close.
 
     With a `token` each request must carry it. `tokens` map tokens to what they grant: a tenant of `tenants` by name, or
     this ledger without a name. `hosts` are names of the server besides localhost and IP addresses; `origins` other
     sites whose pages may use it; `workspaces` the folders where undo and redo may change files (None: all that the
-    ledger tracks). Without any token, the caller is responsible for authentication.
+    ledger tracks). With `allow_prune`, a chat request with `"prune": true` deletes what its answer replaces; otherwise
+    it is rejected (403). Without any token, the caller is responsible for authentication.
     """
     others, whose = list(origins), {**(tenants or {}), "": Served(ledger, agents, workspaces=workspaces)}
+    for here in whose.values():
+        here.allow_prune = here.allow_prune or allow_prune
     app = App(
         route_handlers=[
             *login.ROUTES,

@@ -23,15 +23,21 @@ class Served:
     """A tenant: a ledger and its agents. The first agent answers requests that name none.
 
     `workspaces` are the folders whose files undo and redo may change over HTTP; None allows each folder that the ledger
-    tracks.
+    tracks. `allow_prune`: a chat request may ask to delete what its answer replaces.
     """
 
     def __init__(
-        self, ledger: Ledger, agents: Iterable[Agent] = (), *, workspaces: Iterable[str | os.PathLike[str]] | None = ()
+        self,
+        ledger: Ledger,
+        agents: Iterable[Agent] = (),
+        *,
+        workspaces: Iterable[str | os.PathLike[str]] | None = (),
+        allow_prune: bool = False,
     ) -> None:
         agents = list(agents)
         self.workspaces = None if workspaces is None else {os.path.realpath(folder) for folder in workspaces}
         self.ledger, self.agents = ledger, {agent.name: agent for agent in agents}
+        self.allow_prune = allow_prune
         self.streams: set[asyncio.Task[None]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
         if len(self.agents) != len(agents):

@@ -44,12 +44,14 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     """Send a message, regenerate, edit, answer a tool call or an approval; the answer streams.
 
     `agent` in the body names the agent. Earlier messages are looked up by their ids; their content in the request is
-    ignored.
+    ignored. `prune` deletes what an edited or regenerated answer replaces, where the server allows it.
     """
     body = await request.body()
     asked = read_body(bodies.ChatRequest, body)
-    stream = await served(request).agent(asked.agent).sse(exact_json.decode(body), target=_target(target))
-    return _streamed(served(request), await anext(stream, b""), stream)
+    here = served(request)
+    agent, version = here.agent(asked.agent), _target(target)
+    stream = await agent.sse(exact_json.decode(body), target=version, allow_prune=here.allow_prune)
+    return _streamed(here, await anext(stream, b""), stream)
 
 
 @get("/api/chat/{thread_id:str}/stream", operation_class=streams(or_nothing=True), tags=["chat"])

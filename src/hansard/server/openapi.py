@@ -73,7 +73,7 @@ _ITEMS = {("NewMessages", "messages"): "Message", ("NewThread", "agents"): "Agen
 _ALWAYS = {
     400: "The request is invalid; `path` is the place.",
     401: "The token is missing or wrong.",
-    403: "The request comes from another site, or the token is read-only.",
+    403: "The request comes from another site, the token is read-only, or the server does not allow it.",
     421: "Unknown host name.",
     429: "Too many wrong tokens from this address; wait for `Retry-After`.",
     431: "The token or the cookies are too long.",

@@ -176,6 +176,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     trigger: str | UnsetType = UNSET
     message_id: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
+    prune: bool | UnsetType = UNSET
 
 
 class WorkspaceShown(Body, frozen=True, kw_only=True):

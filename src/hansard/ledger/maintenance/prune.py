@@ -17,7 +17,7 @@ from hansard.errors import HansardError, NotFound
 from hansard.ledger import bodies
 from hansard.ledger.backends.driver import Driver, Tx, unsafe
 from hansard.ledger.results import Pruned
-from hansard.ledger.rows import ROOT, Place, RunRow, ThreadRow, find_run, find_runs, find_thread
+from hansard.ledger.rows import ROOT, Place, RunRow, ThreadRow, find_runs, find_thread
 from hansard.model.times import milliseconds
 
 _DEAD = ("aborted", "failed", "interrupted")
@@ -91,18 +91,17 @@ class Outline:
         return found
 
 
-def prune_after(tx: Tx, thread: ThreadRow, run_id: str) -> Pruned:
-    """Delete everything after the fork point of a committed run, except its own branch and active runs."""
-    run = find_run(tx, thread, run_id)
-    outline = Outline(tx, thread, run.fork_depth)
-    fork = outline.owner(run.fork_seg, run.fork_depth)
+def prune_after(tx: Tx, thread: ThreadRow, place: Position) -> Pruned:
+    """Delete everything after a place (seg, depth), except the active branch and active runs."""
+    outline = Outline(tx, thread, place[1])
+    fork = outline.owner(*place)
     keep = _in_use(tx, thread, outline)
-    dead: set[Position] = set()
+    below: set[Position] = set()
     for position in outline.by_depth:
         above = outline.parent(position)
-        if position not in keep and (above == fork or above in dead):
-            dead.add(position)
-    return _delete(tx, thread, outline, dead)
+        if above == fork or above in below:
+            below.add(position)
+    return _delete(tx, thread, outline, below - keep)
 
 
 def prune_thread(tx: Tx, thread: ThreadRow, before: int | None = None) -> Pruned:
