@@ -314,6 +314,27 @@ def test_a_patch_is_taken_out_of_the_file_there_is(ledger: Ledger, root: Path) -
         assert (root / "f").read_text() == "A\nb\nd\ne\nmine\n"
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_only_a_file_is_taken_for_what_a_patch_left(ledger: Ledger, root: Path, kind: str) -> None:
+    end = "\\ No newline at end of file\n"
+    told = {"type": "update", "unified_diff": f"@@ -1 +1 @@\n-a\n{end}+A\n{end}", "move_path": None}
+    part = hansard.model.ToolResultPart(tool_call_id="c", extra={"codex": {"changes": {str(root / "f"): told}}})
+    thread = ledger.create_thread().id
+    ledger.append(thread, say("user"))
+    message = ledger.append(thread, hansard.Message(role="tool", parts=[part]))
+    if kind == "file":
+        (root / "f").write_text("A")
+    elif kind == "link":
+        os.symlink("A", root / "f")
+    else:
+        (root / "f").mkdir()
+    with Workspace(ledger, root) as files:
+        import_edits(files, thread)
+        (change,) = changes_of(files, thread, str(message.id))
+        assert change.before is not None
+        assert change.before.held == (kind == "file")
+
+
 def test_a_sage_folder_is_written_and_read_again(ledger: Ledger, root: Path, tmp_path: Path) -> None:
     thread = ledger.create_thread("one").id
     odd = os.fsdecode(b"\xff odd\n")

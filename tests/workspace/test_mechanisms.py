@@ -417,3 +417,54 @@ def test_what_an_undo_did_is_not_found_again_by_the_next_look(ledger: Ledger, ro
         files.redo(thread)
         assert files.snapshot().changes == []
         assert (root / "sub/a").read_text() == "after"
+
+
+# -- descriptors ---------------------------------------------------------------------------------------------------
+
+
+def _open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the descriptors of a process")
+def test_a_workspace_that_is_closed_leaves_no_descriptor_open(ledger: Ledger, root: Path) -> None:
+    """A server that tracks a project for weeks would run out of them."""
+
+    def work() -> None:
+        thread = ledger.create_thread().id
+        with Workspace(ledger, root) as files:
+            files.snapshot()
+            turn(ledger, thread)
+            with files.window(Author(thread_id=thread)):
+                (root / "fresh").mkdir()
+                (root / "fresh/new").write_text(thread)
+                (root / "gone").unlink()
+                os.symlink("fresh", root / "new link")
+                (root / "text").write_text(thread)
+            files.undo(thread)
+            files.redo(thread)
+            files.undo(thread)
+            with pytest.raises(Refused):
+                files.root.read_entry(b"../x", 10)
+
+    (root / "gone").write_text("x")
+    (root / "text").write_text("x")
+    work()
+    before = _open_descriptors()
+    for _ in range(3):
+        work()
+    assert _open_descriptors() == before
+
+
+def test_closing_twice_does_not_close_what_others_opened(root: Path) -> None:
+    one = rooted_fs.Root(root)
+    number = one.fd
+    one.close()
+    (root / "text").write_text("x")
+    taken = os.open(root / "text", os.O_RDONLY)
+    if taken != number:  # the number of what was closed is the next to be given
+        os.dup2(taken, number)
+        os.close(taken)
+    one.close()
+    assert os.fstat(number).st_size == 1
+    os.close(number)

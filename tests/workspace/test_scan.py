@@ -8,6 +8,8 @@ import stat
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hansard import Ledger
 from hansard.errors import HansardError
@@ -123,6 +125,18 @@ def test_rules_that_change_neither_delete_nor_make_files(ledger: Ledger, root: P
     assert (root / ".gitignore").read_text() == "mine\nout/\n"
 
 
+def test_a_file_that_is_ignored_no_longer_is_followed_from_then_on(ledger: Ledger, root: Path) -> None:
+    (root / ".gitignore").write_text("mine\n")
+    (root / "mine").write_text("one")
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+        (root / ".gitignore").write_text("")
+        files.snapshot()
+        (root / "mine").write_text("two")
+        changed = [os.fsdecode(change.path) for change in files.snapshot().changes]
+    assert changed == ["mine"]
+
+
 def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root: Path) -> None:
     for folder in "abcd":
         (root / folder).mkdir()
@@ -146,6 +160,21 @@ def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root
             (root / "large").unlink()
         done = files.undo(thread)
         assert done.conflicts == [("large", "the earlier content is not stored")]
+
+
+def test_a_look_that_is_cut_off_at_once_forgets_nothing(ledger: Ledger, root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub/a").write_text("one")
+    (root / "b").write_text("one")
+    with Workspace(ledger, root) as files:
+        files.snapshot()
+    with Workspace(ledger, root, limits=Limits(files=0)) as files:
+        assert files.snapshot().partial
+    (root / "sub/a").write_text("two")
+    with Workspace(ledger, root) as files:
+        (change,) = files.snapshot().changes
+        assert change.before is not None
+        assert (change.path, files.content(change.before)) == (b"sub/a", b"one")
 
 
 def test_devices_fifos_and_sockets_are_carried_but_never_opened(ledger: Ledger, root: Path) -> None:
@@ -246,3 +275,35 @@ def test_a_merge_says_both_or_nothing() -> None:
     assert merge(base, base.replace(b"3\n", b"x\n"), base.replace(b"4\n", b"y\n")) is None
     assert merge(base, b"\0" + base, base[:-2]) is None
     assert merge(base, base.replace(b"3\n", b"x\n"), base.replace(b"3\n", b"x\n")) == base.replace(b"3\n", b"x\n")
+
+
+@pytest.mark.parametrize("odd", [b"\xff\n", b"\0\n"], ids=["not UTF-8", "NUL"])
+@pytest.mark.parametrize("where", range(3))
+def test_what_is_not_text_is_not_merged(odd: bytes, where: int) -> None:
+    base, ours, theirs = b"1\n2\n3\n", b"one\n2\n3\n", b"1\n2\nthree\n"
+    texts = [text + odd if i == where else text for i, text in enumerate((base, ours, theirs))]
+    assert merge(base, ours, theirs) == b"one\n2\nthree\n"
+    assert merge(*texts) is None
+
+
+_SOME = st.sets(st.integers(0, 9))
+
+
+@given(ours=_SOME, theirs=_SOME)
+def test_lines_of_one_side_are_changed_and_neighbours_are_a_conflict(ours: set[int], theirs: set[int]) -> None:
+    lines = [b"%d\n" % i for i in range(10)]
+
+    def changed(chosen: set[int]) -> list[bytes]:
+        return [b"new %d\n" % i if i in chosen else line for i, line in enumerate(lines)]
+
+    def blocks(chosen: set[int]) -> list[tuple[int, int]]:
+        """From the first line of neighbours that are changed to the line after the last."""
+        begins = sorted(i for i in chosen if i - 1 not in chosen)
+        return [(i, next(j for j in range(i, 11) if j not in chosen)) for i in begins]
+
+    both = merge(b"".join(lines), b"".join(changed(ours)), b"".join(changed(theirs)))
+    pairs = [(a, b) for a in blocks(ours) for b in blocks(theirs) if a != b]
+    if theirs and ours and ours != theirs and any(a[0] <= b[1] and b[0] <= a[1] for a, b in pairs):
+        assert both is None
+    else:
+        assert both == b"".join(changed(ours | theirs))

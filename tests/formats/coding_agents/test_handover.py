@@ -290,3 +290,22 @@ def test_there_and_back_every_text_call_and_result_is_kept(source: str, to: str,
         before, after = said(conversation), said(back)
         for what in before:
             assert not before[what] - after[what], (path.name, what)
+
+
+@pytest.mark.parametrize(("source", "to"), PAIRS)
+def test_a_call_of_an_agent_that_is_not_known_stays_text(source: str, to: str) -> None:
+    """None of its tools can be called by another agent, whatever they are named."""
+    call = ToolCallPart(tool_call_id="c1", tool_name="Bash", input={"command": "ls"})
+    result = ToolResultPart(tool_call_id="c1", tool_name="Bash", output="done", is_error=False)
+    parts = call_as_text(call, "aider"), result_as_text(result, "aider")
+    messages = [
+        Message(role="user", parts=[TextPart(text="go")]),
+        Message(role="assistant", parts=parts[0]),
+        Message(role="user", parts=parts[1]),
+    ]
+    found = handed(Conversation(messages=messages, extra=OWN[source]), to)
+    assert [part for message in found for part in message.parts if type(part) in (ToolCallPart, ToolResultPart)] == []
+    texts = [part.text for message in found for part in message.parts if type(part) is TextPart]
+    assert [part.text for side in parts for part in side if type(part) is TextPart] == texts[
+        -len(parts[0] + parts[1]) :
+    ]

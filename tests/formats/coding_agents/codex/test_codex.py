@@ -11,8 +11,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
+from hansard.formats.coding_agents.codex import sniff
+from hansard.formats.coding_agents.codex.records import read_response_item
 from hansard.formats.coding_agents.records import Report
 from hansard.formats.coding_agents.session_file import without_evidence
+from hansard.formats.openai_responses.tools import Calls
 from hansard.model import (
     Binding,
     CompactionPart,
@@ -35,6 +38,29 @@ from tests.conftest import GOLDEN
 
 def golden(name: str) -> Conversation:
     return formats.read((GOLDEN / "codex" / name).read_bytes(), "codex")
+
+
+FIRST = {"id": "s1", "timestamp": "2025-01-01T00:00:00Z", "instructions": None}
+
+
+@pytest.mark.parametrize(
+    ("records", "certain"),
+    [
+        ([FIRST], True),
+        ([FIRST, {"type": "message", "role": "user", "content": []}, {"record_type": "state"}], True),
+        ([FIRST, {"type": "custom_tool_call", "call_id": "c"}, {"type": "custom_tool_call_output"}], True),
+        ([FIRST, {"type": "message"}, {"type": "turn"}], False),
+        ([FIRST, {"role": "user", "content": "hi"}], False),
+        ([FIRST, "message"], False),
+        ([{**FIRST, "id": 1}, {"type": "message"}], False),
+        ([{"type": "event_msg", "payload": {"type": "token_count"}}], True),
+        ([{"type": "retained_context", "payload": {}}], True),
+        ([{"type": "event_msg", "payload": "text"}], False),
+        ([{"type": "event", "payload": {}}], False),
+    ],
+)
+def test_a_rollout_of_any_release_is_detected_and_nothing_else(records: list[Any], certain: bool) -> None:
+    assert (sniff(records) == 3) is certain
 
 
 def texts(messages: list[Message]) -> list[str]:
@@ -248,3 +274,14 @@ def test_an_answer_to_a_call_that_was_written_before_is_of_its_kind() -> None:
     assert written.startswith(before)
     items = [json.loads(line)["payload"] for line in written[len(before) :].splitlines()]
     assert [item["type"] for item in items if item.get("call_id") == "c1"] == ["custom_tool_call_output"]
+
+
+@pytest.mark.parametrize("annotations", [[], [{"type": "url_citation", "url": "https://a.b", "title": "A"}]])
+@pytest.mark.parametrize("more", [{}, {"logprobs": []}, {"logprobs": [{"token": "x", "logprob": -1}]}])
+def test_what_comes_with_a_text_of_an_answer_is_kept(annotations: list[Any], more: dict[str, Any]) -> None:
+    block = {"type": "output_text", "text": "see there", "annotations": annotations, **more}
+    read = read_response_item({"type": "message", "role": "assistant", "content": [block]}, Calls(), UNSET)
+    assert read is not None
+    part = read[1][0]
+    assert isinstance(part, TextPart)
+    assert (part.text, part.extra is UNSET) == ("see there", not annotations and not any(more.values()))

@@ -284,12 +284,11 @@ def read_message(record: Fields, id: str, parent: Any) -> list[Message]:
     known = _KNOWN | _ANSWER if kind == "gemini" else _KNOWN
     rest = {key: value for key, value in record.items() if key not in known}
     at: Fields = {"id": id, "parent_message_id": parent, "created_at": time}
-    if parts is None or kind not in ("user", "gemini"):
+    if kind != "gemini" and (parts is None or kind != "user"):
         if kind in EVENTS:
             data = DataPart(name=kind, data=record.get("content", UNSET))
             return [Message(role="event", parts=[data], extra=pack(NAME, rest), **at)]
-        if kind != "gemini":
-            return [Message(role="event", parts=[RawPart(format=NAME, value=record)], **at)]
+        return [Message(role="event", parts=[RawPart(format=NAME, value=record)], **at)]
     if kind == "user":
         if parts and all(type(part) is ToolResultPart for part in parts):
             return [Message(role="tool", parts=parts, extra=pack(NAME, rest), **at)]
