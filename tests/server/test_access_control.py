@@ -74,6 +74,7 @@ def test_a_name_that_is_pointed_at_us_is_turned_away(client: TestClient[Any], ho
 def test_pages_of_other_sites_change_nothing(client: TestClient[Any], headers: dict[str, str], status: int) -> None:
     answer = client.post("/api/threads", content=b"{}", headers={**JSON, **headers})
     assert answer.status_code == status
+    assert status != 415 or headers["content-type"] in answer.text  # what was sent is named
     assert "access-control-allow-origin" not in answer.headers
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert len(client.get("/api/threads").json()["items"]) == (2 if status == 201 else 1)
@@ -208,3 +209,23 @@ def test_a_thread_may_be_called_anything(client: TestClient[Any]) -> None:
         assert client.get(f"/api/threads/{quoted}").json()["id"] == name
         assert client.get(f"/api/threads/{quoted}/messages").status_code == 200
         assert client.get(f"/api/chat/{quoted}/stream").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("$.messages[0].parts[0].id", {"parts": [{"type": "text", "text": "x", "id": 5}]}),
+        ("$.messages[0].finishReason", {"finishReason": 5}),
+        ("$.messages[0].createdAt", {"createdAt": ["2026"]}),
+        ("$.messages[0].usage.inputTokens", {"usage": {"inputTokens": "many"}}),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_named_and_nothing_is_stored(
+    client: TestClient[Any], path: str, more: dict[str, Any]
+) -> None:
+    thread = client.post("/api/threads", json={}, headers=JSON).json()["id"]
+    message = {"role": "user", "parts": [{"type": "text", "text": "x"}], **more}
+    answer = client.post(f"/api/threads/{thread}/messages", json={"messages": [message]}, headers=JSON)
+    assert answer.status_code == 400
+    assert path in answer.text
+    assert client.get(f"/api/threads/{thread}/messages").json()["items"] == []

@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from hansard import formats, streams
 from hansard.formats.openai_chat.stream.decoder import OpenAIChatDecoder
+from hansard.formats.openai_chat.stream.growth import grow
 from hansard.formats.residue import unpack
 from hansard.model import Message, native
 from hansard.model.parts import DataPart, FilePart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
@@ -655,3 +656,14 @@ def test_a_type_that_a_call_gets_late_is_not_lost() -> None:
         decode_with(decoder, framed([chunk(call(0, "a", "f", args="{")), chunk(call(0, args=" ")), chunk(late), DONE]))
         (made,) = decoder.body()["choices"][0]["message"]["tool_calls"]
         assert made == {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{ }"}}
+
+
+@pytest.mark.parametrize(
+    "name", ["role", "id", "name", "type", "format", "signature", "object", "model", "tool_call_id"]
+)
+def test_a_name_is_replaced_by_a_later_one_and_by_nothing_else(name: str) -> None:
+    """A text is joined: an identifier that is sent twice must not become another one."""
+    value: dict[str, Any] = {}
+    for given_name, text in (("one", "a"), ("", "b"), ("two", "c"), (None, None)):
+        grow(value, {name: given_name, "text": text})
+    assert (value[name], "".join(value["text"])) == ("two", "abc")

@@ -6,11 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from hansard import formats, streams
 from hansard.formats.openai_responses.stream.decoder import OpenAIResponsesDecoder
+from hansard.formats.openai_responses.stream.items import GROWTHS, Growth
 from hansard.model import Message, exact_json, native
 from hansard.model.parts import (
     DataPart,
@@ -22,7 +25,17 @@ from hansard.model.parts import (
     ToolResultPart,
 )
 from hansard.streams.accumulator import fold
-from hansard.streams.deltas import Delta, Failure, MessageEnd, MessageStart, Other, PartDelta, PartEnd, StepStart
+from hansard.streams.deltas import (
+    Delta,
+    Failure,
+    MessageEnd,
+    MessageStart,
+    Other,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    StepStart,
+)
 
 NAME = "openai-responses"
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / NAME
@@ -719,3 +732,59 @@ def theirs(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         "executed": [call["toolCallId"] for call in calls if call.get("providerExecuted") and not call.get("dynamic")],
         "errors": sum(chunk["type"] == "error" for chunk in chunks),
     }
+
+
+# Whatever names the text that grew, at its end: the only event that arrived after a lost connection.
+@pytest.mark.parametrize("growth", [one for one in GROWTHS.values() if one.whole], ids=lambda growth: growth.event)
+def test_a_whole_text_without_its_pieces_is_there(growth: Growth) -> None:
+    where = {growth.place: 0} if growth.place else {}
+    text = exact_json.encode({"a": "whole text"}).decode() if growth.whole == "arguments" else "whole text"
+    found = folded([CREATED, {"type": f"{growth.event}.done", "output_index": 0, growth.whole: text, **where}])
+    assert "whole text" in exact_json.encode(plain([found])).decode()
+
+
+def test_items_without_an_index_come_in_the_order_they_began() -> None:
+    events = [
+        {key: value for key, value in added({**CALL, "id": f"f{i}"}).items() if key != "output_index"} for i in range(3)
+    ]
+    pieces = [
+        {"type": "response.function_call_arguments.delta", "item_id": f"f{i}", "delta": f'{{"a":{i}}}'}
+        for i in range(3)
+    ]
+    found = folded([CREATED, *events, *pieces])
+    assert [part.input for part in found.parts if isinstance(part, ToolCallPart)] == [{"a": 0}, {"a": 1}, {"a": 2}]
+
+
+def test_an_item_that_ends_at_a_wrong_index_is_found_by_its_id() -> None:
+    said = {**MESSAGE, "content": [{"type": "output_text", "text": "hi", "annotations": []}]}
+    call = {**CALL, "arguments": '{"a":1}'}
+    found = folded([CREATED, added(MESSAGE, 0), added(CALL, 1), done(call, 0), done(said, 1)])
+    assert [type(part) for part in found.parts] == [TextPart, ToolCallPart]
+    assert found.parts[1].input == {"a": 1}  # type: ignore[union-attr]
+
+
+def test_what_several_commands_printed_stays_with_its_command() -> None:
+    """A command may print in more than one piece; the pieces of the next one come after all of them."""
+    rows = [{"stdout": name, "stderr": "", "outcome": {"type": "timeout"}} for name in ("1a", "1b", "2a", "2b")]
+    printed = [
+        event("shell_call_output_content.done", command_index=i, output=rows[2 * i : 2 * i + 2]) for i in range(2)
+    ]
+    item = {"id": "so", "type": "shell_call_output", "call_id": "c", "output": []}
+    text = exact_json.encode(plain(fold(decode([CREATED, added(item), *printed])))).decode()
+    assert sorted(["1a", "1b", "2a", "2b"], key=text.index) == ["1a", "1b", "2a", "2b"]
+
+
+def test_a_file_to_be_deleted_is_named_when_the_call_begins() -> None:
+    """No text of it will grow: a person can be asked at once."""
+    item = {
+        "id": "ap",
+        "type": "apply_patch_call",
+        "call_id": "c",
+        "operation": {"type": "delete_file", "path": "b.md"},
+    }
+    starts = [delta.part for delta in decode([CREATED, added(item)]) if isinstance(delta, PartStart)]
+    (call,) = [part for part in starts if isinstance(part, ToolCallPart)]
+    assert "b.md" in exact_json.encode(native.plain(call.input)).decode()
+    grows = {**item, "operation": {"type": "create_file", "path": "b.md", "diff": ""}}
+    starts = [delta.part for delta in decode([CREATED, added(grows)]) if isinstance(delta, PartStart)]
+    assert [part.input for part in starts if isinstance(part, ToolCallPart)] == [UNSET]
