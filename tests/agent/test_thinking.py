@@ -82,7 +82,10 @@ def test_triggers_activate_thinking_and_those_found_are_recorded(ledger: hansard
     plain, found = asked(ledger, "openai-chat", "Why?", "THINK HARD: why?", thinking=thinking)
     assert (plain, found) == (None, "high")
     users = [message for message in ledger.transcript("t") if message.role == "user"]
-    assert [message.thinking for message in users] == [UNSET, Thinking(level="high", triggers=["think hard"])]
+    assert [message.thinking for message in users] == [
+        UNSET,
+        Thinking(level="high", disabled=False, triggers=["think hard"]),
+    ]
 
 
 def test_an_answer_to_an_imported_message_thinks_as_it_says(ledger: hansard.Ledger) -> None:

@@ -99,7 +99,7 @@ def test_later_messages_and_changes_are_appended(root: Path, shell: Shell) -> No
     assert after[f"{place}/messages.jsonl"].startswith(before[f"{place}/messages.jsonl"])
     *_, result, asked, answered = records(after[f"{place}/messages.jsonl"])
     assert [one["parentUuid"] for one in (asked, answered)] == [result["uuid"], asked["uuid"]]
-    assert asked["thinkingMetadata"] == {"level": "low"}
+    assert asked["thinkingMetadata"] == {"level": "low", "disabled": False, "triggers": []}
     assert [todo["status"] for todo in answered["todos"]] == ["completed", "in_progress"]
     assert all(key in answered for key in REQUIRED)
     assert after[f"{place}/snapshots.jsonl"].startswith(before[f"{place}/snapshots.jsonl"])
@@ -164,7 +164,7 @@ def test_a_thread_from_elsewhere_is_complete(root: Path, shell: Shell) -> None:
     assert chain == [None, user["uuid"], answer["uuid"], result["uuid"], result["uuid"]]
     assert len({one["uuid"] for one in (user, answer, result, left, last)}) == 5
     assert user["context"] == {"cwd": str(root), "platform": "linux"} or user["context"]["cwd"] == str(root)
-    assert user["thinkingMetadata"] == {"level": "high"}
+    assert user["thinkingMetadata"] == {"level": "high", "disabled": False, "triggers": []}
     todo = {"content": "Boil", "status": "pending", "activeForm": "Boiling"}
     assert [one["todos"] for one in (user, answer, result, left, last)] == [[], [todo], [todo], [todo], [todo]]
     assert [one["isSidechain"] for one in (user, answer, result, left, last)] == [False, False, False, True, False]

@@ -29,10 +29,15 @@ _CLIENT_KEY = "thinkingMetadata"
 def default_thinking(given: str | Thinking | None) -> Thinking | None:
     """The `thinking` argument of an agent, checked."""
     if isinstance(given, str):
-        given = Thinking(level=given, disabled=False, triggers=[])
-    if given is not None:
-        _check(given, "thinking")
-    return given
+        given = Thinking(level=given)
+    if given is None:
+        return None
+    _check(given, "thinking")
+    return replace(
+        given,
+        disabled=False if given.disabled is UNSET else given.disabled,
+        triggers=[] if given.triggers is UNSET else given.triggers,
+    )
 
 
 def resolve_thinking(default: Thinking | None, messages: Sequence[Message]) -> Thinking | None:

@@ -46,7 +46,7 @@ from hansard.model.parts import TextPart
 from hansard.model.times import iso_time
 from hansard.workspace import snapshots
 from hansard.workspace.entries import FILE, Change, Entry, content_hash
-from hansard.workspace.snapshots import SAGE
+from hansard.workspace.snapshots import SAGE, TRANSCRIPT
 from hansard.workspace.workspace import Workspace
 
 _INLINE = 64 << 10
@@ -224,13 +224,15 @@ class _Changes:
         folder_of: Callable[[str], str],
         known: set[str] = frozenset(),  # type: ignore[assignment]
     ) -> tuple[list[bytes], dict[str, bytes]]:
-        """The lines of `snapshots.jsonl` and the files of `backups/`, without messages already `known`."""
+        """The lines of `snapshots.jsonl` and the files of `backups/`, without edits of messages already `known`."""
         lines: list[bytes] = []
         backups: dict[str, bytes] = {}
         for root, found in self.found:
             for one in found:
                 message_id = one.author.message_id
-                if one.source in _NOT_WRITTEN or message_id is None or message_id in known:
+                if one.source in _NOT_WRITTEN or message_id is None:
+                    continue
+                if one.source == TRANSCRIPT and message_id in known:
                     continue
                 base = folder_of(message_id)
                 record = _record(self.ledger, one, lambda path, root=root, base=base: _name(root, base, path), backups)  # type: ignore[misc]

@@ -4,7 +4,7 @@ version, context     VERSION; the folder and platform of the caller where the me
 todos                the list as it stood at the message, carried along its branch
 isSidechain          true off the active path
 sessionId            the conversation's id, else one derived from its content
-thinkingMetadata     only where the message has it: absent means not recorded
+thinkingMetadata     only where the message has it, then with all of its fields: absent means not recorded
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hansard.formats.coding_agents.sage.content import NAME
 from hansard.formats.coding_agents.sage.folder import VERSION
 from hansard.formats.contract import Loss
 from hansard.formats.residue import pack, unpack
-from hansard.model.conversation import Context, Conversation, Message, Todo
+from hansard.model.conversation import Context, Conversation, Message, Thinking, Todo
 from hansard.model.parts import RawPart
 from hansard.model.todos import todos_of
 from hansard.model.tree import active_path, parents
@@ -82,8 +82,17 @@ def _completed(message: Message, todos: list[Todo], active: bool, cwd: str, plat
     context = message.context if isinstance(message.context, Context) else Context()
     others: dict[str, Any] = {} if message.extra is UNSET else {k: v for k, v in message.extra.items() if k != NAME}
     own = pack(NAME, {"version": VERSION, **rest}, kept)
+    thinking = message.thinking
+    if isinstance(thinking, Thinking):
+        thinking = replace(
+            thinking,
+            level="none" if thinking.level is UNSET else thinking.level,
+            disabled=False if thinking.disabled is UNSET else thinking.disabled,
+            triggers=[] if thinking.triggers is UNSET else thinking.triggers,
+        )
     return replace(
         message,
+        thinking=thinking,
         created_at=at if message.created_at is UNSET and at is not None else message.created_at,
         context=replace(
             context,
