@@ -1,8 +1,8 @@
 """The rows of docs/specifications.md: each command is run as written, and shows the values of its document.
 
 A section `## NNN ...` has a table of the columns `the document names`, `in Hansard`, `command`, `shows`, `deviation`.
-A row's command runs in a copy of docs/specifications/NNN, after the setup (the section's `sh` block) was run there once;
-each text in `shows` must occur in what it prints.
+A row's command runs in a copy of docs/specifications/NNN, after the setup (the `sh` block of the section) was run there
+once; each text in `shows` must occur in what it prints.
 """
 
 from __future__ import annotations
