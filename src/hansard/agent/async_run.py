@@ -17,6 +17,7 @@ from hansard.errors import Conflict, NotFound
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.live.journal import DurableFuture
 from hansard.ledger.live.run_handle import RunHandle
+from hansard.ledger.results import Thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
@@ -142,19 +143,41 @@ def _with_what_is_known(agent: Agent, known: Agent) -> Agent:
     return replace(agent, **kept)
 
 
-async def open_thread(ledger: Ledger, thread_id: str, agent: Agent | None = None) -> None:
-    """Ensure that the thread exists and lists the agent."""
+async def check_owner(ledger: Ledger, thread_id: str, resource_id: str | None) -> Thread | None:
+    """The thread; None if it does not exist. Another user's thread is reported as one that does not exist."""
     try:
-        thread = await ledger.aio.thread(thread_id)
+        thread: Thread = await ledger.aio.thread(thread_id)
     except NotFound:
+        return None
+    if resource_id is not None and thread.resource_id != resource_id:
+        raise NotFound(f"no thread {thread_id!r}")
+    return thread
+
+
+async def open_thread(
+    ledger: Ledger,
+    thread_id: str,
+    agent: Agent | None = None,
+    *,
+    resource_id: str | None = None,
+    title: str | None = None,
+) -> None:
+    """Ensure that the thread exists and lists the agent; a new one belongs to `resource_id` and has a title."""
+    thread = await check_owner(ledger, thread_id, resource_id)
+    if thread is None:
         try:
-            await ledger.aio.create_thread(thread_id, agents=UNSET if agent is None else [agent])
+            await ledger.aio.create_thread(
+                thread_id,
+                agents=UNSET if agent is None else [agent],
+                resource_id=UNSET if resource_id is None else resource_id,
+                title=title or UNSET,
+            )
         except Conflict:  # another writer created it
-            thread = await ledger.aio.thread(thread_id)
-        else:
-            return
-    known = None if agent is None else thread.agents.get(agent.id)
-    if agent is not None and known is not None:
+            thread = await check_owner(ledger, thread_id, resource_id)
+    if thread is None or agent is None:
+        return
+    known = thread.agents.get(agent.id)
+    if known is not None:
         agent = _with_what_is_known(agent, known)
-    if agent is not None and known != agent:
+    if known != agent:
         await ledger.aio.update_thread(thread_id, agents=[agent])

@@ -17,7 +17,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from hansard import formats
-from hansard.agent.async_run import open_thread
+from hansard.agent.async_run import check_owner, open_thread
 from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore
 from hansard.agent.model_messages import model_messages, with_system_prompt
@@ -36,6 +36,7 @@ from hansard.model.agent_view import to_model_messages
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run, Thinking
+from hansard.model.default_title import default_title
 from hansard.model.parts import DataPart, TextPart
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, MessageStart, Other
@@ -43,6 +44,7 @@ from hansard.streams.deltas import Delta, End, MessageStart, Other
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
 
+_TITLE = 60  # characters
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
 
@@ -139,6 +141,8 @@ class Agent:
         results: DeferredToolResults | None = None,
         deps: Any = None,
         prune: bool = False,
+        resource_id: str | None = None,
+        title: str | None = None,
     ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         """Start a run and return its stream and its task.
 
@@ -146,6 +150,9 @@ class Agent:
         which the run (or the prompt) is added, None for the root. `results` answer pending calls; `shown_id` is the
         clients' id of the answer that continues with them. `prune` deletes what the run replaces (everything else after
         `fork_from`) when it commits; a run that fails deletes nothing.
+        clients' id of the answer that continues with them.
+        A new thread belongs to the user `resource_id` and is called `title`, or as its first prompt begins; the thread
+        of another user is reported as not found.
         """
         if self.store is not None:
             if fork_from is not UNSET:
@@ -165,6 +172,8 @@ class Agent:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
         point = fork_from  # a prompt moves the run behind it, and goes with the branch
         await open_thread(self.ledger, thread_id, registered)
+        title = title or chat_title(said)
+        await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title)
         await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run
         if said:
             await self.ledger.aio.append(thread_id, said, parent=fork_from)
@@ -300,6 +309,8 @@ class Agent:
         deps: Any = None,
         prune: bool = False,
         allow_prune: bool = False,
+        resource_id: str | None = None,
+        title: str | None = None,
     ) -> Answer:
         """Answer a request of an AI SDK client with the bytes of its stream: `async for data in agent.sse(body)`.
 
@@ -308,6 +319,7 @@ class Agent:
 
         `prune` deletes what an edited or regenerated answer replaces. With `allow_prune` the client decides, by `prune`
         in the body; without, a body that asks for it is `Forbidden` (403).
+        `resource_id` is the user who asks: a new thread is theirs, the thread of another user is not found (404).
         """
         from hansard.agent.chat_request import Request
 
@@ -315,9 +327,12 @@ class Agent:
         if request.prune and not allow_prune:
             raise Forbidden("$.prune: this server does not delete what an answer replaces; leave prune out")
         emitter("ai-sdk-ui", target=version)
-        return Answer(lambda: self._answer(request, version, deps, prune or request.prune))
+        prune = prune or request.prune
+        return Answer(lambda: self._answer(request, version, deps, prune, resource_id, title))
 
-    async def _answer(self, request: Request, target: str, deps: Any, prune: bool) -> AsyncGenerator[bytes, None]:
+    async def _answer(
+        self, request: Request, target: str, deps: Any, prune: bool, resource_id: str | None, title: str | None
+    ) -> AsyncGenerator[bytes, None]:
         from hansard.agent.chat_request import ask
 
         if self.store is not None:
@@ -331,6 +346,7 @@ class Agent:
                 raise
             stream, _ = await self._start_in(thread, asked.prompts, deps)
         else:
+            await check_owner(self.ledger, request.thread_id, resource_id)
             asked = await ask(self.ledger, request)
             stream, _ = await self.start(
                 asked.thread_id,
@@ -340,6 +356,8 @@ class Agent:
                 results=asked.results,
                 deps=deps,
                 prune=prune,
+                resource_id=resource_id,
+                title=title,
             )
         shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
         if asked.results is not None:
@@ -348,8 +366,12 @@ class Agent:
         await anext(data)
         return data
 
-    async def ui_messages(self, thread_id: str, *, target: str | None = None) -> list[dict[str, Any]]:
+    async def ui_messages(
+        self, thread_id: str, *, target: str | None = None, resource_id: str | None = None
+    ) -> list[dict[str, Any]]:
         """The initial UIMessages for a client of a thread; empty for a new thread."""
+        if self._ledger is not None:
+            await check_owner(self.ledger, thread_id, resource_id)
         try:
             if self.store is not None:
                 said = await stored_conversation(self.store, thread_id)
@@ -361,9 +383,12 @@ class Agent:
         written = await asyncio.to_thread(formats.write, said, "ai-sdk-ui", target=target or self.target)
         return written.data  # type: ignore[no-any-return]
 
-    async def resume(self, thread_id: str, *, target: str | None = None) -> AsyncIterator[bytes] | None:
+    async def resume(
+        self, thread_id: str, *, target: str | None = None, resource_id: str | None = None
+    ) -> AsyncIterator[bytes] | None:
         """The stream of the active run of a thread from its start, from any process; None without one."""
         self._require_ledger("resume")
+        await check_owner(self.ledger, thread_id, resource_id)
         run = await self.active_run(thread_id)
         return None if run is None else self._replay(run, target or self.target)
 
@@ -397,9 +422,10 @@ class Agent:
             return None
         return runs[-1] if runs else None
 
-    async def stop(self, thread_id: str) -> bool:
+    async def stop(self, thread_id: str, *, resource_id: str | None = None) -> bool:
         """Stop the active run of a thread; its partial answer stays, marked as interrupted."""
         self._require_ledger("stop")
+        await check_owner(self.ledger, thread_id, resource_id)
         run = await self.active_run(thread_id)
         if run is None:
             return False
@@ -427,6 +453,12 @@ async def _emitted(shown: Any, stream: StreamHub) -> AsyncGenerator[bytes, None]
         yield shown.finish()
     finally:
         stream.leave()
+
+
+def chat_title(prompts: Sequence[Message]) -> str:
+    """The beginning of the first prompt, at most 60 characters."""
+    text = " ".join(default_title(prompts).split())
+    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
 
 
 def _several(prompt: Any) -> bool:
