@@ -38,8 +38,8 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
 
 def test_what_a_page_shows_of_an_example_stands_in_the_example() -> None:
     page = (ROOT / "docs" / "howto-fastapi.md").read_text()
-    example = (ROOT / "examples" / "fastapi_chat.py").read_text()
+    example = "".join((ROOT / "examples" / name).read_text() for name in ("fastapi_chat.py", "fastapi_users.py"))
     shown = [part for part in page.split("\n\n") if part.startswith("    @app.")]
-    assert len(shown) == 2
+    assert len(shown) == 5
     for part in shown:
         assert textwrap.dedent(part) in example

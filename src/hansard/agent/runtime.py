@@ -150,7 +150,7 @@ class Agent:
         which the run (or the prompt) is added, None for the root. `results` answer pending calls; `shown_id` is the
         clients' id of the answer that continues with them. `prune` deletes what the run replaces (everything else after
         `fork_from`) when it commits; a run that fails deletes nothing.
-        clients' id of the answer that continues with them.
+
         A new thread belongs to the user `resource_id` and is called `title`, or as its first prompt begins; the thread
         of another user is reported as not found.
         """
@@ -171,7 +171,6 @@ class Agent:
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
         point = fork_from  # a prompt moves the run behind it, and goes with the branch
-        await open_thread(self.ledger, thread_id, registered)
         title = title or chat_title(said)
         await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title)
         await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run

@@ -1,7 +1,7 @@
 """What an undo of an imported session cannot take back: changes that no record of the session describes.
 
 Shell commands may change any file; the transcript has only their text. A file that was written as a whole may have
-existed before. Commands that can only read are listed too, but leave nothing behind.
+existed before. Commands that can only read are listed too, but change nothing.
 """
 
 from __future__ import annotations

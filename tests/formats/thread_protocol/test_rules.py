@@ -122,7 +122,9 @@ def test_the_good_thread_has_no_findings() -> None:
     assert validate(formats.read(exact_json.encode(GOOD))) == []
 
 
-@pytest.mark.parametrize(("rule", "path", "value"), BROKEN, ids=lambda value: "missing" if value is MISSING else str(value)[:40])
+@pytest.mark.parametrize(
+    ("rule", "path", "value"), BROKEN, ids=lambda value: "missing" if value is MISSING else str(value)[:40]
+)
 def test_what_breaks_a_rule_is_one_error_at_its_place(rule: str, path: str, value: Any) -> None:
     document = broken(path, value)
     assert said(document) == [(rule, "error", path)]
