@@ -170,7 +170,7 @@ class Agent:
         said = [] if prompt is None else [*prompt] if _several(prompt) else [user_message(prompt)]
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
-        point = fork_from  # a prompt moves the run behind it, and goes with the branch
+        point = fork_from  # a prompt moves the run after it, and belongs to the branch
         title = title or chat_title(said)
         await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title)
         await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run

@@ -2,7 +2,7 @@
 
 The table is on PostgreSQL, in the shape of the agent store: `content` is its `{"format": 2, "parts": [...]}` as jsonb.
 It is derived and filled only by `project`, which continues where it ended: new messages are added, and where the head
-moved to another branch, the rows behind the fork are replaced. Erasure and pruning delete from it themselves.
+moved to another branch, the rows after the fork are replaced. Erasure and pruning delete from it themselves.
 
 jsonb refuses NUL, lone surrogates and numbers of more than 131,072 digits. They are written as the text of their JSON
 (`\\u0000`, six letters), and the content then has `"escaped": true`. The ledger keeps the original.
