@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "__main__": {"_version", "cli"},
 }
 GROUPS = {"ai_sdk", "coding_agents", "exchange", "pages"}  # folders of formats: what lies in them is shared
-CORE = {"rules"}
+CORE = {"rules", "field_table"}
 # Formats that build on the wire of another one.
 BUILDS_ON = {
     ("coding_agents/claude_code", "anthropic"),

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.contract import Target
-from hansard.formats.field_table import Block, Row
+from hansard.formats.field_table.blocks import Block
+from hansard.formats.field_table.rows import Row
 from hansard.formats.residue import SchemaMismatch
 from hansard.formats.rules.conform import conform
 from hansard.model import Conversation, Message, RawPart, TextPart, ToolCallPart, ToolResultPart, exact_json, native

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hansard.errors import CannotWrite, Unreadable
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.detection import TEXTS, as_bytes, recognized
-from hansard.formats.field_table import NeedsPlainDecode, Typed
+from hansard.formats.field_table.records import NeedsPlainDecode, Typed
 from hansard.formats.registry import get, names
 from hansard.formats.residue import unpack
 from hansard.gc_pause import gc_pause

@@ -14,7 +14,7 @@
 Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
 times, agents, other providers' reasoning.
 
-Read `fields` first (the field tables; `formats/field_table.py` explains them), then `content` (blocks with logic),
+Read `fields` first (the field tables; `formats/field_table/` explains them), then `content` (blocks with logic),
 `files`, `messages`, `rules`. `stream` is the decoder; only it may import `streams`. Otherwise: the core of `formats`,
 `rules`, the model. Free to change: detection, a new key or block in `fields`, `rules` when the API changes what it
 accepts. Stored, so never renamed: residue keys and spelling hints (`"$"`: `type`, `content`, `joined`, `at` ...).

@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from hansard.formats.anthropic.fields import CACHE, CALL, COMPACTION, NAME, REDACTED, TEXT, THINKING
 from hansard.formats.anthropic.files import DOCUMENT, IMAGE, write_file
-from hansard.formats.field_table import Block, Blocks, Row
+from hansard.formats.field_table.blocks import Block, Blocks
+from hansard.formats.field_table.rows import Row
 from hansard.formats.residue import SchemaMismatch, unpack
 from hansard.model import exact_json
 from hansard.model.parts import (

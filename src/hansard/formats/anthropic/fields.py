@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hansard.formats.field_table import Block, Row
+from hansard.formats.field_table.blocks import Block
+from hansard.formats.field_table.rows import Row
 from hansard.model.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
 
 NAME = "anthropic"

@@ -10,7 +10,8 @@ from msgspec import UNSET, UnsetType
 
 from hansard.formats.anthropic.fields import CACHE, NAME
 from hansard.formats.data_url import by_value
-from hansard.formats.field_table import Block, Row
+from hansard.formats.field_table.blocks import Block
+from hansard.formats.field_table.rows import Row
 from hansard.formats.residue import SchemaMismatch, residue_of, set_present, take_str, unpack
 from hansard.model.parts import Binding, FilePart
 

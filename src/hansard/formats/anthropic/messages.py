@@ -12,7 +12,7 @@ from hansard.formats.anthropic import ROLES
 from hansard.formats.anthropic.content import BLOCKS, RECORD_WRITERS, write_block
 from hansard.formats.anthropic.fields import NAME, SETTINGS
 from hansard.formats.contract import Target
-from hansard.formats.field_table import NeedsPlainDecode, Record, Written, body, decode
+from hansard.formats.field_table.records import NeedsPlainDecode, Record, Written, body, decode
 from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (

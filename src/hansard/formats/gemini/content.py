@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
-from hansard.formats.field_table import Written
+from hansard.formats.field_table.records import Written
 from hansard.formats.gemini.fields import NAME, assemble, is_omitted, mark_omitted, take_fields
 from hansard.formats.gemini.files import READERS as FILE_READERS
 from hansard.formats.gemini.files import write_file

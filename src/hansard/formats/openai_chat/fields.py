@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.field_table import Record, Written
-from hansard.formats.field_table import decode as decode_table
+from hansard.formats.field_table.records import Record, Written
+from hansard.formats.field_table.records import decode as decode_table
 from hansard.formats.openai_chat.content import NAME
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.calls import append_result

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
-from hansard.formats.field_table import Record, check, plain
+from hansard.formats.field_table.records import Record, check, plain
 from hansard.formats.openai_chat import ROLES, is_choice
 from hansard.formats.openai_chat.content import (
     NAME,

@@ -16,7 +16,7 @@ where it is not its message's; where no time is known none is written, and Pydan
 Lost, and reported: ids of messages, agents, events, data and sources, names of files, finish reasons that Pydantic AI
 would refuse.
 
-Read `fields` first: which fields each release writes, and the field tables (`formats/field_table.py` explains them).
+Read `fields` first: which fields each release writes, and the field tables (`formats/field_table/` explains them).
 Then `messages/documents` (requests, responses), `messages/requests` (prompts and parts of several roles), `content`,
 `tools`, `files`, `reasoning` (signatures), `usage`. `stream` is the decoder; only it may import `streams`. Otherwise:
 the core of `formats` and the model. `thread_protocol` is written in a dialect of the same parts. Free to change:

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.field_table import plain
+from hansard.formats.field_table.records import plain
 from hansard.formats.pydantic_ai.fields import Around, Dialect, filled, is_absent, lacks, settle, taken
 from hansard.formats.pydantic_ai.files import read_file, write_file
 from hansard.formats.pydantic_ai.reasoning import put_owner, put_signature, signed, take_owner, take_signature

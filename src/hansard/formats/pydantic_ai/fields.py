@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from hansard.formats.field_table import CompleteBlock, Row, complete_record
+from hansard.formats.field_table.complete import CompleteBlock, complete_record
+from hansard.formats.field_table.rows import Row
 from hansard.model.calls import Links, Place, call_names
 from hansard.model.conversation import Message
 from hansard.model.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import encode
 
-from hansard.formats.field_table import written_with
+from hansard.formats.field_table.records import written_with
 from hansard.formats.pydantic_ai.fields import NAME, filled, is_absent, settle
 from hansard.formats.residue import pack, unpack
 from hansard.model.conversation import Usage

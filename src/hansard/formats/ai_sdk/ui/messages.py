@@ -14,7 +14,7 @@ from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
 from hansard.formats.ai_sdk.ui.versions import read_v4_message, write_v4_message
 from hansard.formats.contract import Target
-from hansard.formats.field_table import Written
+from hansard.formats.field_table.records import Written
 from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import Place

@@ -19,7 +19,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
-from hansard.formats.field_table import Written
+from hansard.formats.field_table.records import Written
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_str, unpack
 from hansard.model.display import Answer, denied, failed, shown_error, shown_input, shown_output, without_ciphers
 from hansard.model.parts import PARTIAL, ToolCallPart, ToolResultPart

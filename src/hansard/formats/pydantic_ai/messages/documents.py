@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
-from hansard.formats.field_table import NeedsPlainDecode, Record, Written, check, decode, plain, written_with
+from hansard.formats.field_table.records import NeedsPlainDecode, Record, Written, check, decode, plain, written_with
 from hansard.formats.pydantic_ai.content import read_response, read_response_records, write_response
 from hansard.formats.pydantic_ai.fields import (
     DIALECTS,
