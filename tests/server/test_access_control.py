@@ -229,3 +229,15 @@ def test_a_field_of_a_wrong_type_is_named_and_nothing_is_stored(
     assert answer.status_code == 400
     assert path in answer.text
     assert client.get(f"/api/threads/{thread}/messages").json()["items"] == []
+
+
+def test_a_checkout_goes_to_a_message_or_to_the_end_of_its_branch(client: TestClient[Any]) -> None:
+    thread = client.post("/api/threads", json={}, headers=JSON).json()["id"]
+    for text in "abc":
+        new = {"messages": [{"role": "user", "parts": [{"type": "text", "text": text}]}]}
+        client.post(f"/api/threads/{thread}/messages", json=new, headers=JSON)
+    ids = [item["id"] for item in client.get(f"/api/threads/{thread}/messages").json()["items"]]
+    for tip, wanted in ((False, min(ids)), (True, max(ids))):
+        order = {"messageId": min(ids), "tip": tip}
+        assert client.post(f"/api/threads/{thread}/checkout", json=order, headers=JSON).status_code in (200, 201)
+        assert client.get(f"/api/threads/{thread}").json()["head"] == wanted

@@ -95,3 +95,19 @@ def test_a_small_change_is_a_small_record() -> None:
     extra = formats.write(Conversation(messages=[said]), "atif").data["steps"][0]["extra"]
     assert len(exact_json.encode(extra)) < 200
     assert native.plain(said)["id"] == "m1"
+
+
+def test_several_tool_messages_of_one_step_cost_their_counts_only() -> None:
+    """A step holds all results of its calls; which message held which is a short note, not the messages again."""
+    calls: list[Any] = [ToolCallPart(tool_call_id=key, tool_name="f", input={}) for key in "abc"]
+    results: list[Any] = [ToolResultPart(tool_call_id=key, tool_name="f", output=key) for key in "abc"]
+    messages = [
+        Message(role="user", parts=[TextPart(text="go")]),
+        Message(role="assistant", parts=calls),
+        Message(role="tool", parts=results[:1]),
+        Message(role="tool", parts=results[1:]),
+    ]
+    written = formats.write(Conversation(messages=messages), "atif")
+    steps: Any = exact_json.decode(written.json)["steps"]
+    assert steps[1]["extra"] == {"hansard": {"results": [1, 2]}}
+    assert formats.read(written.json, "atif").messages == messages
