@@ -35,7 +35,8 @@ def entry(message: Message, part: DataPart) -> dict[str, Any]:
     out: dict[str, Any] = {"event_type": part.name}
     if message.created_at is not UNSET:
         out["timestamp"] = message.created_at
-    return {**(message.metadata if message.metadata is not UNSET else {}), **out}
+    more = message.metadata if message.metadata is not UNSET else {}
+    return {**out, **{key: value for key, value in more.items() if key not in ("event_type", "timestamp")}}
 
 
 def as_message(found: dict[str, Any], part: DataPart) -> Message:
