@@ -1,7 +1,5 @@
 """The types of the specification. Fields that it lacks may stand beside its own; they are kept."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "tool_call", "error"]

@@ -167,8 +167,7 @@ def _check_calls(document: dict[str, Any], turns: list[Any]) -> Iterator[Finding
 def _check_agents(document: dict[str, Any], turns: list[Any]) -> Iterator[Finding]:
     registry = document.get("agents")
     known = registry if type(registry) is dict else {}
-    severity = "warning" if _is_fragment(document) else "error"
-    for place in _places(document, turns):
+    for place in () if _is_fragment(document) else _places(document, turns):
         value = place.value
         if place.what == "an agent":
             key = place.path.removeprefix("$.agents.")
@@ -182,7 +181,7 @@ def _check_agents(document: dict[str, Any], turns: list[Any]) -> Iterator[Findin
         for path, agent_id in named:
             if type(agent_id) is not str or agent_id not in known:
                 problem = f"agent {agent_id!r} is not in the registry"
-                yield _found("agents", path, problem, "add it to the agents of the thread", severity)
+                yield _found("agents", path, problem, "add it to the agents of the thread")
 
 
 def _listed(value: Any) -> list[Any]:
