@@ -2,7 +2,7 @@
 
 A section `## NNN ...` has a table of the columns `the document names`, `in Hansard`, `command`, `shows`, `deviation`.
 A row's command runs in a copy of docs/specifications/NNN, after the setup (the `sh` block of the section) was run there
-once; each text in `shows` must occur in what it prints.
+once; each text in `shows` must occur in what it prints. `$POSTGRES` is the URL of an empty PostgreSQL database.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ _printed: dict[tuple[str, str], str] = {}
 SECTIONS = {section.number: section for section in sections()}
 
 
-def shell(command: str, folder: Path) -> str:
+def shell(command: str, folder: Path, **more: str) -> str:
     """What a command prints in a folder; it must succeed."""
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "HOME": str(home), "PATH": path, "HANSARD_DB": str(folder / "ledger.db")}
+    environment = {**os.environ, "HOME": str(home), "PATH": path, "HANSARD_DB": str(folder / "ledger.db"), **more}
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
@@ -108,12 +108,15 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 @pytest.mark.parametrize(
     "row", [pytest.param(row, id=f"{row.section}: {row.name}") for one in SECTIONS.values() for row in one.rows]
 )
-def test_a_row_of_a_specification(row: Row, prepared: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_row_of_a_specification(
+    row: Row, prepared: Callable[[str], Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     key = (row.section, row.command)
     if key not in _printed:  # a command that several rows show is run once
         folder = tmp_path / "project"
         shutil.copytree(prepared(row.section), folder)
-        _printed[key] = shell(row.command, folder)
+        more = {"POSTGRES": request.getfixturevalue("database")} if "$POSTGRES" in row.command else {}
+        _printed[key] = shell(row.command, folder, **more)
     said = _printed[key]
     for text in row.shows:
         assert text in said, f"{row.command}\n{said}"
