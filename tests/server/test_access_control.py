@@ -241,3 +241,10 @@ def test_a_checkout_goes_to_a_message_or_to_the_end_of_its_branch(client: TestCl
         order = {"messageId": min(ids), "tip": tip}
         assert client.post(f"/api/threads/{thread}/checkout", json=order, headers=JSON).status_code in (200, 201)
         assert client.get(f"/api/threads/{thread}").json()["head"] == wanted
+
+
+def test_a_body_that_means_nothing_may_be_of_any_type(client: TestClient[Any]) -> None:
+    """Some clients send one with every request; only what changes something must be JSON."""
+    for method in ("GET", "DELETE"):
+        answer = client.request(method, "/api/threads/none", content=b"x", headers={"content-type": "text/plain"})
+        assert answer.status_code == 404

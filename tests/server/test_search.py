@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar.testing import TestClient
 
 import hansard
-from hansard.model import Message, TextPart
+from hansard.model import Context, Message, ModelRef, TextPart
 from hansard.server import create_app
 
 THREADS = 900  # as many as no address could name
@@ -47,3 +47,35 @@ def test_a_parameter_that_is_given_twice_is_refused_by_name() -> None:
             assert refused.json()["error"] == "parameter given twice"
             assert refused.json()["path"].startswith("?")
         assert client.get("/api/threads?agent=a&limit=3").status_code == 200
+
+
+def test_every_filter_narrows_the_list_and_the_search_alike() -> None:
+    """One that is not passed on shows one customer the threads of another."""
+    told = {
+        "resourceId": ("ann", "bob"),
+        "agent": ("cook", "waiter"),
+        "model": ("m1", "m2"),
+        "project": ("/one", "/two"),
+    }
+    with hansard.open(":memory:") as ledger, TestClient(create_app(ledger), base_url="http://127.0.0.1") as client:
+        for i in range(2):
+            values = {name: pair[i] for name, pair in told.items()}
+            ledger.create_thread(f"t{i}", resource_id=values["resourceId"])
+            message = Message(
+                role="assistant",
+                agent_id=values["agent"],
+                model=ModelRef(provider="p", name=values["model"]),
+                context=Context(cwd=values["project"]),
+                parts=[TextPart(text="tea")],
+            )
+            ledger.append(f"t{i}", message)
+        for name, pair in told.items():
+            for i, value in enumerate(pair):
+                listed = client.get("/api/threads", params={name: value}).json()["items"]
+                found = client.get("/api/search", params={"q": "tea", name: value}).json()["items"]
+                assert [thread["id"] for thread in listed] == [hit["threadId"] for hit in found] == [f"t{i}"], name
+        for name, value, wanted in (("since", "1999-01-01", 2), ("until", "1999-01-01", 0)):
+            listed = client.get("/api/threads", params={name: value}).json()["items"]
+            found = client.get("/api/search", params={"q": "tea", name: value}).json()["items"]
+            assert len(listed) == len(found) == wanted
+        assert client.get("/api/search", params={"q": "tea", "format": "codex"}).json()["items"] == []
