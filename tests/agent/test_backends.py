@@ -6,7 +6,9 @@ import asyncio
 import json
 from typing import Any
 
+import psycopg
 import pydantic_ai
+import pytest
 
 import hansard
 from hansard.agent import Agent, Recorder, ScriptedModel
@@ -41,3 +43,31 @@ def test_a_run_is_stopped_and_asked_again(ledger: hansard.Ledger) -> None:
     assert [message.state for message in ledger.transcript("t")][1] == "interrupted"
     assert ledger.active_runs("t") == []
     assert ledger.verify() == []
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_stream_whose_database_is_gone_ends_with_an_error(database: str, resumed: bool) -> None:
+    name = str(psycopg.conninfo.conninfo_to_dict(database)["dbname"])
+
+    async def go() -> bytes:
+        ledger = hansard.open(database, retry_for=0.2)
+        agent = Agent(ScriptedModel(["one ", *["more "] * 40], delay=0.05), ledger=ledger)
+        answer = await agent.sse({"id": "t", "messages": [MESSAGE]})
+        await anext(answer)
+        stream: Any = await agent.resume("t") if resumed else answer
+        out = await anext(stream)
+        with psycopg.connect(database.replace(name, "postgres"), autocommit=True) as other:
+            other.execute(f"drop database {name} with (force)".encode())
+            other.execute(f"create database {name}".encode())  # empty: there is something to drop afterwards
+        async for data in stream:
+            out += data
+        await agent.wait()
+        ledger.close()
+        return out
+
+    out = asyncio.run(go())
+    assert b'"type":"error"' in out
+    assert out.endswith(b"data: [DONE]\n\n")
+
+
+MESSAGE = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}

@@ -39,7 +39,7 @@ from hansard.model.conversation import Conversation, Message, PendingCall, Run, 
 from hansard.model.default_title import default_title
 from hansard.model.parts import DataPart, TextPart
 from hansard.streams import emitter
-from hansard.streams.deltas import Delta, End, MessageStart, Other
+from hansard.streams.deltas import Delta, End, Failure, MessageStart, Other
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
@@ -403,12 +403,14 @@ class Agent:
                     yield data
             waiting = [call.tool_call_id for _, call in pending_calls(Conversation(messages=before))]
             shown.go_on(call_id for call_id in waiting if isinstance(call_id, str))
-        async for said in self.ledger.follow_async(run):
-            if before and isinstance(said.delta, MessageStart):
-                continue
-            if data := shown.emit(said.delta):
-                yield data
-        yield shown.finish()
+
+        async def deltas() -> AsyncIterator[Delta]:
+            async for numbered in self.ledger.follow_async(run):
+                if not (before and isinstance(numbered.delta, MessageStart)):
+                    yield numbered.delta
+
+        async for data in _shown_or_failed(shown, deltas()):
+            yield data
 
     async def active_run(self, thread_id: str) -> Run | None:
         """The active run of a thread. A run whose process died is marked as interrupted first."""
@@ -446,12 +448,22 @@ class Agent:
 async def _emitted(shown: Any, stream: StreamHub) -> AsyncGenerator[bytes, None]:
     try:
         yield b""  # started, so that a disconnect before the first byte is noticed too
-        async for delta in stream.deltas():
-            if data := shown.emit(delta):
-                yield data
-        yield shown.finish()
+        async for data in _shown_or_failed(shown, stream.deltas()):
+            yield data
     finally:
         stream.leave()
+
+
+async def _shown_or_failed(shown: Any, deltas: AsyncIterator[Delta]) -> AsyncIterator[bytes]:
+    """The bytes of a stream with its end. If the ledger fails, the client gets an error event and the same end."""
+    try:
+        async for delta in deltas:
+            if data := shown.emit(delta):
+                yield data
+    except HansardError as error:
+        if data := shown.emit(Failure(text=str(error))):
+            yield data
+    yield shown.finish()
 
 
 def chat_title(prompts: Sequence[Message]) -> str:
