@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import UNSET, Struct
+
+from hansard.formats.residue import SchemaMismatch
 
 if TYPE_CHECKING:
     from hansard.formats.field_table.blocks import Block
@@ -61,3 +63,13 @@ def check(block: Block | CompleteBlock, others: Sequence[str]) -> None:
 def is_checked(row: Row) -> bool:
     """Whether the typed decoder itself refuses a block without this value."""
     return row.required and row.kind is str
+
+
+def unchanged(value: Any, context: Any, hints: dict[str, Any]) -> Any:
+    """The `read` of a row whose values need logic only when they are written."""
+    return value
+
+
+def refused(value: Any, context: Any, hints: dict[str, Any]) -> NoReturn:
+    """The `read` of a row whose other kinds of values do not fit the block."""
+    raise SchemaMismatch("a value of another kind")

@@ -7,7 +7,9 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.formats.residue import HINTS, SchemaMismatch, pack, take_maybe_str, take_str, unpack
+from hansard.formats.field_table.blocks import Block, Blocks
+from hansard.formats.field_table.rows import Row, refused, unchanged
+from hansard.formats.residue import HINTS, pack, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import ROLES, Message
 from hansard.model.display import shown_input, shown_output
@@ -28,50 +30,49 @@ NAME = "otel-genai"
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _read_text(rest: dict[str, Any]) -> Any:
-    return TextPart(text=take_str(rest, "content"), extra=pack(NAME, rest))
+def _name(part: ToolCallPart, hints: dict[str, Any]) -> str:
+    return ""  # required by the conventions, and not always known
 
 
-def _read_reasoning(rest: dict[str, Any]) -> Any:
-    return ReasoningPart(text=take_str(rest, "content"), extra=pack(NAME, rest))
+def _arguments(part: ToolCallPart, hints: dict[str, Any]) -> Any:
+    return shown_input(part) if part.input is not UNSET or part.input_text is not UNSET else UNSET
 
 
-def _read_call(rest: dict[str, Any]) -> Any:
-    name, given = take_str(rest, "name"), rest.pop("arguments", UNSET)
-    return ToolCallPart(tool_call_id=take_maybe_str(rest, "id"), tool_name=name, input=given, extra=pack(NAME, rest))
+def _response(part: ToolResultPart, hints: dict[str, Any]) -> Any:
+    return shown_output(part)
 
 
-def _write_call(part: ToolCallPart) -> dict[str, Any]:
-    out: dict[str, Any] = {"type": "tool_call"}
-    if part.tool_call_id is not UNSET:
-        out["id"] = part.tool_call_id
-    out["name"] = part.tool_name if part.tool_name is not UNSET else ""
-    if part.input is not UNSET or part.input_text is not UNSET:
-        out["arguments"] = shown_input(part)
-    return out
-
-
-def _read_response(rest: dict[str, Any]) -> Any:
-    if "response" not in rest:
-        raise SchemaMismatch("response")
-    call_id, output = take_maybe_str(rest, "id"), rest.pop("response")
-    return ToolResultPart(tool_call_id=call_id, output=output, extra=pack(NAME, rest))
-
-
-def _write_response(part: ToolResultPart) -> dict[str, Any]:
-    out: dict[str, Any] = {"type": "tool_call_response"}
-    if part.tool_call_id is not UNSET:
-        out["id"] = part.tool_call_id
-    out["response"] = shown_output(part)
-    return out
+_TEXT = Block(NAME, "text", TextPart, [Row("content", "text", str, True)])
+_REASONING = Block(NAME, "reasoning", ReasoningPart, [Row("content", "text", str, True)])
+_CALL = Block(
+    NAME,
+    "tool_call",
+    ToolCallPart,
+    [
+        Row("id", "tool_call_id", str),
+        Row("name", "tool_name", str, True, read=refused, write=_name),
+        Row("arguments", "input", read=unchanged, write=_arguments),
+    ],
+)
+_RESPONSE = Block(
+    NAME,
+    "tool_call_response",
+    ToolResultPart,
+    [Row("id", "tool_call_id", str), Row("response", "output", None, True, read=unchanged, write=_response)],
+)
+_BLOCKS = Blocks(_TEXT, _REASONING, _CALL, _RESPONSE)
+_WRITERS: dict[type, Block] = {ReasoningPart: _REASONING, ToolCallPart: _CALL, ToolResultPart: _RESPONSE}
 
 
 _FILES = {"blob": ("content", "data"), "uri": ("uri", "url"), "file": ("file_id", "file_id")}
 
 
-def _read_file(kind: str, rest: dict[str, Any]) -> Any:
+def _read_file(kind: str, item: dict[str, Any]) -> Any:
     key, field = _FILES[kind]
-    value: Any = take_str(rest, key)
+    rest = {name: value for name, value in item.items() if name != "type"}
+    value: Any = take_maybe_str(rest, key)
+    if value is UNSET:
+        return RawPart(format=NAME, value=item)
     media = take_maybe_str(rest, "mime_type")
     if rest.get("modality") == _modality(media):
         del rest["modality"]
@@ -92,14 +93,6 @@ def _write_file(part: FilePart) -> dict[str, Any] | None:
                 out["mime_type"] = part.media_type
             return {**out, key: value}
     return None
-
-
-_READERS = {
-    "text": _read_text,
-    "reasoning": _read_reasoning,
-    "tool_call": _read_call,
-    "tool_call_response": _read_response,
-}
 
 
 # Older names of types and keys, which Pydantic AI still uses.
@@ -147,15 +140,8 @@ def read_part(item: Any) -> Any:
             if exact_json.same(write_part(part), item):
                 return part
         return RawPart(format=NAME, value=item)
-    if type(kind) is str and (kind in _READERS or kind in _FILES):
-        rest = {key: value for key, value in item.items() if key != "type"}
-        try:
-            part = _READERS[kind](rest) if kind in _READERS else _read_file(kind, rest)
-            if exact_json.same(write_part(part), item):
-                return part
-        except SchemaMismatch:
-            pass
-    return RawPart(format=NAME, value=item)
+    part = _read_file(kind, item) if type(kind) is str and kind in _FILES else _BLOCKS.read(item, None)
+    return part if exact_json.same(write_part(part), item) else RawPart(format=NAME, value=item)
 
 
 def write_part(part: Any) -> Any:
@@ -165,12 +151,8 @@ def write_part(part: Any) -> Any:
         return part.value if part.format == NAME else None
     if kind is TextPart or kind is RefusalPart or (kind is CompactionPart and part.text is not UNSET):
         out: Any = {"type": "text", "content": part.text}
-    elif kind is ReasoningPart:
-        out = {"type": "reasoning", "content": part.text}
-    elif kind is ToolCallPart:
-        out = _write_call(part)
-    elif kind is ToolResultPart:
-        out = _write_response(part)
+    elif kind in _WRITERS:
+        out = _WRITERS[kind].write(part)
     else:
         out = _write_file(part) if kind is FilePart else None
     if out is None or part.extra is UNSET:
