@@ -9,20 +9,9 @@ from msgspec import UNSET
 
 from hansard.cli.terminal import display
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Message
 from hansard.model.display import shown_error, shown_input, shown_output
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 LONG = 2000
 COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta", "developer": "magenta"}
@@ -41,7 +30,7 @@ def page(message: Message, *, full: bool, colour: bool) -> list[str]:
     lines = ["  ".join(text for text in who if text)]
     for part in message.parts:
         text = _cut(said(part), full)
-        dim = not isinstance(part, TextPart)
+        dim = not isinstance(part, p.TextPart)
         lines += [paint(f"  {line}", dim=True) if dim else f"  {line}" for line in text.split("\n")]
     return lines
 
@@ -64,25 +53,25 @@ def said(part: Any) -> str:
 
 def _said(part: Any) -> str:
     match part:
-        case TextPart() | RefusalPart():
+        case p.TextPart() | p.RefusalPart():
             return part.text
-        case ReasoningPart():
+        case p.ReasoningPart():
             return f"[thinking] {part.text}" if part.text else "[thinking, not shown]"
-        case ToolCallPart():
+        case p.ToolCallPart():
             return f"→ {_name(part)} {_data(shown_input(part))}".rstrip()
-        case ToolResultPart() if part.is_error is True:
+        case p.ToolResultPart() if part.is_error is True:
             return f"← {_name(part)} failed: {shown_error(part)}"
-        case ToolResultPart() | RetryPart():
+        case p.ToolResultPart() | p.RetryPart():
             return f"← {_name(part)} {_data(shown_output(part))}".rstrip()
-        case FilePart():
+        case p.FilePart():
             named = [text for text in (part.name, part.media_type, part.file_id) if isinstance(text, str)]
             address = part.url if isinstance(part.url, str) and not part.url.startswith("data:") else ""
             return f"[file {' '.join([*named, address]).strip()}]"
-        case SourcePart():
+        case p.SourcePart():
             return f"[source {' '.join(text for text in (part.title, part.url) if isinstance(text, str))}]"
-        case DataPart():
+        case p.DataPart():
             return f"[{part.name}] {_data(part.data) if part.data is not UNSET else ''}".rstrip()
-        case CompactionPart():
+        case p.CompactionPart():
             return f"[summary of earlier messages] {part.text if isinstance(part.text, str) else ''}".rstrip()
     return f"[{getattr(part, 'format', 'part')}] {_data(getattr(part, 'value', None))}"
 

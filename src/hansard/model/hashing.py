@@ -13,29 +13,17 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr, replace
 
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Conversation, Message
 from hansard.model.machinery import is_machinery, seen_role
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 
 def opaque(part: Any) -> bool:
     """Whether the part carries a signature or encrypted content."""
     kind = type(part)
-    if kind is TextPart or kind is ToolCallPart or kind is ToolResultPart or kind is FilePart:
+    if kind is p.TextPart or kind is p.ToolCallPart or kind is p.ToolResultPart or kind is p.FilePart:
         return part.signature is not UNSET
-    if kind is ReasoningPart or kind is CompactionPart:
+    if kind is p.ReasoningPart or kind is p.CompactionPart:
         return part.signature is not UNSET or part.encrypted is not UNSET
     return False
 
@@ -43,25 +31,25 @@ def opaque(part: Any) -> bool:
 def hashed_content(part: Any) -> str:
     """Content of a part as the digest covers it."""
     kind = type(part)
-    if kind is TextPart or kind is ReasoningPart:
+    if kind is p.TextPart or kind is p.ReasoningPart:
         return f"\x1ft{part.text}"
-    if kind is ToolCallPart:
+    if kind is p.ToolCallPart:
         arguments = part.input_text if type(part.input_text) is str else _json(part.input)
         return f"\x1fc{part.tool_name}\x1f{arguments}"
-    if kind is ToolResultPart:
+    if kind is p.ToolResultPart:
         inner = _json(part.output) if part.content is UNSET else "".join(map(hashed_content, part.content))
         return f"\x1fr{inner}"
-    if kind is FilePart:
+    if kind is p.FilePart:
         return f"\x1ff{part.url}\x1f{part.data}\x1f{part.file_id}"
-    if kind is DataPart:
+    if kind is p.DataPart:
         if is_machinery(part):
             return f"\x1ft{part.data['text']}"
         return f"\x1fd{part.name}\x1f{_json(part.data)}"
-    if kind is RawPart:
+    if kind is p.RawPart:
         return f"\x1fw{_json(part.value)}"
-    if kind is SourcePart:
+    if kind is p.SourcePart:
         return f"\x1fs{part.url}"
-    if kind is RetryPart:
+    if kind is p.RetryPart:
         return f"\x1fy{_json(part.content)}"
     return f"\x1ft{part.text}"  # refusal, compaction
 
@@ -108,7 +96,7 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
     for i, prefix in digests(messages[: signed[-1] + 1], set(signed)).items():
         message = messages[i]
         owner = message.model.name if message.model is not UNSET and type(message.model.name) is str else model
-        default = Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
+        default = p.Binding(provider=provider or UNSET, model=owner or UNSET, prefix=prefix if i else UNSET)
         for part in message.parts:
             if opaque(part):
                 given = part.binding
@@ -138,4 +126,4 @@ def _bound(part: Any, prefix: str) -> Any:
     """Bind an opaque part that has no prefix yet."""
     if not opaque(part) or (part.binding is not UNSET and part.binding.prefix is not UNSET):
         return part
-    return replace(part, binding=replace(part.binding if part.binding is not UNSET else Binding(), prefix=prefix))
+    return replace(part, binding=replace(part.binding if part.binding is not UNSET else p.Binding(), prefix=prefix))

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.model import parts as p
 from hansard.model.calls import Place
 from hansard.model.conversation import Conversation, Message
 from hansard.model.display import (
@@ -31,17 +32,6 @@ from hansard.model.display import (
     without_ciphers,
 )
 from hansard.model.hashing import digests, opaque
-from hansard.model.parts import (
-    AnyPart,
-    DataPart,
-    FilePart,
-    ReasoningPart,
-    RefusalPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 from hansard.model.tree import active_path
 
 # Inserted where a provider requires a user message at the start or between answers.
@@ -186,7 +176,7 @@ class _Side:
             for j, part in enumerate(parts):
                 shown = _visible(part)
                 if shown is not None:
-                    out.append((i, j) if type(part) is ToolCallPart else shown)
+                    out.append((i, j) if type(part) is p.ToolCallPart else shown)
         return out
 
 
@@ -215,8 +205,8 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
         left = [mine for mine in left if not _is_reasoning(mine)]  # a provider is not sent the reasoning of others
     if len(left) != len(right):
         return new.messages(n)
-    changes: dict[Place, AnyPart] = {}
-    results: dict[int, list[AnyPart]] = {}
+    changes: dict[Place, p.AnyPart] = {}
+    results: dict[int, list[p.AnyPart]] = {}
     for mine, theirs in zip(left, right, strict=True):
         if type(mine) is not tuple or type(theirs) is not tuple or not _is_place(mine) or not _is_place(theirs):
             if mine != theirs:
@@ -226,7 +216,7 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
         if _visible(call) != _visible(other):
             return new.messages(n)
         kept_answer, given = old.answers.get(mine), new.answers.get(theirs)
-        if kept_answer is None and type(given) is ToolResultPart:
+        if kept_answer is None and type(given) is p.ToolResultPart:
             if _may_answer(call):
                 results.setdefault(mine[0], []).append(_for_call(given, call))
         elif not _same_answer(kept_answer, given):
@@ -237,10 +227,10 @@ def _joined(old: _Side, k: int, new: _Side, n: int) -> list[Message]:
     return _changed(old, k, changes, results)
 
 
-def _changed(old: _Side, k: int, changes: dict[Place, AnyPart], results: dict[int, list[AnyPart]]) -> list[Message]:
+def _changed(old: _Side, k: int, changes: dict[Place, p.AnyPart], results: dict[int, list[p.AnyPart]]) -> list[Message]:
     """Stored messages of a turn with approvals set and results after their calls."""
     out: list[Message] = []
-    due: list[AnyPart] = []
+    due: list[p.AnyPart] = []
     for i in old.turns[k]:
         message = old.all[i]
         if due and message.role == "tool":
@@ -257,7 +247,7 @@ def _changed(old: _Side, k: int, changes: dict[Place, AnyPart], results: dict[in
     return out
 
 
-def _approved(call: ToolCallPart, other: ToolCallPart) -> ToolCallPart:
+def _approved(call: p.ToolCallPart, other: p.ToolCallPart) -> p.ToolCallPart:
     """The call with the client's approval or denial, if it was requested and not yet given."""
     mine: Any = call.approval if type(call.approval) is dict else {}
     theirs = other.approval
@@ -269,7 +259,7 @@ def _approved(call: ToolCallPart, other: ToolCallPart) -> ToolCallPart:
     return replace(call, approval={**mine, **given})
 
 
-def _may_answer(call: ToolCallPart) -> bool:
+def _may_answer(call: p.ToolCallPart) -> bool:
     """Whether a client may answer the call: not a provider-executed call, not a denied one."""
     refused = type(call.approval) is dict and call.approval.get("approved") is False
     return call.provider_executed is not True and not refused
@@ -281,11 +271,11 @@ def _same_answer(mine: Answer | None, theirs: Answer | None) -> bool:
     return bool(_answer(mine) == _answer(theirs))
 
 
-def _for_call(given: ToolResultPart, call: ToolCallPart) -> ToolResultPart:
+def _for_call(given: p.ToolResultPart, call: p.ToolCallPart) -> p.ToolResultPart:
     return replace(given, tool_call_id=call.tool_call_id, tool_name=call.tool_name)
 
 
-def _call(side: _Side, place: Place) -> ToolCallPart:
+def _call(side: _Side, place: Place) -> p.ToolCallPart:
     return side.all[place[0]].parts[place[1]]  # type: ignore[return-value]
 
 
@@ -310,19 +300,19 @@ def _answer(answer: Answer | None) -> Any:
 def _visible(part: Any) -> tuple[Any, ...] | None:
     """What a client sees of a part, independent of spelling; None if it does not see the part."""
     kind = type(part)
-    if kind is TextPart or kind is RefusalPart:
+    if kind is p.TextPart or kind is p.RefusalPart:
         return "text", part.text
-    if kind is ReasoningPart:
+    if kind is p.ReasoningPart:
         return ("reasoning", part.text) if part.text else None
-    if kind is ToolCallPart:
+    if kind is p.ToolCallPart:
         return "call", part.tool_name or "", _plain(shown_input(part))
-    if kind is FilePart:
+    if kind is p.FilePart:
         url = shown_url(part)
         return ("file", url, shown_media(part)) if url is not None else None
-    if kind is SourcePart:
+    if kind is p.SourcePart:
         title = part.title or part.name
         return ("source", part.url or "", title or "") if part.url is not UNSET or title is not UNSET else None
-    if kind is DataPart:
+    if kind is p.DataPart:
         return "data", part.name, _plain(part.data if part.data is not UNSET else None)
     return None
 

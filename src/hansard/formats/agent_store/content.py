@@ -12,21 +12,8 @@ from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Message
-from hansard.model.parts import (
-    PARTIAL,
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "agent-store"
 _METADATA = "providerMetadata"
@@ -43,7 +30,7 @@ def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], hints
     if _METADATA not in block:
         return kind(**fields, extra=pack(NAME, block, hints))
     given = block.get(_METADATA)
-    fields.update(take_opaque(block, _METADATA, encrypted=kind is ReasoningPart))
+    fields.update(take_opaque(block, _METADATA, encrypted=kind is p.ReasoningPart))
     part = kind(**fields)
     if "binding" in fields:
         made: dict[str, Any] = {}
@@ -55,7 +42,7 @@ def _read_signed(kind: Any, fields: dict[str, Any], block: dict[str, Any], hints
 
 def _with_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
     """Add residue and signatures."""
-    if part.extra is part.signature is UNSET and (type(part) is not ReasoningPart or part.encrypted is UNSET):
+    if part.extra is part.signature is UNSET and (type(part) is not p.ReasoningPart or part.encrypted is UNSET):
         return out
     rest, _ = unpack(NAME, part.extra)
     put_opaque(rest, _METADATA, part, make=True)
@@ -66,28 +53,28 @@ def _with_signature(out: dict[str, Any], part: Any) -> dict[str, Any]:
 
 
 def _read_text(block: dict[str, Any]) -> Any:
-    return _read_signed(TextPart, {"text": take_str(block, "text")}, block)
+    return _read_signed(p.TextPart, {"text": take_str(block, "text")}, block)
 
 
-def _write_text(part: TextPart) -> Any:
+def _write_text(part: p.TextPart) -> Any:
     return _with_signature({"type": "text", "text": part.text}, part)
 
 
 def _read_reasoning(block: dict[str, Any]) -> Any:
-    return _read_signed(ReasoningPart, {"text": take_str(block, "reasoning")}, block)
+    return _read_signed(p.ReasoningPart, {"text": take_str(block, "reasoning")}, block)
 
 
-def _write_reasoning(part: ReasoningPart) -> Any:
+def _write_reasoning(part: p.ReasoningPart) -> Any:
     return _with_signature({"type": "reasoning", "reasoning": part.text}, part)
 
 
 def _read_file(block: dict[str, Any]) -> Any:
     data = take_str(block, "data")
     where: dict[str, Any] = {"url": data} if _URL.match(data) else {"data": data}
-    return FilePart(**where, media_type=take_maybe_str(block, "mimeType"), extra=pack(NAME, block))
+    return p.FilePart(**where, media_type=take_maybe_str(block, "mimeType"), extra=pack(NAME, block))
 
 
-def _write_file(part: FilePart) -> Any:
+def _write_file(part: p.FilePart) -> Any:
     data = part.data if part.data is not UNSET else part.url
     if data is UNSET:
         return UNSET
@@ -97,25 +84,25 @@ def _write_file(part: FilePart) -> Any:
 def _read_source(block: dict[str, Any]) -> Any:
     fields = {"source_id": "id", "title": "title", "url": "url"}
     taken: dict[str, Any] = {field: take_maybe_str(block, key) for field, key in fields.items()}
-    return SourcePart(**taken, extra=pack(NAME, block))
+    return p.SourcePart(**taken, extra=pack(NAME, block))
 
 
-def _write_source(part: SourcePart) -> Any:
+def _write_source(part: p.SourcePart) -> Any:
     out = set_present({"type": "source"}, id=part.source_id, title=part.title, url=part.url)
     return merge_residue(out, unpack(NAME, part.extra)[0])
 
 
 def _read_data(block: dict[str, Any]) -> Any:
-    return DataPart(name=_DATA, data=block.pop("data", UNSET), extra=pack(NAME, block))
+    return p.DataPart(name=_DATA, data=block.pop("data", UNSET), extra=pack(NAME, block))
 
 
-def _write_data(part: DataPart) -> Any:
+def _write_data(part: p.DataPart) -> Any:
     return merge_residue(set_present({"type": "data"}, data=part.data), unpack(NAME, part.extra)[0])
 
 
 def _write_as_text(part: Any) -> Any:
     """Write text of a kind that the store does not have as plain text."""
-    text = part.content if type(part) is RetryPart else part.text
+    text = part.content if type(part) is p.RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else UNSET
 
 
@@ -130,36 +117,36 @@ def _read_invocation(block: dict[str, Any], role: str, results: list[Any]) -> An
     if state != "result":
         fields: dict[str, Any] = {**ids, "input": block.pop("args", UNSET)}
         if state == _PARTIAL_CALL:
-            fields["state"] = PARTIAL
+            fields["state"] = p.PARTIAL
             if type(fields["input"]) is str:
                 fields["input"], fields["input_text"] = UNSET, fields["input"]
         hints = {} if state in ("call", _PARTIAL_CALL) else {"state": state}
-        return _read_signed(ToolCallPart, fields, block, hints)
+        return _read_signed(p.ToolCallPart, fields, block, hints)
     answer = {**ids, **_read_output(block.pop("result", UNSET)), "is_error": False}
     if role == "tool":
-        return _read_signed(ToolResultPart, answer, block)
-    results.append(ToolResultPart(**answer))
-    return _read_signed(ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
+        return _read_signed(p.ToolResultPart, answer, block)
+    results.append(p.ToolResultPart(**answer))
+    return _read_signed(p.ToolCallPart, {**ids, "input": block.pop("args", UNSET)}, block)
 
 
 def _read_fast(block: dict[str, Any], kind: str, role: str, results: list[Any]) -> Any:
     """Fast path for most blocks: texts, and calls with all their fields; None for all others."""
     if kind == "text":
         text = block.get("text")
-        return TextPart(text=text) if type(text) is str and len(block) == 2 else None
+        return p.TextPart(text=text) if type(text) is str and len(block) == 2 else None
     call_id, name = block.get("toolCallId"), block.get("toolName")
     if type(call_id) is not str or type(name) is not str or "args" not in block:
         return None
     if len(block) == 6 and block.get("state") == "result" and "result" in block and role != "tool":
         result = block["result"]
         answer = _read_output(result) if type(result) is list else {"output": result}
-        results.append(ToolResultPart(tool_call_id=call_id, tool_name=name, **answer, is_error=False))
+        results.append(p.ToolResultPart(tool_call_id=call_id, tool_name=name, **answer, is_error=False))
     elif len(block) != 5 or block.get("state") != "call":
         return None
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["args"])
+    return p.ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["args"])
 
 
-def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
+def _write_call(part: p.ToolCallPart, answer: p.ToolResultPart | None) -> Any:
     given = part.input if part.input is not UNSET else part.input_text
     if part.extra is part.signature is part.state is UNSET and type(part.tool_call_id) is type(part.tool_name) is str:
         out = {"type": "tool-invocation", "toolCallId": part.tool_call_id, "toolName": part.tool_name}
@@ -173,14 +160,14 @@ def _write_call(part: ToolCallPart, answer: ToolResultPart | None) -> Any:
     out = set_present({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name, args=given)
     state = unpack(NAME, part.extra)[1].get("state")
     if answer is None:
-        default = _PARTIAL_CALL if part.state == PARTIAL else "call"
+        default = _PARTIAL_CALL if part.state == p.PARTIAL else "call"
         out["state"] = state if type(state) is str else default
     else:
         set_present(out, result=_write_output(answer))["state"] = "result"
     return _with_signature(out, part)
 
 
-def _write_result(part: ToolResultPart) -> Any:
+def _write_result(part: p.ToolResultPart) -> Any:
     """Write a result that is not merged into its call."""
     out = set_present({"type": "tool-invocation"}, toolCallId=part.tool_call_id, toolName=part.tool_name)
     set_present(out, result=_write_output(part))["state"] = "result"
@@ -191,12 +178,12 @@ def _read_output(result: Any) -> dict[str, Any]:
     """Read a result: data, or the parts of a list of texts and files."""
     if type(result) is list and result and all(type(item) is dict and "type" in item for item in result):
         parts = [read_part(item, "", []) for item in result]
-        if all(type(part) is TextPart or type(part) is FilePart for part in parts):
+        if all(type(part) is p.TextPart or type(part) is p.FilePart for part in parts):
             return {"content": parts}
     return {"output": result}
 
 
-def _write_output(part: ToolResultPart) -> Any:
+def _write_output(part: p.ToolResultPart) -> Any:
     if part.content is UNSET:
         return part.output
     return [block for block in map(write_part, part.content) if block is not UNSET]
@@ -217,17 +204,17 @@ def read_part(block: Any, role: str, results: list[Any]) -> Any:
             return _READERS[kind](taken) if kind in _READERS else _read_invocation(taken, role, results)
         except SchemaMismatch:
             pass
-    return RawPart(format=NAME, value=block)
+    return p.RawPart(format=NAME, value=block)
 
 
-def write_part(part: Any, answer: ToolResultPart | None = None) -> Any:
+def write_part(part: Any, answer: p.ToolResultPart | None = None) -> Any:
     """Write the block of a part, a call with its result; UNSET if the store cannot hold the part."""
     kind = type(part)
-    if kind is TextPart and part.extra is part.signature is UNSET:
+    if kind is p.TextPart and part.extra is part.signature is UNSET:
         return {"type": "text", "text": part.text}
-    if kind is ToolCallPart:
+    if kind is p.ToolCallPart:
         return _write_call(part, answer)
-    if kind is RawPart:
+    if kind is p.RawPart:
         return part.value if part.format == NAME else UNSET
     writer = _WRITERS.get(kind)
     return writer(part) if writer is not None else UNSET
@@ -242,15 +229,15 @@ _READERS: dict[str, Any] = {
     "data": _read_data,
 }
 _WRITERS: dict[type, Any] = {
-    TextPart: _write_text,
-    ReasoningPart: _write_reasoning,
-    ToolResultPart: _write_result,
-    FilePart: _write_file,
-    SourcePart: _write_source,
-    DataPart: _write_data,
-    RefusalPart: _write_as_text,
-    RetryPart: _write_as_text,
-    CompactionPart: _write_as_text,
+    p.TextPart: _write_text,
+    p.ReasoningPart: _write_reasoning,
+    p.ToolResultPart: _write_result,
+    p.FilePart: _write_file,
+    p.SourcePart: _write_source,
+    p.DataPart: _write_data,
+    p.RefusalPart: _write_as_text,
+    p.RetryPart: _write_as_text,
+    p.CompactionPart: _write_as_text,
 }
 
 
@@ -262,7 +249,7 @@ def read_content(content: Any, role: str, hints: dict[str, Any]) -> tuple[list[A
     value = _decoded(content) if type(content) is str else content
     if type(value) is not dict or type(value.get("parts")) is not list:
         hints["raw"] = True
-        return [RawPart(format=NAME, value=content)], [], {}
+        return [p.RawPart(format=NAME, value=content)], [], {}
     if type(content) is str:
         hints["text"] = content
     held = dict(value)
@@ -286,7 +273,7 @@ def read_parts(blocks: list[Any], role: str) -> tuple[list[Any], list[Any]]:
         part = read_part(block, role, results)
         if len(results) > len(answered):
             answered.append(len(parts))
-        elif type(part) is ToolCallPart:
+        elif type(part) is p.ToolCallPart:
             waiting = True
         parts.append(part)
     if answered and waiting:
@@ -298,7 +285,7 @@ def _mark_waiting(parts: list[Any], answered: list[int]) -> None:
     """Mark unanswered calls before an answered one with the same id: the result belongs to the later call."""
     ids = {(parts[j].tool_call_id, parts[j].tool_name): j for j in answered}
     for j, part in enumerate(parts):
-        if type(part) is not ToolCallPart or part.state == PARTIAL:  # no result is merged into a partial call
+        if type(part) is not p.ToolCallPart or part.state == p.PARTIAL:  # no result is merged into a partial call
             continue
         if j not in answered and j < ids.get((part.tool_call_id, part.tool_name), 0):
             rest, hints = unpack(NAME, part.extra)
@@ -313,10 +300,10 @@ def _decoded(text: str) -> Any:
 
 
 def _text_of(parts: list[Any]) -> str:
-    return "".join(part.text for part in parts if type(part) is TextPart)
+    return "".join(part.text for part in parts if type(part) is p.TextPart)
 
 
-def write_parts(parts: list[Any], answers: dict[int, ToolResultPart]) -> list[Any]:
+def write_parts(parts: list[Any], answers: dict[int, p.ToolResultPart]) -> list[Any]:
     if not answers:
         blocks = [write_part(part) for part in parts]
     else:
@@ -326,10 +313,10 @@ def write_parts(parts: list[Any], answers: dict[int, ToolResultPart]) -> list[An
 
 
 def write_content(
-    message: Message, answers: dict[int, ToolResultPart], held: dict[str, Any], hints: dict[str, Any]
+    message: Message, answers: dict[int, p.ToolResultPart], held: dict[str, Any], hints: dict[str, Any]
 ) -> Any:
     """Write the content, each result merged into the call at its index."""
-    if hints.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is RawPart:
+    if hints.get("raw") is True and len(message.parts) == 1 and type(message.parts[0]) is p.RawPart:
         return message.parts[0].value
     blocks = write_parts(message.parts, answers)
     content: dict[str, Any] = {} if hints.get("format") == "absent" else {"format": held.pop("format", 2)}

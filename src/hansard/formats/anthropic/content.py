@@ -15,16 +15,7 @@ from hansard.formats.field_table.blocks import Block, Blocks
 from hansard.formats.field_table.rows import Row
 from hansard.formats.residue import SchemaMismatch, unpack
 from hansard.model import exact_json
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from hansard.model import parts as p
 
 # -- results of tools ----------------------------------------------------------------------------------------------
 
@@ -35,7 +26,7 @@ def _read_result_content(value: Any, names: dict[str, str], hints: dict[str, Any
     return UNSET, BLOCKS.read_all(value, names)
 
 
-def _write_result_content(part: ToolResultPart, hints: dict[str, Any]) -> Any:
+def _write_result_content(part: p.ToolResultPart, hints: dict[str, Any]) -> Any:
     if part.content is not UNSET:
         return [write_block(inner) for inner in part.content]
     return part.output if part.output is UNSET else exact_json.encode(part.output).decode()
@@ -47,14 +38,14 @@ def _read_is_error(value: Any, names: dict[str, str], hints: dict[str, Any]) -> 
     return value is True
 
 
-def _write_is_error(part: ToolResultPart, hints: dict[str, Any]) -> Any:
+def _write_is_error(part: p.ToolResultPart, hints: dict[str, Any]) -> Any:
     return True if part.is_error is True else hints.get("is_error", UNSET)
 
 
 _RESULT = Block(
     NAME,
     "tool_result",
-    ToolResultPart,
+    p.ToolResultPart,
     [
         Row("tool_use_id", "tool_call_id", str, True),
         Row("content", ("output", "content"), str, read=_read_result_content, write=_write_result_content),
@@ -65,13 +56,13 @@ _RESULT = Block(
 )
 
 
-def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> Part:
+def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> p.Part:
     """The result of a server tool: an error also shows in the type of the content."""
     kind, call_id, content = block["type"], block.get("tool_use_id"), block.get("content", UNSET)
     if type(call_id) is not str:
         raise SchemaMismatch(f"anthropic {kind}: tool_use_id must be a string")
     failed = type(content) is dict and str(content.get("type", "")).endswith("_error")
-    return ToolResultPart(
+    return p.ToolResultPart(
         tool_call_id=call_id,
         tool_name=names.get(call_id, kind.removesuffix("_tool_result")),
         output=content,
@@ -84,13 +75,13 @@ def _read_server_result(block: dict[str, Any], names: dict[str, str]) -> Part:
 _SERVER_RESULT = Block(
     NAME,
     "web_search_tool_result",
-    ToolResultPart,
+    p.ToolResultPart,
     [Row("tool_use_id", "tool_call_id", str, True), Row("content", "output"), Row("caller"), CACHE],
     reader=_read_server_result,
 )
 
 
-def _write_result(part: ToolResultPart) -> dict[str, Any]:
+def _write_result(part: p.ToolResultPart) -> dict[str, Any]:
     if part.extra is not UNSET and "type" in unpack(NAME, part.extra)[1]:
         return _SERVER_RESULT.write(part)
     return _RESULT.write(part)
@@ -105,23 +96,23 @@ BLOCKS = Blocks(
 read_block = BLOCKS.read
 
 _WRITERS: dict[type, Any] = {
-    TextPart: TEXT.write,
-    ReasoningPart: lambda part: (THINKING if part.encrypted is UNSET else REDACTED).write(part),
-    CompactionPart: COMPACTION.write,
-    ToolCallPart: CALL.write,
-    ToolResultPart: _write_result,
-    FilePart: write_file,
-    RawPart: lambda part: part.value,
+    p.TextPart: TEXT.write,
+    p.ReasoningPart: lambda part: (THINKING if part.encrypted is UNSET else REDACTED).write(part),
+    p.CompactionPart: COMPACTION.write,
+    p.ToolCallPart: CALL.write,
+    p.ToolResultPart: _write_result,
+    p.FilePart: write_file,
+    p.RawPart: lambda part: part.value,
 }
 # The same as structs where a part has no residue: quicker to make and to encode.
 RECORD_WRITERS: dict[type, Any] = {
     **_WRITERS,
-    TextPart: TEXT.write_record,
-    ToolCallPart: CALL.write_record,
-    ToolResultPart: lambda part: (_RESULT.write_record if part.extra is UNSET else _write_result)(part),
+    p.TextPart: TEXT.write_record,
+    p.ToolCallPart: CALL.write_record,
+    p.ToolResultPart: lambda part: (_RESULT.write_record if part.extra is UNSET else _write_result)(part),
 }
 
 
-def write_block(part: Part) -> Any:
+def write_block(part: p.Part) -> Any:
     """A part as a block of plain values."""
     return _WRITERS[type(part)](part)

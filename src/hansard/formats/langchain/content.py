@@ -23,22 +23,10 @@ from msgspec.structs import replace
 from hansard.formats.langchain.files import NAME, TYPES, merge_deep, read_file, write_file
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.arguments import read_arguments, write_arguments
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
-_ANTHROPIC = Binding(provider="anthropic")
+_ANTHROPIC = p.Binding(provider="anthropic")
 _NAMED_CALLS = ("server_tool_use", "mcp_tool_use")
 _ITEM_CALLS = {  # the tool's name and the key of its input; None: the item has a name and arguments
     "web_search_call": ("web_search", "action"),
@@ -55,12 +43,12 @@ _WRAPPED = ("refusal", "redacted_thinking", "compaction")  # standard: only as n
 # -- text ----------------------------------------------------------------------------------------------------------
 
 
-def _read_text(block: dict[str, Any]) -> Part:
+def _read_text(block: dict[str, Any]) -> p.Part:
     fields: dict[str, Any] = {"text": take_str(block, "text"), "id": take_maybe_str(block, "id")}
-    return TextPart(**fields, signature=_take_extra(block, "signature"), extra=pack(NAME, block))
+    return p.TextPart(**fields, signature=_take_extra(block, "signature"), extra=pack(NAME, block))
 
 
-def _write_text(part: TextPart, provider: Any) -> Any:
+def _write_text(part: p.TextPart, provider: Any) -> Any:
     rest, hints = unpack(NAME, part.extra)
     if hints.get("string") is True:
         return part.text
@@ -68,38 +56,38 @@ def _write_text(part: TextPart, provider: Any) -> Any:
     return merge_deep(_signed(out, part, provider), rest)
 
 
-def _read_string(text: str) -> Part:
-    return TextPart(text=text, extra=pack(NAME, {}, {"string": True}))
+def _read_string(text: str) -> p.Part:
+    return p.TextPart(text=text, extra=pack(NAME, {}, {"string": True}))
 
 
-def _read_compaction(block: dict[str, Any]) -> Part:
+def _read_compaction(block: dict[str, Any]) -> p.Part:
     text, sealed = take_maybe_str(block, "content"), take_maybe_str(block, "encrypted_content")
     if text is UNSET and sealed is UNSET:
         raise SchemaMismatch("content")
-    return CompactionPart(text=text, encrypted=sealed, extra=pack(NAME, block, {"type": "compaction"}))
+    return p.CompactionPart(text=text, encrypted=sealed, extra=pack(NAME, block, {"type": "compaction"}))
 
 
 def _write_as_text(part: Any, provider: Any) -> Any:
     """Write text to the model for which this format has no block type as plain text."""
     rest, hints = unpack(NAME, part.extra)
-    if type(part) is CompactionPart and hints.get("type") == "compaction":
+    if type(part) is p.CompactionPart and hints.get("type") == "compaction":
         return {**set_present({"type": "compaction"}, content=part.text, encrypted_content=part.encrypted), **rest}
-    text = part.text if type(part) is CompactionPart else part.content
+    text = part.text if type(part) is p.CompactionPart else part.content
     return {"type": "text", "text": text} if type(text) is str and text else UNSET
 
 
-def _read_refusal(block: dict[str, Any]) -> Part:
-    return RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block))
+def _read_refusal(block: dict[str, Any]) -> p.Part:
+    return p.RefusalPart(text=take_str(block, "refusal"), extra=pack(NAME, block))
 
 
-def _write_refusal(part: RefusalPart, provider: Any) -> Any:
+def _write_refusal(part: p.RefusalPart, provider: Any) -> Any:
     return {"type": "refusal", "refusal": part.text, **unpack(NAME, part.extra)[0]}
 
 
 # -- reasoning -----------------------------------------------------------------------------------------------------
 
 
-def _read_reasoning(block: dict[str, Any]) -> Part:
+def _read_reasoning(block: dict[str, Any]) -> p.Part:
     hints: dict[str, Any] = {}
     text: Any = take_maybe_str(block, "reasoning")
     if text is UNSET:
@@ -110,7 +98,7 @@ def _read_reasoning(block: dict[str, Any]) -> Part:
         encrypted = _take_extra(block, "encrypted_content")
     else:
         hints["encrypted"] = True
-    return ReasoningPart(
+    return p.ReasoningPart(
         text=text,
         id=take_maybe_str(block, "id"),
         signature=_take_extra(block, "signature"),
@@ -144,7 +132,7 @@ def _write_summary(text: str, cuts: Any) -> list[Any]:
 _SEPARATOR = "\n\n"
 
 
-def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
+def _write_reasoning(part: p.ReasoningPart, provider: Any) -> Any:
     rest, hints = unpack(NAME, part.extra)
     mine = _made_by(part, provider)
     kind = hints.get("type")
@@ -176,23 +164,23 @@ def _write_reasoning(part: ReasoningPart, provider: Any) -> Any:
     return merge_deep(_signed(out, part, provider), rest)
 
 
-def _read_merged_reasoning(block: dict[str, Any]) -> Part:
+def _read_merged_reasoning(block: dict[str, Any]) -> p.Part:
     """Read reasoning that was merged into an empty text."""
     del block["text"]
     return with_hints(_read_reasoning(block), type="text")  # type: ignore[no-any-return]
 
 
-def _read_thinking(block: dict[str, Any]) -> Part:
+def _read_thinking(block: dict[str, Any]) -> p.Part:
     text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
     bound = _ANTHROPIC if signature is not UNSET else UNSET
-    return ReasoningPart(text=text, signature=signature, binding=bound, extra=pack(NAME, block, {"type": "thinking"}))
+    return p.ReasoningPart(text=text, signature=signature, binding=bound, extra=pack(NAME, block, {"type": "thinking"}))
 
 
-def _read_redacted(block: dict[str, Any]) -> Part:
-    return ReasoningPart(text="", encrypted=take_str(block, "data"), binding=_ANTHROPIC, extra=pack(NAME, block))
+def _read_redacted(block: dict[str, Any]) -> p.Part:
+    return p.ReasoningPart(text="", encrypted=take_str(block, "data"), binding=_ANTHROPIC, extra=pack(NAME, block))
 
 
-def _by_anthropic(part: ReasoningPart) -> bool:
+def _by_anthropic(part: p.ReasoningPart) -> bool:
     return part.binding is not UNSET and part.binding.provider == "anthropic"
 
 
@@ -224,16 +212,16 @@ def _take_extra(block: dict[str, Any], key: str) -> Any:
 # -- tools that the provider runs ----------------------------------------------------------------------------------
 
 
-def _read_server_call(block: dict[str, Any]) -> Part:
+def _read_server_call(block: dict[str, Any]) -> p.Part:
     if not ("id" in block and "name" in block and "args" in block):
         raise SchemaMismatch("args")
     fields: dict[str, Any] = {"tool_call_id": take_str(block, "id"), "tool_name": take_str(block, "name")}
     fields["input"] = block.pop("args")
     signature = _take_extra(block, "signature")
-    return ToolCallPart(provider_executed=True, **fields, signature=signature, extra=pack(NAME, block))
+    return p.ToolCallPart(provider_executed=True, **fields, signature=signature, extra=pack(NAME, block))
 
 
-def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
+def _write_server_call(part: p.ToolCallPart, provider: Any) -> Any:
     rest, hints = unpack(NAME, part.extra)
     if type(kind := hints.get("type")) is str and kind in _NATIVE_CALLS:
         return _write_native_call(kind, part, rest, hints)
@@ -242,12 +230,12 @@ def _write_server_call(part: ToolCallPart, provider: Any) -> Any:
     return merge_deep(_signed(out, part, provider), unpack(NAME, part.extra)[0])
 
 
-def _read_server_result(block: dict[str, Any]) -> Part:
+def _read_server_result(block: dict[str, Any]) -> p.Part:
     call_id, status = take_str(block, "tool_call_id"), block.get("status")
     if status != "success" and status != "error":
         raise SchemaMismatch("status")
     del block["status"]
-    return ToolResultPart(
+    return p.ToolResultPart(
         tool_call_id=call_id,
         output=block.pop("output", UNSET),
         is_error=status == "error",
@@ -257,7 +245,7 @@ def _read_server_result(block: dict[str, Any]) -> Part:
     )
 
 
-def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
+def _write_server_result(part: p.ToolResultPart, provider: Any) -> Any:
     rest, hints = unpack(NAME, part.extra)
     if type(kind := hints.get("type")) is str and _is_native_result(kind):
         return _write_native_result(kind, part, rest)
@@ -272,7 +260,7 @@ def _write_server_result(part: ToolResultPart, provider: Any) -> Any:
 # -- tools that the provider ran, in the provider's own spelling --------------------------------------------------
 
 
-def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
+def _read_native_call(kind: str, block: dict[str, Any]) -> p.Part:
     """Read a call in the provider's own spelling."""
     hints: dict[str, Any] = {"type": kind}
     call_id, text = take_str(block, "id"), UNSET  # type: Any, Any
@@ -291,10 +279,10 @@ def _read_native_call(kind: str, block: dict[str, Any]) -> Part:
     else:
         raise SchemaMismatch("input")
     fields: dict[str, Any] = {"tool_call_id": call_id, "tool_name": name, "input": given, "input_text": text}
-    return ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, hints))
+    return p.ToolCallPart(**fields, provider_executed=True, extra=pack(NAME, block, hints))
 
 
-def _write_native_call(kind: str, part: ToolCallPart, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
+def _write_native_call(kind: str, part: p.ToolCallPart, rest: dict[str, Any], hints: dict[str, Any]) -> dict[str, Any]:
     out = set_present({"type": kind}, id=part.tool_call_id)
     item = _ITEM_CALLS.get(kind)
     if item is not None:
@@ -314,14 +302,14 @@ def _is_native_result(kind: str) -> bool:
     return kind.endswith("_tool_result")
 
 
-def _read_native_result(kind: str, block: dict[str, Any]) -> Part:
+def _read_native_result(kind: str, block: dict[str, Any]) -> p.Part:
     call_id = take_str(block, "tool_use_id")
     if "content" not in block:
         raise SchemaMismatch("content")
     output = block.pop("content")
     inner = output.get("type") if type(output) is dict else None
     failed = block.get("is_error") is True or (type(inner) is str and inner.endswith("_error"))
-    return ToolResultPart(
+    return p.ToolResultPart(
         tool_call_id=call_id,
         output=output,
         is_error=failed,
@@ -331,7 +319,7 @@ def _read_native_result(kind: str, block: dict[str, Any]) -> Part:
     )
 
 
-def _write_native_result(kind: str, part: ToolResultPart, rest: dict[str, Any]) -> dict[str, Any]:
+def _write_native_result(kind: str, part: p.ToolResultPart, rest: dict[str, Any]) -> dict[str, Any]:
     out = set_present({"type": kind}, tool_use_id=part.tool_call_id, id=part.id)
     return {**set_present(out, content=part.output), **rest}
 
@@ -345,7 +333,7 @@ def read_block(block: Any) -> Any:
         return _read_string(block)
     kind = block.get("type") if type(block) is dict else None
     if type(kind) is not str:
-        return RawPart(format=NAME, value=block)
+        return p.RawPart(format=NAME, value=block)
     try:
         if kind in TYPES:
             return read_file(block)
@@ -364,19 +352,19 @@ def read_block(block: Any) -> Any:
             return _read_native_result(kind, taken)
     except SchemaMismatch:
         pass
-    return RawPart(format=NAME, value=block)
+    return p.RawPart(format=NAME, value=block)
 
 
 def read_input_block(block: Any) -> Any:
     """Read a block of an input message: signatures in it are bound to no provider."""
     part = read_block(block)
-    if type(part) is not ReasoningPart or part.binding is UNSET:
+    if type(part) is not p.ReasoningPart or part.binding is UNSET:
         return part
     part = replace(part, binding=UNSET)
     return with_hints(part, type="redacted_thinking") if part.encrypted is not UNSET else part
 
 
-def _read_wrapped(block: dict[str, Any]) -> Part:
+def _read_wrapped(block: dict[str, Any]) -> p.Part:
     inner: Any = block.get("value")
     kind = inner.get("type") if type(inner) is dict else None
     if type(kind) is not str or kind not in _WRAPPED:
@@ -384,7 +372,7 @@ def _read_wrapped(block: dict[str, Any]) -> Part:
     taken = dict(inner)
     del taken["type"]
     around = {key: value for key, value in block.items() if key not in ("type", "value")}
-    part: Part = _READERS[kind](taken)
+    part: p.Part = _READERS[kind](taken)
     return with_hints(part, around=around) if around else part
 
 
@@ -397,7 +385,7 @@ def write_block(part: Any, provider: Any = UNSET) -> Any:
     """Write a block; UNSET for parts that content cannot hold."""
     writer = _WRITERS.get(type(part))
     made = writer(part, provider) if writer is not None else UNSET
-    if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not RawPart:
+    if type(made) is dict and made.get("type") in _WRAPPED and type(part) is not p.RawPart:
         hints = unpack(NAME, part.extra)[1]
         if "bare" not in hints:
             around = hints.get("around")
@@ -416,13 +404,13 @@ _READERS: dict[str, Any] = {
     "server_tool_result": _read_server_result,
 }
 _WRITERS: dict[type, Any] = {
-    TextPart: _write_text,
-    ReasoningPart: _write_reasoning,
-    RefusalPart: _write_refusal,
-    FilePart: lambda part, provider: write_file(part),
-    ToolCallPart: _write_server_call,
-    ToolResultPart: _write_server_result,
-    CompactionPart: _write_as_text,
-    RetryPart: _write_as_text,
-    RawPart: lambda part, provider: part.value if part.format == NAME else UNSET,
+    p.TextPart: _write_text,
+    p.ReasoningPart: _write_reasoning,
+    p.RefusalPart: _write_refusal,
+    p.FilePart: lambda part, provider: write_file(part),
+    p.ToolCallPart: _write_server_call,
+    p.ToolResultPart: _write_server_result,
+    p.CompactionPart: _write_as_text,
+    p.RetryPart: _write_as_text,
+    p.RawPart: lambda part, provider: part.value if part.format == NAME else UNSET,
 }

@@ -34,16 +34,8 @@ from hansard.formats.openai_responses.tools import (
     write_output,
 )
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, unpack
+from hansard.model import parts as p
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import (
-    CompactionPart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 _ENDS = ("status", "incomplete_details", "error", "created_at", "completed_at")
 _FINISH = {"max_output_tokens": "length", "failed": "error"}
@@ -57,7 +49,7 @@ _DETAILS = (
 # -- items ---------------------------------------------------------------------------------------------------------
 
 
-def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
+def read_item(item: Fields, calls: Calls) -> tuple[str, list[p.Part]]:
     """Role and parts of an item that no fast path took; an unknown item is kept as a raw part."""
     kind = item.get("type")
     reader = _READERS.get(kind) if type(kind) is str else None
@@ -65,13 +57,13 @@ def read_item(item: Fields, calls: Calls) -> tuple[str, list[Part]]:
         taken = dict(item)
         del taken["type"]
         try:
-            parts: list[Part] = reader(kind, taken, calls)
+            parts: list[p.Part] = reader(kind, taken, calls)
         except SchemaMismatch:
             pass
         else:
-            asked = type(parts[0]) is ToolResultPart and parts[0].provider_executed is not True
+            asked = type(parts[0]) is p.ToolResultPart and parts[0].provider_executed is not True
             return "tool" if asked else "assistant", parts
-    raw: list[Part] = [RawPart(format=NAME, value=item)]
+    raw: list[p.Part] = [p.RawPart(format=NAME, value=item)]
     if kind == "mcp_approval_response" or (type(kind) is str and kind in OUTPUTS):
         return "tool", raw
     if kind in ("compaction_trigger", "configuration_update"):
@@ -87,7 +79,7 @@ def write_items(parts: list[Any], role: str, calls: Calls, items: list[Any]) -> 
         if "same" in hints and last is not None and _join(last, part, hints):
             continue
         kind = type(part)
-        if kind is TextPart and not hints and role == "assistant":  # fast path: text only
+        if kind is p.TextPart and not hints and role == "assistant":  # fast path: text only
             last = {"role": "assistant", "content": part.text}
         elif (writer := _WRITERS.get(kind)) is not None:
             last = writer(part, rest, hints, calls)
@@ -97,13 +89,13 @@ def write_items(parts: list[Any], role: str, calls: Calls, items: list[Any]) -> 
             last = None
         if last is not None:
             items.append(last)
-        elif kind is RawPart and part.format == NAME and not {"item", "same"} & hints.keys():
+        elif kind is p.RawPart and part.format == NAME and not {"item", "same"} & hints.keys():
             items += [part.value] if is_item(part.value) else []
 
 
 def _join(item: Fields, part: Any, hints: Fields) -> bool:
     """Add a part to the item of the previous part."""
-    if type(part) is ToolResultPart:
+    if type(part) is p.ToolResultPart:
         return join_result(item, part, hints)
     if item.get("type") not in (None, "message") or type(item.get("content")) is not list:
         return False
@@ -118,20 +110,20 @@ def _write_assistant_item(part: Any, hints: Fields) -> Fields | None:
     if type(hints.get("item")) is dict:
         block = write_block(part, "output_text")
         return {**hints["item"], "role": "assistant", "content": [block]} if block is not UNSET else None
-    if type(part) is not TextPart:
+    if type(part) is not p.TextPart:
         return None
     easy = hints.get("easy")
     return {**(easy if type(easy) is dict else {}), "role": "assistant", "content": part.text}
 
 
-def read_message(item: Fields) -> list[Part] | None:
+def read_message(item: Fields) -> list[p.Part] | None:
     """Read an assistant message item; None if its content is malformed."""
     content = item.get("content")
     if len(item) == 2 and type(content) is str:
-        return [TextPart(text=content)]
+        return [p.TextPart(text=content)]
     rest = {key: value for key, value in item.items() if key not in ("role", "content")}
     if type(content) is str:
-        return [TextPart(text=content, extra=pack(NAME, {}, {"easy": rest} if rest else None))]
+        return [p.TextPart(text=content, extra=pack(NAME, {}, {"easy": rest} if rest else None))]
     if type(content) is not list or not content:
         return None
     same: Fields = {"same": True}
@@ -144,10 +136,10 @@ _READERS: dict[str, Any] = {
     **READERS,
 }
 _WRITERS: dict[type, Any] = {
-    ReasoningPart: write_reasoning,
-    CompactionPart: write_compaction,
-    ToolCallPart: write_call,
-    ToolResultPart: write_output,
+    p.ReasoningPart: write_reasoning,
+    p.CompactionPart: write_compaction,
+    p.ToolCallPart: write_call,
+    p.ToolResultPart: write_output,
 }
 
 
@@ -232,12 +224,12 @@ def _read_message(item: dict[str, Any]) -> Message | None:
     """Read a message item of another role; None if its content is malformed."""
     text = item.get("content")
     if len(item) == 2 and type(text) is str:  # fast path: role and text only
-        return Message(role=item["role"], parts=[TextPart(text=text)])
+        return Message(role=item["role"], parts=[p.TextPart(text=text)])
     rest = dict(item)
     role, content = rest.pop("role"), rest.pop("content", None)
     hints: dict[str, Any] = {}
     if type(content) is str:
-        parts: list[Any] = [TextPart(text=content)]
+        parts: list[Any] = [p.TextPart(text=content)]
     elif type(content) is list:
         parts = [read_block(block, "input_text", {}) for block in content]
         if not parts or _plain_text(parts) is not None:
@@ -249,7 +241,7 @@ def _read_message(item: dict[str, Any]) -> Message | None:
 
 def _plain_text(parts: list[Any]) -> str | None:
     """The text, if the message has only one text part without residue."""
-    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
+    if len(parts) == 1 and type(parts[0]) is p.TextPart and parts[0].extra is UNSET:
         return parts[0].text
     return None
 
@@ -260,7 +252,7 @@ def _write_message(message: Message) -> list[Any]:
     content: Any = _plain_text(message.parts)
     if content is not None and not hints:
         return [{**rest, "role": message.role, "content": content}]
-    if hints.get("item") is True and all(type(part) is RawPart and is_item(part.value) for part in message.parts):
+    if hints.get("item") is True and all(type(part) is p.RawPart and is_item(part.value) for part in message.parts):
         return [part.value for part in message.parts]  # type: ignore[union-attr]
     listed = hints.get("content") == "list"
     if content is None or listed:
@@ -320,7 +312,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
 def _finish(ends: dict[str, Any], parts: list[Any]) -> str | UnsetType:
     status, details = ends.get("status"), ends.get("incomplete_details")
     if status == "completed":
-        calls = any(type(part) is ToolCallPart and part.provider_executed is not True for part in parts)
+        calls = any(type(part) is p.ToolCallPart and part.provider_executed is not True for part in parts)
         return "tool_call" if calls else "stop"
     if status == "incomplete":
         status = details.get("reason") if type(details) is dict else None
@@ -400,12 +392,12 @@ def read(document: Any) -> Conversation:
     hints: dict[str, Any] = {}
     messages: list[Message] = []
     if type(body.get("instructions")) is str:
-        text = TextPart(text=body.pop("instructions"))
+        text = p.TextPart(text=body.pop("instructions"))
         messages.append(Message(role="system", parts=[text], extra=pack(NAME, {}, {"at": "instructions"})))
     given = body.pop("input", None)
     if type(given) is str:
         hints["input"] = "string"
-        messages.append(Message(role="user", parts=[TextPart(text=given)]))
+        messages.append(Message(role="user", parts=[p.TextPart(text=given)]))
     elif type(given) is list:
         messages += _read_items(given, "$.input")
     elif given is None and "input" not in document and not _INPUT_ELSEWHERE.isdisjoint(document):

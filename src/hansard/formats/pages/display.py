@@ -12,35 +12,22 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 from hansard.model.tree import active_path
 
 _SHOWN: dict[type, tuple[str, ...]] = {
-    TextPart: ("text",),
-    ReasoningPart: ("text",),
-    ToolCallPart: ("tool_call_id", "tool_name", "input", "input_text"),
-    ToolResultPart: ("tool_call_id", "tool_name", "output", "content", "is_error", "status"),
-    FilePart: ("media_type", "url", "data", "file_id", "name"),
-    SourcePart: ("source_id", "url", "title", "media_type", "name"),
-    RefusalPart: ("text",),
-    DataPart: ("name", "data"),
-    RetryPart: ("content", "tool_call_id", "tool_name"),
-    CompactionPart: ("text",),
-    RawPart: ("format", "value"),
+    p.TextPart: ("text",),
+    p.ReasoningPart: ("text",),
+    p.ToolCallPart: ("tool_call_id", "tool_name", "input", "input_text"),
+    p.ToolResultPart: ("tool_call_id", "tool_name", "output", "content", "is_error", "status"),
+    p.FilePart: ("media_type", "url", "data", "file_id", "name"),
+    p.SourcePart: ("source_id", "url", "title", "media_type", "name"),
+    p.RefusalPart: ("text",),
+    p.DataPart: ("name", "data"),
+    p.RetryPart: ("content", "tool_call_id", "tool_name"),
+    p.CompactionPart: ("text",),
+    p.RawPart: ("format", "value"),
 }
 
 
@@ -71,11 +58,11 @@ def _kept_message(message: Message) -> Message:
     )
 
 
-def _kept_part(part: Part) -> Any:
+def _kept_part(part: p.Part) -> Any:
     fields = {name: _printable(getattr(part, name)) for name in _SHOWN[type(part)]}
-    if type(part) is ToolCallPart and part.input is not UNSET:
+    if type(part) is p.ToolCallPart and part.input is not UNSET:
         del fields["input_text"]
-    elif type(part) is ToolResultPart and type(part.content) is list:
+    elif type(part) is p.ToolResultPart and type(part.content) is list:
         fields["content"] = [_kept_part(item) for item in part.content]
     return type(part)(**fields)
 
@@ -104,7 +91,7 @@ def spelled(value: Any) -> str:
     return value if type(value) is str else exact_json.pretty(value).decode()
 
 
-def call_input(part: ToolCallPart) -> str:
+def call_input(part: p.ToolCallPart) -> str:
     """The input of a call as text."""
     return spelled(part.input_text if part.input is UNSET else part.input)
 
@@ -121,7 +108,7 @@ def about(message: Message) -> list[str]:
     return found
 
 
-def outcome(part: ToolResultPart) -> str:
+def outcome(part: p.ToolResultPart) -> str:
     """The status of a result, empty for success."""
     if type(part.status) is str and part.status:
         return part.status

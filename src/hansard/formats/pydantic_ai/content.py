@@ -33,19 +33,9 @@ from hansard.formats.pydantic_ai.tools import (
     write_server_return,
 )
 from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, take_str, unpack
+from hansard.model import parts as p
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 _REDACTED = "redacted_thinking"
 
@@ -53,16 +43,16 @@ _REDACTED = "redacted_thinking"
 # -- parts of answers ----------------------------------------------------------------------------------------------
 
 
-def _read_text(block: dict[str, Any], around: Around) -> Part:
+def _read_text(block: dict[str, Any], around: Around) -> p.Part:
     block, dialect = taken(block), around.dialect
     marks: dict[str, Any] = {}
     text = take_str(block, "content")
     settle(dialect.defaults["text"], block, marks)
     part_id, fields = take_maybe_str(block, "id"), signed(block, marks, around)
-    return TextPart(text=text, id=part_id, **fields, extra=pack(dialect.name, block, marks))
+    return p.TextPart(text=text, id=part_id, **fields, extra=pack(dialect.name, block, marks))
 
 
-def _write_text(part: TextPart, around: Around, place: Place) -> dict[str, Any]:
+def _write_text(part: p.TextPart, around: Around, place: Place) -> dict[str, Any]:
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     out = {"content": part.text, **filled(dialect.defaults["text"], marks)}
@@ -72,7 +62,7 @@ def _write_text(part: TextPart, around: Around, place: Place) -> dict[str, Any]:
     return {**out, **rest, "part_kind": "text"}
 
 
-def _read_thinking(block: dict[str, Any], around: Around) -> Part:
+def _read_thinking(block: dict[str, Any], around: Around) -> p.Part:
     block, dialect = taken(block), around.dialect
     marks: dict[str, Any] = {}
     if "content" in block or dialect.times:
@@ -86,7 +76,7 @@ def _read_thinking(block: dict[str, Any], around: Around) -> Part:
     if signature is UNSET:
         held, signature = "details", take_signature(block)
     if signature is UNSET:
-        return ReasoningPart(text=text, id=part_id, extra=pack(dialect.name, block, marks))
+        return p.ReasoningPart(text=text, id=part_id, extra=pack(dialect.name, block, marks))
     binding = take_owner(block, marks, around)
     provider = binding.provider if binding is not UNSET else UNSET
     if held != _holds_signature(provider):
@@ -96,14 +86,14 @@ def _read_thinking(block: dict[str, Any], around: Around) -> Part:
         fields = {"encrypted": signature}
         if provider == "anthropic":
             part_id = UNSET
-    return ReasoningPart(text=text, id=part_id, **fields, binding=binding, extra=pack(dialect.name, block, marks))
+    return p.ReasoningPart(text=text, id=part_id, **fields, binding=binding, extra=pack(dialect.name, block, marks))
 
 
 def _holds_signature(provider: Any) -> str:
     return "details" if provider == "google" else "field"
 
 
-def _write_thinking(part: ReasoningPart, around: Around, place: Place) -> dict[str, Any]:
+def _write_thinking(part: p.ReasoningPart, around: Around, place: Place) -> dict[str, Any]:
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     out = {"content": part.text, **filled(dialect.defaults["thinking"], marks)}
@@ -125,7 +115,7 @@ def _write_thinking(part: ReasoningPart, around: Around, place: Place) -> dict[s
     return {**out, **rest, "part_kind": "thinking"}
 
 
-def _read_file_part(block: dict[str, Any], around: Around) -> Part:
+def _read_file_part(block: dict[str, Any], around: Around) -> p.Part:
     block, dialect = taken(block), around.dialect
     content = block.pop("content", None)
     marks: dict[str, Any] = {}
@@ -139,7 +129,7 @@ def _read_file_part(block: dict[str, Any], around: Around) -> Part:
     return replace(file, id=part_id, **fields, extra=pack(dialect.name, block, marks))
 
 
-def _write_file_part(part: FilePart, around: Around, place: Place) -> Any:
+def _write_file_part(part: p.FilePart, around: Around, place: Place) -> Any:
     rest, marks = unpack(around.dialect.name, part.extra)
     inner: Any = {around.dialect.name: marks["content"]} if "content" in marks else UNSET
     content = write_file(replace(part, file_id=UNSET, url=UNSET, extra=inner), around.dialect)
@@ -152,7 +142,7 @@ def _write_file_part(part: FilePart, around: Around, place: Place) -> Any:
     return {**out, **rest, "part_kind": "file"}
 
 
-def read_compaction(block: dict[str, Any], around: Around) -> Part:
+def read_compaction(block: dict[str, Any], around: Around) -> p.Part:
     block, dialect = taken(block), around.dialect
     marks: dict[str, Any] = {}
     settle(dialect.defaults["compaction"], block, marks)
@@ -164,10 +154,10 @@ def read_compaction(block: dict[str, Any], around: Around) -> Part:
         block["provider_details"] = {key: value for key, value in details.items() if key != "encrypted_content"}
         if not block["provider_details"]:
             del block["provider_details"]
-    return CompactionPart(text=text, id=part_id, **fields, extra=pack(dialect.name, block, marks))
+    return p.CompactionPart(text=text, id=part_id, **fields, extra=pack(dialect.name, block, marks))
 
 
-def write_compaction(part: CompactionPart, around: Around, place: Place) -> dict[str, Any]:
+def write_compaction(part: p.CompactionPart, around: Around, place: Place) -> dict[str, Any]:
     rest, marks = unpack(around.dialect.name, part.extra)
     out = filled(around.dialect.defaults["compaction"], marks)
     for key, value in (("content", part.text), ("id", part.id)):
@@ -193,18 +183,18 @@ _READERS: dict[str, Any] = {
 }
 _ALL_READERS = {**_READERS, "tool-return": read_return}
 _WRITERS: dict[type, Any] = {
-    TextPart: _write_text,
-    ReasoningPart: _write_thinking,
-    ToolCallPart: write_call,
-    ToolResultPart: write_server_return,
-    FilePart: _write_file_part,
-    CompactionPart: lambda part, around, place: (
+    p.TextPart: _write_text,
+    p.ReasoningPart: _write_thinking,
+    p.ToolCallPart: write_call,
+    p.ToolResultPart: write_server_return,
+    p.FilePart: _write_file_part,
+    p.CompactionPart: lambda part, around, place: (
         write_compaction(part, around, place)
         if around.knows("compaction")
-        else _write_text(TextPart(text=part.text if type(part.text) is str else ""), around, place)
+        else _write_text(p.TextPart(text=part.text if type(part.text) is str else ""), around, place)
     ),
-    RefusalPart: lambda part, around, place: _write_text(TextPart(text=part.text), around, place),
-    RawPart: lambda part, around, place: raw_value(part, around.dialect),
+    p.RefusalPart: lambda part, around, place: _write_text(p.TextPart(text=part.text), around, place),
+    p.RawPart: lambda part, around, place: raw_value(part, around.dialect),
 }
 
 
@@ -222,7 +212,7 @@ def read_part(block: Any, readers: dict[str, Any], around: Around) -> Any:
                     return readers[kind](block, around)
                 except SchemaMismatch:
                     pass
-    return RawPart(format=around.dialect.name, value=block)
+    return p.RawPart(format=around.dialect.name, value=block)
 
 
 def read_response(blocks: list[Any], around: Around) -> list[Any]:
@@ -250,7 +240,7 @@ def write_response(i: int, message: Message, around: Around) -> list[Any]:
     out: list[Any] = []
     for j, part in enumerate(message.parts):
         kind = type(part)
-        if kind is TextPart or kind is ToolCallPart:
+        if kind is p.TextPart or kind is p.ToolCallPart:
             if (written := tables[kind](part, around)) is not None:  # nearly all are so
                 out.append(written)
                 continue
@@ -260,7 +250,7 @@ def write_response(i: int, message: Message, around: Around) -> list[Any]:
     return out
 
 
-def raw_value(part: RawPart, dialect: Dialect) -> Any:
+def raw_value(part: p.RawPart, dialect: Dialect) -> Any:
     """A raw part of this format, unchanged; UNSET for any other, or one that the dialect is too old for."""
     if part.format != dialect.name:
         return UNSET

@@ -11,28 +11,15 @@ from msgspec.structs import replace
 from hansard.formats.contract import Target
 from hansard.formats.data_url import by_value, mended_base64
 from hansard.formats.rules.tool_pairing import CUT_CALL
+from hansard.model import parts as p
 from hansard.model.conversation import Message
 from hansard.model.hashing import digests, opaque
-from hansard.model.parts import (
-    PARTIAL,
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-    is_partial,
-)
 
 if TYPE_CHECKING:
     from hansard.formats.rules.conform import Rules
 
 
-def media_fits(rules: Rules, part: FilePart) -> bool:
+def media_fits(rules: Rules, part: p.FilePart) -> bool:
     """Does the provider take files of this type, given so?"""
     if type(part.file_id) is str or rules.media is None:
         return True  # the provider's own: it has the file already
@@ -83,8 +70,8 @@ class Repair:
         part: Any
         for part in message.parts:
             kind = type(part)
-            if kind is TextPart:
-                if TextPart not in allowed:
+            if kind is p.TextPart:
+                if p.TextPart not in allowed:
                     return False
                 if part.signature is not UNSET:
                     if not self.holds(i, part):
@@ -97,30 +84,30 @@ class Repair:
 
     def part_fits(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
         rules = self.rules
-        if kind is RawPart:
+        if kind is p.RawPart:
             return bool(part.format == self.name)
         if kind not in allowed and not self.own_kind(kind, part):
             return False
-        if kind is ToolCallPart or kind is ToolResultPart:
+        if kind is p.ToolCallPart or kind is p.ToolResultPart:
             if part.provider_executed is True and not self.own(part):
                 return False
             if rules.ids and (type(part.tool_call_id) is not str or not self.is_id(part.tool_call_id)):
                 return False
-        if kind is ToolCallPart:
-            if part.state == PARTIAL:
+        if kind is p.ToolCallPart:
+            if part.state == p.PARTIAL:
                 return False
             if type(part.tool_name) is not str or not self.is_name(part.tool_name):
                 return False
             if rules.object_input and (type(part.input) is not dict or part.input_text is not UNSET):
                 return False
-        elif kind is ToolResultPart:
+        elif kind is p.ToolResultPart:
             if part.provider_executed is not True and type(part.content) is list:
                 if not all(map(self.inner_fits, part.content)):
                     return False
-        elif kind is ReasoningPart:
+        elif kind is p.ReasoningPart:
             if not opaque(part):
                 return self.may_be_unsigned(part)
-        elif kind is FilePart and not self.file_fits(part):
+        elif kind is p.FilePart and not self.file_fits(part):
             return False
         return not opaque(part) or self.holds(i, part)
 
@@ -130,14 +117,14 @@ class Repair:
     def ends_in_thought(self, i: int, parts: list[Any]) -> bool:
         """Does a thought, which this provider wants followed by what was thought of, stand last?"""
         last = self.open_end and i == len(self.messages) - 1
-        return self.rules.leading_reasoning and not last and bool(parts) and type(parts[-1]) is ReasoningPart
+        return self.rules.leading_reasoning and not last and bool(parts) and type(parts[-1]) is p.ReasoningPart
 
     def inner_fits(self, part: Any) -> bool:
         """May the part stand inside a tool result?"""
         kind = type(part)
-        return self.raw(part) or (kind in self.rules.result_parts and (kind is not FilePart or self.file_fits(part)))
+        return self.raw(part) or (kind in self.rules.result_parts and (kind is not p.FilePart or self.file_fits(part)))
 
-    def file_fits(self, part: FilePart) -> bool:
+    def file_fits(self, part: p.FilePart) -> bool:
         if type(part.file_id) is str:
             if not self.owned(part):
                 return False
@@ -145,20 +132,20 @@ class Repair:
             return False
         return self.own(part) or (media_fits(self.rules, part) and self.data_fits(part))
 
-    def data_fits(self, part: FilePart) -> bool:
+    def data_fits(self, part: p.FilePart) -> bool:
         data = by_value(part).data if self.rules.base64 else UNSET
         return type(data) is not str or mended_base64(data) == data
 
-    def own(self, part: Part) -> bool:
+    def own(self, part: p.Part) -> bool:
         """Was the part read from this very format?"""
         return part.extra is not UNSET and self.name in part.extra
 
-    def in_place(self, part: Part) -> bool:
+    def in_place(self, part: p.Part) -> bool:
         """Whether the provider gave the part for this place in this message only."""
-        return type(part) is RawPart or type(part) in self.rules.own_parts
+        return type(part) is p.RawPart or type(part) in self.rules.own_parts
 
-    def raw(self, part: Part) -> bool:
-        return type(part) is RawPart and part.format == self.name
+    def raw(self, part: p.Part) -> bool:
+        return type(part) is p.RawPart and part.format == self.name
 
     def owned(self, part: Any) -> bool:
         return part.binding is not UNSET and part.binding.provider == self.rules.provider
@@ -197,7 +184,7 @@ class Repair:
         parts: list[Any] = []
         for j, part in enumerate(message.parts):
             where = f".parts[{j}]"
-            if type(part) is ReasoningPart and drop_reasoning:
+            if type(part) is p.ReasoningPart and drop_reasoning:
                 self.note(i, where, "the reasoning", drop_reasoning)
                 continue
             made = self.repaired_part(i, where, part, allowed)
@@ -219,10 +206,10 @@ class Repair:
 
     def reasoning_goes(self, i: int, message: Message, allowed: frozenset[type]) -> str:
         """Why the reasoning of a message must go, all of it: a thinking run is kept or dropped as one."""
-        thoughts = [part for part in message.parts if type(part) is ReasoningPart]
+        thoughts = [part for part in message.parts if type(part) is p.ReasoningPart]
         if not thoughts:
             return ""
-        if ReasoningPart not in allowed:
+        if p.ReasoningPart not in allowed:
             return f"{self.name} has no reasoning in {message.role} messages"
         for part in thoughts:
             if not opaque(part):
@@ -232,48 +219,48 @@ class Repair:
                 return self.reason(i, part)
         return ""
 
-    def may_be_unsigned(self, part: ReasoningPart) -> bool:
+    def may_be_unsigned(self, part: p.ReasoningPart) -> bool:
         return (self.rules.unsigned_reasoning and part.text != "") or (self.rules.own_reasoning and self.own(part))
 
-    def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> Part | None:
+    def repaired_part(self, i: int, where: str, part: Any, allowed: frozenset[type]) -> p.Part | None:
         kind = type(part)
         if self.part_conforms(i, kind, part, allowed):
             return part  # type: ignore[no-any-return]
-        if is_partial(part):
+        if p.is_partial(part):
             self.note(i, where, CUT_CALL, f"{self.name} takes only whole calls")
             return None
-        if kind is RawPart:
+        if kind is p.RawPart:
             self.note(i, where, f"a part of {part.format}", f"{self.name} does not know it")
             return None
-        if kind in (RefusalPart, CompactionPart, RetryPart) and kind not in allowed:
+        if kind in (p.RefusalPart, p.CompactionPart, p.RetryPart) and kind not in allowed:
             part = self.as_text(i, where, part)
             if part is None:
                 return None
             kind = type(part)
-        if kind is TextPart and not part.text and not self.rules.empty_text:
+        if kind is p.TextPart and not part.text and not self.rules.empty_text:
             self.note(i, where, "an empty text", f"{self.name} refuses empty texts")
             return None
-        if kind not in allowed or (kind in (ToolCallPart, ToolResultPart) and self.foreign_tool(part)):
-            if kind is ToolResultPart and part.provider_executed is not True:
+        if kind not in allowed or (kind in (p.ToolCallPart, p.ToolResultPart) and self.foreign_tool(part)):
+            if kind is p.ToolResultPart and part.provider_executed is not True:
                 return part  # type: ignore[no-any-return]  # pairing will move it
             self.note(i, where, f"a {part.__struct_config__.tag} part", f"{self.name} has no place for it here")
             return None
         if opaque(part) and not self.holds(i, part):
             self.note(i, f"{where}.signature", "the signature", self.reason(i, part))
             changes: dict[str, Any] = {"signature": UNSET, "binding": UNSET}
-            if kind in (ReasoningPart, CompactionPart):
+            if kind in (p.ReasoningPart, p.CompactionPart):
                 changes["encrypted"] = UNSET
             part = replace(part, **changes)
-        if kind is FilePart:
+        if kind is p.FilePart:
             return self.repaired_file(i, where, part)
-        if kind is ToolCallPart:
+        if kind is p.ToolCallPart:
             return self.repaired_call(i, where, part)
-        if kind is ToolResultPart:
+        if kind is p.ToolResultPart:
             return self.repaired_result(i, where, part)
         return part  # type: ignore[no-any-return]
 
     def part_conforms(self, i: int, kind: type, part: Any, allowed: frozenset[type]) -> bool:
-        if kind is TextPart:
+        if kind is p.TextPart:
             if part.signature is not UNSET:
                 return kind in allowed and self.holds(i, part)
             return kind in allowed and bool(part.text or self.rules.empty_text)
@@ -282,16 +269,16 @@ class Repair:
     def foreign_tool(self, part: Any) -> bool:
         return part.provider_executed is True and not self.own(part)
 
-    def as_text(self, i: int, where: str, part: Any) -> Part | None:
-        text = part.text if type(part) is not RetryPart else part.content
+    def as_text(self, i: int, where: str, part: Any) -> p.Part | None:
+        text = part.text if type(part) is not p.RetryPart else part.content
         tag = part.__struct_config__.tag
         if type(text) is not str:
             self.note(i, where, f"a {tag} part", f"{self.name} has no {tag} parts")
             return None
         self.note(i, where, f"a {tag} part becomes text", f"{self.name} has no {tag} parts")
-        return TextPart(text=text)
+        return p.TextPart(text=text)
 
-    def repaired_file(self, i: int, where: str, part: FilePart) -> Part | None:
+    def repaired_file(self, i: int, where: str, part: p.FilePart) -> p.Part | None:
         if part.file_id is UNSET and part.url is UNSET and part.data is UNSET:
             self.note(i, where, "a file", "it has neither data nor an address")
             return None
@@ -308,7 +295,7 @@ class Repair:
             return self.repaired_data(i, where, by_value(part))
         return part
 
-    def repaired_data(self, i: int, where: str, part: FilePart) -> Part | None:
+    def repaired_data(self, i: int, where: str, part: p.FilePart) -> p.Part | None:
         data = mended_base64(part.data) if type(part.data) is str else None
         if data is None:
             self.note(i, where, "a file whose data is not base64", f"{self.name} accepts data only as base64")
@@ -316,7 +303,7 @@ class Repair:
         self.note(i, f"{where}.data", "base64 is written in whole groups", f"{self.name} takes no other")
         return replace(part, data=data)
 
-    def repaired_call(self, i: int, where: str, part: ToolCallPart) -> Part:
+    def repaired_call(self, i: int, where: str, part: p.ToolCallPart) -> p.Part:
         if type(part.tool_name) is not str or not self.is_name(part.tool_name):
             legal = self.legal_name(str(part.tool_name or ""))
             self.note(
@@ -340,7 +327,7 @@ class Repair:
         """The legal name that stands for this one everywhere, and for no other tool of the conversation."""
         if given not in self._names:
             if not self._names:
-                said = [part for message in self.messages for part in message.parts if type(part) is ToolCallPart]
+                said = [part for message in self.messages for part in message.parts if type(part) is p.ToolCallPart]
                 names = [part.tool_name for part in said if type(part.tool_name) is str]
                 self._names = {name: name for name in names if self.is_name(name)}
                 self._taken = set(self._names)
@@ -353,14 +340,14 @@ class Repair:
             self._names[given] = legal
         return self._names[given]
 
-    def repaired_result(self, i: int, where: str, part: ToolResultPart) -> Part:
+    def repaired_result(self, i: int, where: str, part: p.ToolResultPart) -> p.Part:
         if type(part.content) is not list:
             return part
         kept = []
         for k, inner in enumerate(part.content):
             if self.inner_fits(inner):
                 kept.append(inner)
-            elif type(inner) is FilePart and FilePart in self.rules.result_parts:
+            elif type(inner) is p.FilePart and p.FilePart in self.rules.result_parts:
                 file: Any = self.repaired_file(i, f"{where}.content[{k}]", inner)
                 kept += [file] if file is not None else []
             else:

@@ -20,20 +20,8 @@ from typing import Any
 from msgspec import UNSET
 
 from hansard.ledger.search.tokenizer import tally
+from hansard.model import parts as p
 from hansard.model.conversation import Message
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 SCOPE, STEM, OFTEN = "\ue000", "\ue001", ("\ue002", "\ue003")
 STEMS = (2, 3)
@@ -57,26 +45,26 @@ def text_of(message: Message) -> str:
 def _pieces(parts: Iterable[Any]) -> Iterator[str]:
     for part in parts:
         kind = type(part)
-        if kind is TextPart or kind is ReasoningPart or kind is RefusalPart:
+        if kind is p.TextPart or kind is p.ReasoningPart or kind is p.RefusalPart:
             yield part.text
-        elif kind is ToolCallPart:
+        elif kind is p.ToolCallPart:
             yield from _leaves(part.tool_name)
             yield from _leaves(part.input_text if part.input is UNSET else part.input)
-        elif kind is ToolResultPart:
+        elif kind is p.ToolResultPart:
             yield from _leaves(part.tool_name)
             yield from _leaves(part.output)
             if part.content is not UNSET:
                 yield from _pieces(part.content)
-        elif kind is FilePart or kind is SourcePart:
-            yield from _leaves([part.name, part.url, part.title if kind is SourcePart else UNSET])
-        elif kind is DataPart:
+        elif kind is p.FilePart or kind is p.SourcePart:
+            yield from _leaves([part.name, part.url, part.title if kind is p.SourcePart else UNSET])
+        elif kind is p.DataPart:
             yield part.name
             yield from _leaves(part.data)
-        elif kind is RetryPart:
+        elif kind is p.RetryPart:
             yield from _leaves([part.tool_name, part.content])
-        elif kind is CompactionPart:
+        elif kind is p.CompactionPart:
             yield from _leaves(part.text)
-        elif kind is RawPart:
+        elif kind is p.RawPart:
             yield from _leaves(part.value)
 
 
@@ -102,7 +90,7 @@ def tools_of(message: Message) -> tuple[set[str], set[str]]:
     names: set[str] = set()
     unnamed: set[str] = set()
     for part in message.parts:
-        if isinstance(part, ToolCallPart | ToolResultPart | RetryPart):
+        if isinstance(part, p.ToolCallPart | p.ToolResultPart | p.RetryPart):
             if isinstance(part.tool_name, str):
                 names.add(part.tool_name)
             elif isinstance(part.tool_call_id, str):

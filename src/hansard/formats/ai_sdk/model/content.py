@@ -10,20 +10,9 @@ from hansard.formats.ai_sdk.model.files import NAME, read_file, read_image, writ
 from hansard.formats.ai_sdk.model.tools import read_result, write_result
 from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.residue import SchemaMismatch, pack, take_str, unpack
+from hansard.model import parts as p
 from hansard.model.display import shown_input
 from hansard.model.hashing import opaque
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 
 class WriterContext(Protocol):
@@ -35,14 +24,14 @@ class WriterContext(Protocol):
     def name_of(self, part: Any, /) -> str: ...
 
 
-def _read_text(block: dict[str, Any], role: str) -> Part:
+def _read_text(block: dict[str, Any], role: str) -> p.Part:
     text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", make=True)
-    return TextPart(text=text, **fields, extra=pack(NAME, block))
+    return p.TextPart(text=text, **fields, extra=pack(NAME, block))
 
 
-def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+def _read_reasoning(block: dict[str, Any], role: str) -> p.Part:
     text, fields = take_str(block, "text"), take_opaque(block, "providerOptions", encrypted=True, item=True, make=True)
-    return ReasoningPart(text=text, **fields, extra=pack(NAME, block))
+    return p.ReasoningPart(text=text, **fields, extra=pack(NAME, block))
 
 
 def _text_writer(kind: str, item: bool) -> Any:
@@ -58,11 +47,11 @@ def _text_writer(kind: str, item: bool) -> Any:
 
 def _write_as_text(part: Any, writing: WriterContext) -> dict[str, Any] | None:
     """Write a part that the format has no type for, but that belongs to the model's context, as text."""
-    text = part.content if type(part) is RetryPart else part.text
+    text = part.content if type(part) is p.RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else None
 
 
-def _read_call(block: dict[str, Any], role: str) -> Part:
+def _read_call(block: dict[str, Any], role: str) -> p.Part:
     call_id, name = take_str(block, "toolCallId"), take_str(block, "toolName")
     if "input" not in block:
         raise SchemaMismatch("input")
@@ -71,10 +60,10 @@ def _read_call(block: dict[str, Any], role: str) -> Part:
         fields["provider_executed"] = block.pop("providerExecuted")
     fields.update(take_opaque(block, "providerOptions", item=True, make=True))
     hints = {"provider": True} if fields.get("provider_executed") is True else {}
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints))
+    return p.ToolCallPart(tool_call_id=call_id, tool_name=name, **fields, extra=pack(NAME, block, hints))
 
 
-def _write_call(part: ToolCallPart, writing: WriterContext) -> dict[str, Any]:
+def _write_call(part: p.ToolCallPart, writing: WriterContext) -> dict[str, Any]:
     name = part.tool_name if type(part.tool_name) is str else ""
     out = {"type": "tool-call", "toolCallId": writing.id_of(part), "toolName": name, "input": shown_input(part)}
     if part.provider_executed is not UNSET:
@@ -90,38 +79,38 @@ def _write_result(part: Any, writing: WriterContext) -> dict[str, Any]:
     return write_result(part, writing.id_of(part), writing.name_of(part), writing.profile)
 
 
-def _read_fast(block: dict[str, Any], kind: str, role: str) -> Part | None:
+def _read_fast(block: dict[str, Any], kind: str, role: str) -> p.Part | None:
     """Fast path for most parts: text, calls and results without further fields; None for all others."""
     if kind == "text" and len(block) == 2 and role != "tool":
         text = block.get("text")
-        return TextPart(text=text) if type(text) is str else None
+        return p.TextPart(text=text) if type(text) is str else None
     call_id, name = block.get("toolCallId"), block.get("toolName")
     if len(block) != 4 or type(call_id) is not str or type(name) is not str:
         return None
     if kind == "tool-call" and role == "assistant" and "input" in block:
-        return ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["input"])
+        return p.ToolCallPart(tool_call_id=call_id, tool_name=name, input=block["input"])
     output = block.get("output")
     if kind == "tool-result" and role == "tool" and type(output) is dict and len(output) == 2 and "value" in output:
         value = output["value"]
         if output.get("type") == ("text" if type(value) is str else "json"):
-            return ToolResultPart(tool_call_id=call_id, tool_name=name, output=value, is_error=False)
+            return p.ToolResultPart(tool_call_id=call_id, tool_name=name, output=value, is_error=False)
     return None
 
 
-def read_part(block: Any, role: str) -> Part:
+def read_part(block: Any, role: str) -> p.Part:
     """Read a part; keep an unknown or malformed one as a raw part."""
     kind = block.get("type") if type(block) is dict else None
     if type(kind) is str and (fast := _read_fast(block, kind, role)) is not None:
         return fast
     reader = _READERS.get(role, _READERS["user"]).get(kind) if type(kind) is str else None
     if reader is None:
-        return RawPart(format=NAME, value=block)
+        return p.RawPart(format=NAME, value=block)
     taken = dict(block)
     del taken["type"]
     try:
         return reader(taken, role)  # type: ignore[no-any-return]
     except SchemaMismatch:
-        return RawPart(format=NAME, value=block)
+        return p.RawPart(format=NAME, value=block)
 
 
 _READERS: dict[str, dict[str, Any]] = {
@@ -136,18 +125,18 @@ _READERS: dict[str, dict[str, Any]] = {
     "tool": {"tool-result": read_result},
 }
 _ANY_ROLE: dict[type, Any] = {
-    TextPart: _text_writer("text", False),
-    FilePart: lambda part, writing: write_file(part, writing.profile),
-    RefusalPart: _write_as_text,
-    CompactionPart: _write_as_text,
+    p.TextPart: _text_writer("text", False),
+    p.FilePart: lambda part, writing: write_file(part, writing.profile),
+    p.RefusalPart: _write_as_text,
+    p.CompactionPart: _write_as_text,
 }
 WRITERS: dict[str, dict[type, Any]] = {
-    "user": {**_ANY_ROLE, RetryPart: _write_as_text},
+    "user": {**_ANY_ROLE, p.RetryPart: _write_as_text},
     "assistant": {
         **_ANY_ROLE,
-        ReasoningPart: _text_writer("reasoning", True),
-        ToolCallPart: _write_call,
-        ToolResultPart: _write_result,
+        p.ReasoningPart: _text_writer("reasoning", True),
+        p.ToolCallPart: _write_call,
+        p.ToolResultPart: _write_result,
     },
-    "tool": {ToolResultPart: _write_result, RetryPart: _write_result},
+    "tool": {p.ToolResultPart: _write_result, p.RetryPart: _write_result},
 }

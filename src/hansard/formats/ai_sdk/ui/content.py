@@ -13,22 +13,10 @@ from hansard.formats.ai_sdk.reasoning import put_opaque, take_opaque
 from hansard.formats.ai_sdk.ui.events import as_message
 from hansard.formats.ai_sdk.ui.tools import NAME, read_finished, read_tool
 from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
+from hansard.model import parts as p
 from hansard.model.conversation import Message
 from hansard.model.display import shown_media, shown_url
 from hansard.model.hashing import opaque
-from hansard.model.parts import (
-    Binding,
-    DataPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 STEP = "step-start"
 
@@ -63,7 +51,7 @@ class Turn:
             self._parts = []
             self.out.append(Message(role=role, parts=self._parts))
 
-    def add(self, part: Part) -> None:
+    def add(self, part: p.Part) -> None:
         """Add a part to the current step; before the first `step-start`, begin a step without one."""
         (self._begin({"step": False}) if self._parts is None else self._parts).append(part)
 
@@ -71,7 +59,7 @@ class Turn:
         """Begin a step; `rest` holds the other fields of its `step-start`."""
         self._begin({"step": rest} if rest else None)
 
-    def tool(self, call: ToolCallPart, result: ToolResultPart | None) -> None:
+    def tool(self, call: p.ToolCallPart, result: p.ToolResultPart | None) -> None:
         """Add a call and its result; only a provider-executed result goes into the same message."""
         call_id = call.tool_call_id
         beside = not self.steps or call.provider_executed is True
@@ -139,16 +127,16 @@ def _put_state(out: dict[str, Any], role: str, hints: dict[str, Any]) -> None:
         out["state"] = "done"
 
 
-def _read_text(block: dict[str, Any], role: str) -> Part:
+def _read_text(block: dict[str, Any], role: str) -> p.Part:
     text, hints = take_str(block, "text"), _read_state(block, role)
     fields = take_opaque(block, "providerMetadata")
-    return TextPart(text=text, **fields, extra=pack(NAME, block, hints))
+    return p.TextPart(text=text, **fields, extra=pack(NAME, block, hints))
 
 
-def _read_reasoning(block: dict[str, Any], role: str) -> Part:
+def _read_reasoning(block: dict[str, Any], role: str) -> p.Part:
     text, hints = take_str(block, "text"), _read_state(block, role)
     fields = take_opaque(block, "providerMetadata", encrypted=True, item=True)
-    return ReasoningPart(text=text, **fields, extra=pack(NAME, block, hints))
+    return p.ReasoningPart(text=text, **fields, extra=pack(NAME, block, hints))
 
 
 def _text_writer(kind: str, item: bool) -> Any:
@@ -169,24 +157,24 @@ def _text_writer(kind: str, item: bool) -> Any:
     return write
 
 
-def _read_file(block: dict[str, Any], role: str) -> Part:
+def _read_file(block: dict[str, Any], role: str) -> p.Part:
     media, url = take_str(block, "mediaType"), take_str(block, "url")
     fields: dict[str, Any] = {"media_type": media, "name": take_maybe_str(block, "filename")}
     hints: dict[str, Any] = {}
     reference = block.get("providerReference")
     if type(reference) is dict and len(reference) == 1 and all(type(value) is str for value in reference.values()):
         ((owner, fields["file_id"]),) = block.pop("providerReference").items()
-        fields["binding"] = Binding(provider=owner)
+        fields["binding"] = p.Binding(provider=owner)
         hints["reference"] = owner
     if url or "reference" not in hints:
         head = f"data:{media};base64,"
         fields.update({"data": url[len(head) :]} if url.startswith(head) else {"url": url})
     if "reference" not in hints:
         fields.update(take_opaque(block, "providerMetadata"))
-    return FilePart(**fields, extra=pack(NAME, block, hints))
+    return p.FilePart(**fields, extra=pack(NAME, block, hints))
 
 
-def _write_file(part: FilePart, role: str) -> dict[str, Any] | None:
+def _write_file(part: p.FilePart, role: str) -> dict[str, Any] | None:
     rest, hints = unpack(NAME, part.extra)
     url = shown_url(part)
     out: dict[str, Any] = {"type": "file", "mediaType": shown_media(part)}
@@ -200,18 +188,18 @@ def _write_file(part: FilePart, role: str) -> dict[str, Any] | None:
     return {**set_present(out, filename=part.name), **rest}
 
 
-def _read_url(block: dict[str, Any], role: str) -> Part:
+def _read_url(block: dict[str, Any], role: str) -> p.Part:
     source, url = take_str(block, "sourceId"), take_str(block, "url")
-    return SourcePart(source_id=source, url=url, title=take_maybe_str(block, "title"), extra=pack(NAME, block))
+    return p.SourcePart(source_id=source, url=url, title=take_maybe_str(block, "title"), extra=pack(NAME, block))
 
 
-def _read_document(block: dict[str, Any], role: str) -> Part:
+def _read_document(block: dict[str, Any], role: str) -> p.Part:
     source, media, title = take_str(block, "sourceId"), take_str(block, "mediaType"), take_str(block, "title")
     name = take_maybe_str(block, "filename")
-    return SourcePart(source_id=source, media_type=media, title=title, name=name, extra=pack(NAME, block))
+    return p.SourcePart(source_id=source, media_type=media, title=title, name=name, extra=pack(NAME, block))
 
 
-def _write_source(part: SourcePart, role: str) -> dict[str, Any] | None:
+def _write_source(part: p.SourcePart, role: str) -> dict[str, Any] | None:
     rest, _ = unpack(NAME, part.extra)
     if part.url is not UNSET:
         source = part.source_id if part.source_id is not UNSET else part.url
@@ -224,20 +212,20 @@ def _write_source(part: SourcePart, role: str) -> dict[str, Any] | None:
     return {**set_present(out, filename=part.name), **rest}
 
 
-def _read_data(block: dict[str, Any], name: str) -> Part:
+def _read_data(block: dict[str, Any], name: str) -> p.Part:
     if "data" not in block:
         raise SchemaMismatch("data")
     data, part_id = block.pop("data"), take_maybe_str(block, "id")
-    return DataPart(name=name, id=part_id, data=data, extra=pack(NAME, block))
+    return p.DataPart(name=name, id=part_id, data=data, extra=pack(NAME, block))
 
 
-def _write_data(part: DataPart, role: str) -> dict[str, Any]:
+def _write_data(part: p.DataPart, role: str) -> dict[str, Any]:
     out = set_present({"type": f"data-{part.name}"}, id=part.id)
     out["data"] = part.data if part.data is not UNSET else None
     return {**out, **unpack(NAME, part.extra)[0]}
 
 
-def _write_refusal(part: RefusalPart, role: str) -> dict[str, Any]:
+def _write_refusal(part: p.RefusalPart, role: str) -> dict[str, Any]:
     out = {"type": "text", "text": part.text}
     _put_state(out, role, {})
     return out
@@ -276,10 +264,10 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
             text, state, size = block.get("text"), block.get("state"), len(block)
             if type(text) is str and (size == 2 or (size == 3 and type(state) is str)):
                 if state == default:
-                    turn.add(TextPart(text=text))
+                    turn.add(p.TextPart(text=text))
                 else:
                     hints = {"stateless": True} if state is None else {"state": state}
-                    turn.add(TextPart(text=text, extra={NAME: {HINTS: hints}}))
+                    turn.add(p.TextPart(text=text, extra={NAME: {HINTS: hints}}))
                 continue
         elif kind == STEP and default and len(block) == 1:
             turn.step({})
@@ -288,7 +276,7 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
             try:
                 turn.tool(*pair)
             except SchemaMismatch:
-                turn.add(RawPart(format=NAME, value=block))
+                turn.add(p.RawPart(format=NAME, value=block))
             continue
         turn.unchecked.append(block)
         _read_any(turn, block, kind)
@@ -297,7 +285,7 @@ def read_parts(turn: Turn, blocks: list[Any]) -> None:
 def _read_any(turn: Turn, block: Any, kind: Any) -> None:
     """Read any native part; keep an unknown or malformed one as a raw part."""
     if type(kind) is not str:
-        turn.add(RawPart(format=NAME, value=block))
+        turn.add(p.RawPart(format=NAME, value=block))
         return
     taken = dict(block)
     del taken["type"]
@@ -313,15 +301,15 @@ def _read_any(turn: Turn, block: Any, kind: Any) -> None:
             turn.steer(_read_steering(taken))
         else:
             part = _read_part(taken, kind, block, turn.role)
-            if turn.events and type(part) is DataPart and part.name == turn.events[0]["event_type"]:
+            if turn.events and type(part) is p.DataPart and part.name == turn.events[0]["event_type"]:
                 turn.event(as_message(turn.events.pop(0), part))
             else:
                 turn.add(part)
     except SchemaMismatch:
-        turn.add(RawPart(format=NAME, value=block))
+        turn.add(p.RawPart(format=NAME, value=block))
 
 
-def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: str) -> Part:
+def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: str) -> p.Part:
     reader = _READERS.get(kind)
     try:
         if reader is not None:
@@ -330,12 +318,12 @@ def _read_part(taken: dict[str, Any], kind: str, block: dict[str, Any], role: st
             return _read_data(taken, kind[5:])
     except SchemaMismatch:
         pass
-    return RawPart(format=NAME, value=block)
+    return p.RawPart(format=NAME, value=block)
 
 
-def write_part(part: Part, role: str) -> Any:
+def write_part(part: p.Part, role: str) -> Any:
     """Write a part as a client sees it; UNSET for parts that clients do not see."""
-    if type(part) is RawPart:
+    if type(part) is p.RawPart:
         return part.value if part.format == NAME else UNSET
     writer = _WRITERS.get(type(part))
     made = writer(part, role) if writer is not None else None
@@ -350,10 +338,10 @@ _READERS: dict[str, Any] = {
     "source-document": _read_document,
 }
 _WRITERS: dict[type, Any] = {
-    TextPart: _text_writer("text", False),
-    ReasoningPart: _text_writer("reasoning", True),
-    FilePart: _write_file,
-    SourcePart: _write_source,
-    DataPart: _write_data,
-    RefusalPart: _write_refusal,
+    p.TextPart: _text_writer("text", False),
+    p.ReasoningPart: _text_writer("reasoning", True),
+    p.FilePart: _write_file,
+    p.SourcePart: _write_source,
+    p.DataPart: _write_data,
+    p.RefusalPart: _write_refusal,
 }

@@ -22,22 +22,11 @@ from hansard.formats.ai_sdk.ui.content import Turn
 from hansard.formats.ai_sdk.ui.tools import NAME
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
 from hansard.model.display import Answer, shown_output, shown_url
 from hansard.model.display import answers as answers_of
-from hansard.model.parts import (
-    PARTIAL,
-    Binding,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    SourcePart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 _STATES = ("partial-call", "call", "result")
 _REPEATED = ("content", "toolInvocations", "reasoning", "experimental_attachments")
@@ -52,21 +41,21 @@ def _object(hints: dict[str, Any], key: str) -> dict[str, Any]:
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _read_text(block: dict[str, Any]) -> list[Part]:
-    return [TextPart(text=take_str(block, "text"), extra=pack(NAME, block))]
+def _read_text(block: dict[str, Any]) -> list[p.Part]:
+    return [p.TextPart(text=take_str(block, "text"), extra=pack(NAME, block))]
 
 
-def _write_text(part: TextPart) -> dict[str, Any]:
+def _write_text(part: p.TextPart) -> dict[str, Any]:
     return {"type": "text", "text": part.text, **unpack(NAME, part.extra)[0]}
 
 
-def _read_reasoning(block: dict[str, Any]) -> list[Part]:
+def _read_reasoning(block: dict[str, Any]) -> list[p.Part]:
     whole, details = take_str(block, "reasoning"), block.pop("details", UNSET)
     if details is UNSET or details == []:
-        return [ReasoningPart(text=whole, extra=pack(NAME, block, {"details": details == []}))]
+        return [p.ReasoningPart(text=whole, extra=pack(NAME, block, {"details": details == []}))]
     if type(details) is not list:
         raise SchemaMismatch("details")
-    made: list[ReasoningPart] = []
+    made: list[p.ReasoningPart] = []
     for k, detail in enumerate(details):
         if type(detail) is not dict:
             raise SchemaMismatch("details")
@@ -80,17 +69,17 @@ def _read_reasoning(block: dict[str, Any]) -> list[Part]:
         else:
             raise SchemaMismatch("details")
         if kind == "redacted" or fields["signature"] is not UNSET:
-            fields["binding"] = Binding(provider=_PROVIDER)
+            fields["binding"] = p.Binding(provider=_PROVIDER)
         hints: dict[str, Any] = {"detail": left} if left else {}
         if k:
             hints["joined"] = True
-        made.append(ReasoningPart(**fields, extra=pack(NAME, {} if k else block, hints)))
+        made.append(p.ReasoningPart(**fields, extra=pack(NAME, {} if k else block, hints)))
     if "".join(part.text for part in made) != whole:
         raise SchemaMismatch("reasoning")
     return [*made]
 
 
-def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
+def _write_reasoning(part: p.ReasoningPart, before: Any) -> dict[str, Any] | None:
     """Write a reasoning part; a further detail is appended to the part before it, and None returned."""
     rest, hints = unpack(NAME, part.extra)
     if "details" in hints:
@@ -110,7 +99,7 @@ def _write_reasoning(part: ReasoningPart, before: Any) -> dict[str, Any] | None:
     return {"type": "reasoning", "reasoning": text, "details": [detail], **rest}
 
 
-def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPart | None]:
+def _read_invocation(block: dict[str, Any]) -> tuple[p.ToolCallPart, p.ToolResultPart | None]:
     inner = block.pop("toolInvocation", None)
     if type(inner) is not dict:
         raise SchemaMismatch("toolInvocation")
@@ -119,20 +108,20 @@ def _read_invocation(block: dict[str, Any]) -> tuple[ToolCallPart, ToolResultPar
     if state not in _STATES or (state == "result") != ("result" in left):
         raise SchemaMismatch("state")
     hints: dict[str, Any] = {}
-    partial = PARTIAL if state == "partial-call" else UNSET
+    partial = p.PARTIAL if state == "partial-call" else UNSET
     result = None
     if state == "result":
-        result = ToolResultPart(tool_call_id=call_id, tool_name=name, output=left.pop("result"), is_error=False)
+        result = p.ToolResultPart(tool_call_id=call_id, tool_name=name, output=left.pop("result"), is_error=False)
     given = left.pop("args", UNSET)
     if left:
         hints["invocation"] = left
-    call = ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, state=partial)
+    call = p.ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, state=partial)
     return replace(call, extra=pack(NAME, block, hints)), result
 
 
-def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, Any]:
+def _write_invocation(call: p.ToolCallPart, answer: Answer | None) -> dict[str, Any]:
     _, hints = unpack(NAME, call.extra)
-    partial = (call.state == PARTIAL or hints.get("state") == "input-streaming") and answer is None
+    partial = (call.state == p.PARTIAL or hints.get("state") == "input-streaming") and answer is None
     out = {"state": "result" if answer is not None else "partial-call" if partial else "call"}
     set_present(out, toolCallId=call.tool_call_id, toolName=call.tool_name, args=call.input)
     if answer is not None:
@@ -140,7 +129,7 @@ def _write_invocation(call: ToolCallPart, answer: Answer | None) -> dict[str, An
     return {**out, **_object(hints, "invocation")}
 
 
-def _read_source(block: dict[str, Any]) -> list[Part]:
+def _read_source(block: dict[str, Any]) -> list[p.Part]:
     source = block.pop("source", None)
     if type(source) is not dict or source.get("sourceType") != "url":
         raise SchemaMismatch("source")
@@ -150,36 +139,36 @@ def _read_source(block: dict[str, Any]) -> list[Part]:
         "url": take_str(left, "url"),
         "title": take_maybe_str(left, "title"),
     }
-    return [SourcePart(**fields, extra=pack(NAME, block, {"source": left} if left else {}))]
+    return [p.SourcePart(**fields, extra=pack(NAME, block, {"source": left} if left else {}))]
 
 
-def _write_source(part: SourcePart) -> dict[str, Any]:
+def _write_source(part: p.SourcePart) -> dict[str, Any]:
     rest, hints = unpack(NAME, part.extra)
     source = set_present({"sourceType": "url"}, id=part.source_id, url=part.url, title=part.title)
     return {"type": "source", "source": {**source, **_object(hints, "source")}, **rest}
 
 
-def _read_file(block: dict[str, Any]) -> list[Part]:
+def _read_file(block: dict[str, Any]) -> list[p.Part]:
     media, data = take_str(block, "mimeType"), take_str(block, "data")
-    return [FilePart(media_type=media, data=data, extra=pack(NAME, block))]
+    return [p.FilePart(media_type=media, data=data, extra=pack(NAME, block))]
 
 
-def _write_file(part: FilePart) -> dict[str, Any]:
+def _write_file(part: p.FilePart) -> dict[str, Any]:
     data = part.data if part.data is not UNSET else part.url
     return {**set_present({"type": "file"}, mimeType=part.media_type, data=data), **unpack(NAME, part.extra)[0]}
 
 
-def _read_attachment(value: Any) -> Part:
+def _read_attachment(value: Any) -> p.Part:
     if type(value) is not dict:
         raise SchemaMismatch("attachment")
     left = dict(value)
     url, media, name = take_str(left, "url"), take_maybe_str(left, "contentType"), take_maybe_str(left, "name")
     head = f"data:{media};base64,"
     where: dict[str, Any] = {"data": url[len(head) :]} if media is not UNSET and url.startswith(head) else {"url": url}
-    return FilePart(**where, media_type=media, name=name, extra=pack(NAME, left, {"attachment": True}))
+    return p.FilePart(**where, media_type=media, name=name, extra=pack(NAME, left, {"attachment": True}))
 
 
-def _write_attachment(part: FilePart) -> dict[str, Any]:
+def _write_attachment(part: p.FilePart) -> dict[str, Any]:
     out = set_present({}, name=part.name, contentType=part.media_type, url=shown_url(part))
     return {**out, **unpack(NAME, part.extra)[0]}
 
@@ -190,7 +179,7 @@ _READERS: dict[str, Any] = {
     "source": _read_source,
     "file": _read_file,
 }
-_WRITERS: dict[type, Any] = {TextPart: _write_text, SourcePart: _write_source, FilePart: _write_file}
+_WRITERS: dict[type, Any] = {p.TextPart: _write_text, p.SourcePart: _write_source, p.FilePart: _write_file}
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -208,7 +197,7 @@ def _read_into(turn: Turn, block: Any) -> None:
             for part in _READERS[str(kind)](taken):
                 turn.add(part)
     except (SchemaMismatch, KeyError):
-        turn.add(RawPart(format=NAME, value=block))
+        turn.add(p.RawPart(format=NAME, value=block))
 
 
 def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
@@ -241,9 +230,9 @@ def read_v4_message(record: dict[str, Any], turn: Turn) -> list[str]:
 def _read_without_parts(record: dict[str, Any], turn: Turn) -> None:
     """Read a message without parts: reasoning, text, calls."""
     if type(record.get("reasoning")) is str:
-        turn.add(ReasoningPart(text=record["reasoning"], extra=pack(NAME, {}, {"details": False})))
+        turn.add(p.ReasoningPart(text=record["reasoning"], extra=pack(NAME, {}, {"details": False})))
     if record["content"]:
-        turn.add(TextPart(text=record["content"]))
+        turn.add(p.TextPart(text=record["content"]))
     try:
         for pair in [_read_invocation({"toolInvocation": value}) for value in record.get("toolInvocations") or []]:
             turn.tool(*pair)
@@ -256,13 +245,13 @@ def _repeated_fields(messages: list[tuple[int, Message]], answers: dict[Place, A
     out: dict[str, Any] = {"content": "", "toolInvocations": [], "reasoning": "", "experimental_attachments": []}
     for i, message in messages:
         for j, part in enumerate(message.parts):
-            if type(part) is TextPart:
+            if type(part) is p.TextPart:
                 out["content"] += part.text
-            elif type(part) is ReasoningPart:
+            elif type(part) is p.ReasoningPart:
                 out["reasoning"] += part.text
-            elif type(part) is ToolCallPart:
+            elif type(part) is p.ToolCallPart:
                 out["toolInvocations"].append(_write_invocation(part, answers.get((i, j))))
-            elif type(part) is FilePart and unpack(NAME, part.extra)[1].get("attachment"):
+            elif type(part) is p.FilePart and unpack(NAME, part.extra)[1].get("attachment"):
                 out["experimental_attachments"].append(_write_attachment(part))
     return out
 
@@ -285,15 +274,15 @@ def write_v4_message(
     return out
 
 
-def _write_into(out: list[Any], part: Part, answer: Answer | None, role: str, write_part: Any) -> None:
-    if type(part) is ToolCallPart:
+def _write_into(out: list[Any], part: p.Part, answer: Answer | None, role: str, write_part: Any) -> None:
+    if type(part) is p.ToolCallPart:
         rest = unpack(NAME, part.extra)[0]
         out.append({"type": "tool-invocation", "toolInvocation": _write_invocation(part, answer), **rest})
-    elif type(part) is ReasoningPart:
+    elif type(part) is p.ReasoningPart:
         made = _write_reasoning(part, out[-1] if out else None)
         if made is not None:
             out.append(made)
-    elif type(part) is FilePart and unpack(NAME, part.extra)[1].get("attachment"):
+    elif type(part) is p.FilePart and unpack(NAME, part.extra)[1].get("attachment"):
         return
     elif writer := _WRITERS.get(type(part)):
         out.append(writer(part))

@@ -20,18 +20,8 @@ from hansard.formats.anthropic.content import read_block, write_block
 from hansard.formats.coding_agents.identity import UUID, derived_uuid
 from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Context, Message, Snapshot, Thinking, Todo, Usage
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "claude-code"
 PROVIDER = "anthropic"
@@ -167,8 +157,8 @@ def write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
 def read_part(block: Any, names: dict[str, str], model: str | UnsetType = UNSET) -> Any:
     """A content block as a part; reasoning is bound to Anthropic and the model."""
     part = read_block(block, names)
-    if type(part) is ReasoningPart:
-        force_setattr(part, "binding", Binding(provider=PROVIDER, model=model))
+    if type(part) is p.ReasoningPart:
+        force_setattr(part, "binding", p.Binding(provider=PROVIDER, model=model))
     return part
 
 
@@ -187,31 +177,31 @@ def write_parts(message: Message) -> tuple[list[Any], list[Any]]:
 def _write_part(part: Any, role: str, at: int) -> Any:
     """A block that Claude Code can send to its provider, or None."""
     kind = type(part)
-    if kind is TextPart:
+    if kind is p.TextPart:
         return write_block(part)
-    if kind is ReasoningPart:
+    if kind is p.ReasoningPart:
         return _write_reasoning(part) if role == "assistant" else None
-    if kind is ToolCallPart:
+    if kind is p.ToolCallPart:
         return _write_call(part, at) if role == "assistant" else None
-    if kind is ToolResultPart:
+    if kind is p.ToolResultPart:
         return _write_result(part)
-    if kind is FilePart:
+    if kind is p.FilePart:
         return write_block(part) if _is_whole(part) else None
-    if kind is RawPart:
+    if kind is p.RawPart:
         return part.value if part.format == BLOCKS and type(part.value) is dict else None
-    if kind is RefusalPart or (kind is CompactionPart and type(part.text) is str):
+    if kind is p.RefusalPart or (kind is p.CompactionPart and type(part.text) is str):
         return {"type": "text", "text": part.text}
     return None
 
 
-def _write_reasoning(part: ReasoningPart) -> Any:
+def _write_reasoning(part: p.ReasoningPart) -> Any:
     """Anthropic rejects reasoning of other providers: it is carried as text."""
     if part.binding is not UNSET and part.binding.provider == PROVIDER:
         return write_block(part)
     return {"type": "text", "text": f"<thinking>\n{part.text}\n</thinking>"} if part.text else None
 
 
-def _write_call(part: ToolCallPart, at: int) -> Any:
+def _write_call(part: p.ToolCallPart, at: int) -> Any:
     given = part.input
     if given is UNSET and type(part.input_text) is str:
         given = _parsed(part.input_text)
@@ -232,22 +222,24 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _write_result(part: ToolResultPart) -> Any:
+def _write_result(part: p.ToolResultPart) -> Any:
     marks = unpack(BLOCKS, part.extra)[1]
     if "type" in marks:
         return write_block(part)
     content = part.content
     if content is not UNSET:
-        content = [inner for inner in content if type(inner) in (TextPart, RawPart, FilePart) and _is_whole(inner)]
+        content = [
+            inner for inner in content if type(inner) in (p.TextPart, p.RawPart, p.FilePart) and _is_whole(inner)
+        ]
     call_id = "toolu_unknown" if part.tool_call_id is UNSET else part.tool_call_id
     fields = {"tool_call_id": call_id, "content": content, "output": part.output, "is_error": part.is_error}
-    return write_block(ToolResultPart(**fields, extra=part.extra))
+    return write_block(p.ToolResultPart(**fields, extra=part.extra))
 
 
 def _is_whole(part: Any) -> bool:
-    if type(part) is RawPart:
+    if type(part) is p.RawPart:
         return part.format == BLOCKS
-    if type(part) is not FilePart:
+    if type(part) is not p.FilePart:
         return True
     by_value = part.data is not UNSET and part.media_type is not UNSET
     return by_value or part.file_id is not UNSET or (part.url is not UNSET and part.data is UNSET)

@@ -27,20 +27,8 @@ from hansard.formats.openai_responses.content import PROVIDER, read_block, write
 from hansard.formats.openai_responses.messages import read_item, write_items
 from hansard.formats.openai_responses.tools import Calls, Fields, id_key, read_function, read_plain_output
 from hansard.formats.residue import pack, unpack
+from hansard.model import parts as p
 from hansard.model.machinery import COMMAND, ENVIRONMENT, HOOK, INTERRUPT, NOTIFICATION, REMINDER
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    DataPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "codex"
 INPUT_ROLES = ("user", "developer", "system")
@@ -53,9 +41,9 @@ AGENT_MESSAGE = "agent_message"  # from one agent to another
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_input(content: Any) -> list[Part] | None:
+def _read_input(content: Any) -> list[p.Part] | None:
     if type(content) is str:
-        return [TextPart(text=content)]
+        return [p.TextPart(text=content)]
     return [read_block(block, "input_text", {}) for block in content] if type(content) is list else None
 
 
@@ -67,32 +55,32 @@ def write_input(role: str, parts: list[Any]) -> Fields | None:
 
 def _block(part: Any) -> Fields | None:
     """A text or image block; Codex skips the whole record for a block of any other kind."""
-    if type(part) is TextPart or (type(part) is CompactionPart and part.text is not UNSET):
+    if type(part) is p.TextPart or (type(part) is p.CompactionPart and part.text is not UNSET):
         return {"type": "input_text", "text": part.text}
-    if type(part) is RawPart:
+    if type(part) is p.RawPart:
         return part.value if part.format == RESPONSES and type(part.value) is dict else None
-    block = write_block(part, "input_text") if type(part) is FilePart else UNSET
+    block = write_block(part, "input_text") if type(part) is p.FilePart else UNSET
     return block if block is not UNSET and block["type"] == "input_image" and "image_url" in block else None
 
 
-def _read_answer_text(item: Fields) -> list[Part] | None:
+def _read_answer_text(item: Fields) -> list[p.Part] | None:
     content, phase = item.get("content"), item.get("phase")
     if type(content) is str:
         content = [{"type": "output_text", "text": content}]
     if type(content) is not list:
         return None
     extra = pack(RESPONSES, {}, {"easy": {"phase": phase}}) if type(phase) is str else UNSET
-    parts: list[Part] = []
+    parts: list[p.Part] = []
     for block in content:
         if type(block) is dict and block.get("type") == "output_text" and type(block.get("text")) is str:
             if len(block) == 2 or not any(block[key] for key in block if key not in ("type", "text")):
-                parts.append(TextPart(text=block["text"], extra=extra))
+                parts.append(p.TextPart(text=block["text"], extra=extra))
                 continue
         parts.append(read_block(block, "output_text", {}))
     return parts
 
 
-def _write_answer_text(part: TextPart | RefusalPart) -> Fields:
+def _write_answer_text(part: p.TextPart | p.RefusalPart) -> Fields:
     item: Fields = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": part.text}]}
     easy = unpack(RESPONSES, part.extra)[1].get("easy")
     if type(easy) is dict and type(easy.get("phase")) is str:
@@ -103,12 +91,12 @@ def _write_answer_text(part: TextPart | RefusalPart) -> Fields:
 # -- items ---------------------------------------------------------------------------------------------------------
 
 
-def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[Part]] | None:
+def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[p.Part]] | None:
     """Role and parts of an item; None if it is not an item. `calls` are those without an output yet."""
     if not is_item(item):
         return None
     kind, role = item.get("type", "message"), item.get("role")
-    parts: list[Part] | None = None
+    parts: list[p.Part] | None = None
     if _OWN in item:
         item = {key: value for key, value in item.items() if key != _OWN}
     if kind == "message":
@@ -126,9 +114,9 @@ def read_response_item(item: Any, calls: Calls, model: Any) -> tuple[str, list[P
     elif kind == "function_call_output" and type(item.get("output")) is dict:
         return "tool", _read_object_output(item, item["output"], calls)
     elif kind == AGENT_MESSAGE:
-        return "event", [DataPart(name=kind, data={key: item[key] for key in item if key != "type"})]
+        return "event", [p.DataPart(name=kind, data={key: item[key] for key in item if key != "type"})]
     elif kind in _KEPT:
-        return "event", [RawPart(format=RESPONSES, value=item)]
+        return "event", [p.RawPart(format=RESPONSES, value=item)]
     elif kind in _COMPACTIONS and type(item.get("encrypted_content")) is str:
         item = {**item, "type": "compaction"}
     role, parts = read_item(item, calls)
@@ -161,28 +149,28 @@ def with_id(item: Fields, number: int) -> Fields:
     return {**item, key: f"{item['type']}_{number}"}
 
 
-def _read_object_call(item: Fields, calls: Calls) -> list[Part]:
+def _read_object_call(item: Fields, calls: Calls) -> list[p.Part]:
     """A call whose arguments are not a string: an object, or absent."""
     call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments", UNSET)
     if type(call_id) is not str or type(name) is not str:
-        return [RawPart(format=RESPONSES, value=item)]
+        return [p.RawPart(format=RESPONSES, value=item)]
     calls[call_id] = ("function_call", name, False)
     rest = {key: item[key] for key in item if key not in ("type", "call_id", "name", "arguments")}
-    return [ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(RESPONSES, rest))]
+    return [p.ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, extra=pack(RESPONSES, rest))]
 
 
-def _read_object_output(item: Fields, output: Fields, calls: Calls) -> list[Part]:
+def _read_object_output(item: Fields, output: Fields, calls: Calls) -> list[p.Part]:
     """The output of a call as older releases wrote it: text and a success flag."""
     plain = {**item, "output": output.get("content")}
     parts = read_item(plain, calls)[1]
-    if type(parts[0]) is not ToolResultPart:
-        return [RawPart(format=RESPONSES, value=item)]
+    if type(parts[0]) is not p.ToolResultPart:
+        return [p.RawPart(format=RESPONSES, value=item)]
     return [replace(parts[0], is_error=output.get("success") is False)]
 
 
-def _bound(part: Part, model: Any) -> Part:
-    if isinstance(part, ReasoningPart | CompactionPart) and part.encrypted is not UNSET and part.binding is UNSET:
-        return replace(part, binding=Binding(provider=PROVIDER, model=model))
+def _bound(part: p.Part, model: Any) -> p.Part:
+    if isinstance(part, p.ReasoningPart | p.CompactionPart) and part.encrypted is not UNSET and part.binding is UNSET:
+        return replace(part, binding=p.Binding(provider=PROVIDER, model=model))
     return part
 
 
@@ -199,20 +187,20 @@ def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
     others: list[Any] = []
     for part in parts:
         kind = type(part)
-        if role == "assistant" and (kind is TextPart or kind is RefusalPart):
+        if role == "assistant" and (kind is p.TextPart or kind is p.RefusalPart):
             _write_others(others, role, calls, out)
             out.append(_write_answer_text(part))
-        elif kind is ReasoningPart and is_foreign(part):
+        elif kind is p.ReasoningPart and is_foreign(part):
             _write_others(others, role, calls, out)
             if part.text:
                 out.append({"event": "agent_reasoning", "text": part.text})
-        elif kind is CompactionPart and (part.encrypted is UNSET or is_foreign(part)):
+        elif kind is p.CompactionPart and (part.encrypted is UNSET or is_foreign(part)):
             _write_others(others, role, calls, out)
             if part.text is not UNSET and role == "assistant":
-                out.append(_write_answer_text(TextPart(text=part.text)))
-        elif kind is ToolCallPart and part.provider_executed is not True and part.input_text is UNSET:
+                out.append(_write_answer_text(p.TextPart(text=part.text)))
+        elif kind is p.ToolCallPart and part.provider_executed is not True and part.input_text is UNSET:
             others.append(_with_arguments(part))
-        elif kind is ToolResultPart and part.content is not UNSET:
+        elif kind is p.ToolResultPart and part.content is not UNSET:
             others.append(replace(part, content=[inner for inner in part.content if _block(inner) is not None]))
         else:
             others.append(part)
@@ -220,7 +208,7 @@ def write_answer(parts: list[Any], role: str, calls: Calls) -> list[Fields]:
     return out
 
 
-def _with_arguments(part: ToolCallPart) -> ToolCallPart:
+def _with_arguments(part: p.ToolCallPart) -> p.ToolCallPart:
     """The call with arguments: Codex requires an object even if empty."""
     if unpack(RESPONSES, part.extra)[1].get("type") is None and part.input is UNSET:
         return replace(part, input_text="{}")
@@ -235,7 +223,7 @@ def _write_others(parts: list[Any], role: str, calls: Calls, out: list[Fields]) 
         parts.clear()
 
 
-def with_end_event(part: ToolResultPart, event: Any) -> ToolResultPart:
+def with_end_event(part: p.ToolResultPart, event: Any) -> p.ToolResultPart:
     """A result with the fields of its end event: whether it failed, and the changes to files."""
     failed = event.get("success") is False
     kept = {key: event[key] for key in ("changes", "status", "exit_code") if key in event}

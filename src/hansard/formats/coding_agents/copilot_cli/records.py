@@ -12,18 +12,8 @@ from msgspec import UNSET, UnsetType
 from hansard.formats.coding_agents.records import only_part
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Message, ModelRef, Usage
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    DataPart,
-    FilePart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "copilot-cli"
 PROVIDER = "github-copilot"
@@ -66,19 +56,19 @@ class EventState:
 # -- files inside ----------------------------------------------------------------------------------------------------
 
 
-def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> list[FilePart]:
+def _take_files(held: Data, key: str, kinds: tuple[str, ...], marks: Data) -> list[p.FilePart]:
     """The files a list holds by value; the other entries stay, and a mark keeps the files' indices."""
     entries = held.get(key)
     if type(entries) is not list:
         return []
     places = [i for i, entry in enumerate(entries) if _is_file(entry, kinds)]
-    files: list[FilePart] = []
+    files: list[p.FilePart] = []
     for i in places:
         rest = dict(entries[i])
         data, media = rest.pop("data"), rest.pop("mimeType")
         kind = rest.pop("type")
         files.append(
-            FilePart(
+            p.FilePart(
                 data=data, media_type=media, extra=pack(NAME, rest, {} if kind in _DEFAULT_TYPES else {"type": kind})
             )
         )
@@ -104,7 +94,7 @@ def _is_file(entry: Any, kinds: tuple[str, ...]) -> bool:
 
 def _put_files(held: Data, key: str, kind: str, parts: list[Any], marks: Data) -> None:
     """Put the files of a message back into their list."""
-    files = [_write_file(part, kind) for part in parts if type(part) is FilePart and _is_by_value(part)]
+    files = [_write_file(part, kind) for part in parts if type(part) is p.FilePart and _is_by_value(part)]
     if not files:
         return
     known = held.get(key)
@@ -117,11 +107,11 @@ def _put_files(held: Data, key: str, kind: str, parts: list[Any], marks: Data) -
     held[key] = entries
 
 
-def _is_by_value(part: FilePart) -> bool:
+def _is_by_value(part: p.FilePart) -> bool:
     return part.data is not UNSET and part.media_type is not UNSET
 
 
-def _write_file(part: FilePart, kind: str) -> Data:
+def _write_file(part: p.FilePart, kind: str) -> Data:
     rest, marks = unpack(NAME, part.extra)
     return {"type": marks.get("type", kind), "data": part.data, "mimeType": part.media_type, **rest}
 
@@ -133,11 +123,11 @@ def _read_system(data: Data, fields: Data, state: EventState) -> Message:
     text, role = take_str(data, "content"), "system"
     if data.get("role") in ("system", "developer"):
         role = data.pop("role")
-    return Message(role=role, parts=[TextPart(text=text)], **fields, extra=pack(NAME, data))
+    return Message(role=role, parts=[p.TextPart(text=text)], **fields, extra=pack(NAME, data))
 
 
 def _read_user(data: Data, fields: Data, state: EventState) -> Message:
-    parts: list[Any] = [TextPart(text=take_str(data, "content"))]
+    parts: list[Any] = [p.TextPart(text=take_str(data, "content"))]
     marks: Data = {}
     parts += _take_files(data, "attachments", ("blob",), marks)
     return Message(role="user", parts=parts, **fields, extra=pack(NAME, data, marks))
@@ -145,7 +135,7 @@ def _read_user(data: Data, fields: Data, state: EventState) -> Message:
 
 def _text_of(part: Any) -> str | None:
     """The text of a part, if it has any."""
-    text = part.text if type(part) in (TextPart, RefusalPart, CompactionPart) else None
+    text = part.text if type(part) in (p.TextPart, p.RefusalPart, p.CompactionPart) else None
     return text if type(text) is str else None
 
 
@@ -168,10 +158,10 @@ def _read_answer(data: Data, fields: Data, state: EventState) -> Message:
     model = state.model if model is UNSET else model
     parts: list[Any] = []
     if thought is not UNSET or opaque is not UNSET:
-        bound = UNSET if opaque is UNSET else Binding(provider=PROVIDER, model=model)
-        parts.append(ReasoningPart(text="" if thought is UNSET else thought, signature=opaque, binding=bound))
+        bound = UNSET if opaque is UNSET else p.Binding(provider=PROVIDER, model=model)
+        parts.append(p.ReasoningPart(text="" if thought is UNSET else thought, signature=opaque, binding=bound))
     if text:
-        parts.append(TextPart(text=text))
+        parts.append(p.TextPart(text=text))
     if type(requests) is not list:
         raise SchemaMismatch("toolRequests")
     for request in requests:
@@ -204,14 +194,14 @@ def _read_usage(data: Data, state: EventState) -> Usage | UnsetType:
     return Usage(output_tokens=data.pop("outputTokens"))
 
 
-def _read_request(request: Any, names: dict[str, str]) -> ToolCallPart:
+def _read_request(request: Any, names: dict[str, str]) -> p.ToolCallPart:
     if type(request) is not dict:
         raise SchemaMismatch("toolRequests")
     rest = dict(request)
     call, name = take_str(rest, "toolCallId"), take_str(rest, "name")
     names[call] = name
     given = rest.pop("arguments", UNSET)
-    return ToolCallPart(tool_call_id=call, tool_name=name, input=given, extra=pack(NAME, rest))
+    return p.ToolCallPart(tool_call_id=call, tool_name=name, input=given, extra=pack(NAME, rest))
 
 
 def write_answer(message: Message, data: Data) -> Data:
@@ -219,10 +209,10 @@ def write_answer(message: Message, data: Data) -> Data:
     if message.model is not UNSET:
         set_present(out, messageId=message.model.response_id, model=message.model.name)
     texts = [text for part in message.parts if (text := _text_of(part)) is not None]
-    calls = [part for part in message.parts if type(part) is ToolCallPart]
+    calls = [part for part in message.parts if type(part) is p.ToolCallPart]
     out |= {"content": "\n\n".join(texts), "toolRequests": [_write_request(part) for part in calls]}
     for part in message.parts:
-        if type(part) is ReasoningPart:
+        if type(part) is p.ReasoningPart:
             set_present(out, reasoningText=part.text or UNSET)
             if part.binding is not UNSET and part.binding.provider == PROVIDER:
                 set_present(out, reasoningOpaque=part.signature)
@@ -231,7 +221,7 @@ def write_answer(message: Message, data: Data) -> Data:
     return {"type": "assistant.message", "data": {**out, **data}}
 
 
-def _write_request(part: ToolCallPart, key: str = "name") -> Data:
+def _write_request(part: p.ToolCallPart, key: str = "name") -> Data:
     call = "" if part.tool_call_id is UNSET else part.tool_call_id
     out = {"toolCallId": call, key: "tool" if part.tool_name is UNSET else part.tool_name}
     given = part.input
@@ -241,7 +231,7 @@ def _write_request(part: ToolCallPart, key: str = "name") -> Data:
 
 
 def _read_thought(data: Data, fields: Data, state: EventState) -> Message:
-    part = ReasoningPart(text=take_str(data, "content"))
+    part = p.ReasoningPart(text=take_str(data, "content"))
     return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: THOUGHT}))
 
 
@@ -249,18 +239,18 @@ def _read_asked(data: Data, fields: Data, state: EventState) -> Message:
     """A tool call by the user, not a model."""
     call, name = take_str(data, "toolCallId"), take_str(data, "toolName")
     state.names[call] = name
-    part = ToolCallPart(tool_call_id=call, tool_name=name, input=data.pop("arguments", UNSET))
+    part = p.ToolCallPart(tool_call_id=call, tool_name=name, input=data.pop("arguments", UNSET))
     return Message(role="assistant", parts=[part], **fields, extra=pack(NAME, data, {_KIND: ASKED}))
 
 
 def write_other(message: Message, data: Data, marks: Data) -> Data | None:
     """The event of a message that is not the default one of its role, if the message still matches it."""
     part = only_part(message)
-    if marks.get(_KIND) == THOUGHT and type(part) is ReasoningPart:
+    if marks.get(_KIND) == THOUGHT and type(part) is p.ReasoningPart:
         return {"type": THOUGHT, "data": {"content": part.text, **data}}
-    if message.role == "user" and type(part) is CompactionPart and type(part.text) is str:
+    if message.role == "user" and type(part) is p.CompactionPart and type(part.text) is str:
         return {"type": COMPACTED, "data": {"success": True, "summaryContent": part.text, **data}}
-    if marks.get(_KIND) == ASKED and type(part) is ToolCallPart:
+    if marks.get(_KIND) == ASKED and type(part) is p.ToolCallPart:
         return {"type": ASKED, "data": {**_write_request(part, "toolName"), **data}}
     return None
 
@@ -282,20 +272,20 @@ def _read_result(data: Data, fields: Data, state: EventState) -> Message:
         answer = {"output": held.pop(inner)}
         files = _take_files(held, "contents", ("image", "audio"), marks)
         if files:
-            answer = {"content": [TextPart(text=answer["output"]), *files]}
+            answer = {"content": [p.TextPart(text=answer["output"]), *files]}
         data.pop(key)
         if held:
             data[key] = held
     name = state.names.get(call, UNSET)
-    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=not success, **answer)
+    part = p.ToolResultPart(tool_call_id=call, tool_name=name, is_error=not success, **answer)
     return Message(role="tool", parts=[part], **fields, extra=pack(NAME, data, marks))
 
 
-def write_result(part: ToolResultPart, data: Data, marks: Data) -> Data:
+def write_result(part: p.ToolResultPart, data: Data, marks: Data) -> Data:
     failed = part.is_error is True
     output = part.output
     if part.content is not UNSET:
-        output = "\n".join(inner.text for inner in part.content if type(inner) is TextPart)
+        output = "\n".join(inner.text for inner in part.content if type(inner) is p.TextPart)
     elif type(output) is not str and output is not UNSET:
         output = exact_json.encode(output).decode()
     out: Data = {"toolCallId": "" if part.tool_call_id is UNSET else part.tool_call_id, "success": not failed}
@@ -313,7 +303,7 @@ def write_result(part: ToolResultPart, data: Data, marks: Data) -> Data:
 
 
 def _read_compacted(data: Data, fields: Data, state: EventState) -> Message:
-    part = CompactionPart(text=take_str(data, "summaryContent"))
+    part = p.CompactionPart(text=take_str(data, "summaryContent"))
     if data.get("success") is True:
         del data["success"]
     return Message(role="user", parts=[part], **fields, extra=pack(NAME, data))
@@ -321,13 +311,13 @@ def _read_compacted(data: Data, fields: Data, state: EventState) -> Message:
 
 def _read_asset(data: Data, fields: Data, state: EventState) -> Message:
     """The bytes of an attachment that a later event refers to."""
-    part = FilePart(data=take_str(data, "data"), media_type=take_str(data, "mimeType"))
+    part = p.FilePart(data=take_str(data, "data"), media_type=take_str(data, "mimeType"))
     return Message(role="event", parts=[part], **fields, extra=pack(NAME, data))
 
 
 def _read_note(kind: str) -> Any:
     def read(data: Data, fields: Data, state: EventState) -> Message:
-        return Message(role="event", parts=[DataPart(name=kind, data=data)], **fields)
+        return Message(role="event", parts=[p.DataPart(name=kind, data=data)], **fields)
 
     return read
 
@@ -335,9 +325,9 @@ def _read_note(kind: str) -> Any:
 def write_event(message: Message, data: Data) -> Data | None:
     """The event of an event message; None if Copilot CLI cannot express it."""
     part = only_part(message)
-    if type(part) is FilePart and _is_by_value(part) and type(data.get("assetId")) is str:
+    if type(part) is p.FilePart and _is_by_value(part) and type(data.get("assetId")) is str:
         return {"type": _ASSET, "data": {"data": part.data, "mimeType": part.media_type, **data}}
-    if type(part) is DataPart and part.name in _NOTES and type(part.data) is dict:
+    if type(part) is p.DataPart and part.name in _NOTES and type(part.data) is dict:
         return {"type": part.name, "data": part.data}
     return None
 

@@ -21,18 +21,8 @@ from hansard.formats.coding_agents.records import only_part
 from hansard.formats.gemini.content import read_part, write_part
 from hansard.formats.residue import pack, set_present, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Message, ModelRef, Usage
-from hansard.model.parts import (
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "gemini-cli"
 PROVIDER = "google"
@@ -45,11 +35,11 @@ Fields = dict[str, Any]
 
 def _read_content(content: Any) -> list[Any] | None:
     if type(content) is str:
-        return [TextPart(text=content)]
+        return [p.TextPart(text=content)]
     blocks = content if type(content) is list else [content] if type(content) is dict else None
     if blocks is None:
         return None
-    return [TextPart(text=block) if type(block) is str else read_part(block, False) for block in blocks]
+    return [p.TextPart(text=block) if type(block) is str else read_part(block, False) for block in blocks]
 
 
 def _write_content(parts: list[Any]) -> Any:
@@ -61,11 +51,11 @@ def _write_content(parts: list[Any]) -> Any:
 
 
 def _block(part: Any) -> Any:
-    if type(part) is TextPart or type(part) is RefusalPart:
+    if type(part) is p.TextPart or type(part) is p.RefusalPart:
         return {"text": part.text}
-    if type(part) is CompactionPart:
+    if type(part) is p.CompactionPart:
         return {"text": part.text} if part.text is not UNSET else UNSET
-    if type(part) is RawPart or type(part) is FilePart:
+    if type(part) is p.RawPart or type(part) is p.FilePart:
         block = write_part(part, False, False)
         return block if type(block) is dict else UNSET
     return UNSET
@@ -76,7 +66,7 @@ def _block(part: Any) -> Any:
 
 def _read_thought(thought: Any, time: Any) -> Any:
     if type(thought) is not dict or type(thought.get("description")) is not str:
-        return RawPart(format=NAME, value={"thought": thought})
+        return p.RawPart(format=NAME, value={"thought": thought})
     rest = dict(thought)
     text, subject = rest.pop("description"), rest.get("subject")
     if subject == "":
@@ -85,10 +75,10 @@ def _read_thought(thought: Any, time: Any) -> Any:
         text = f"{subject}\n{text}"
     if type(time) is str and rest.get("timestamp") == time:
         del rest["timestamp"]
-    return ReasoningPart(text=text, extra=pack(NAME, rest))
+    return p.ReasoningPart(text=text, extra=pack(NAME, rest))
 
 
-def _write_thought(part: ReasoningPart, time: str) -> Fields:
+def _write_thought(part: p.ReasoningPart, time: str) -> Fields:
     rest = unpack(NAME, part.extra)[0]
     text, subject = part.text, rest.pop("subject", "")
     if type(subject) is str and subject and text.startswith(f"{subject}\n"):
@@ -106,14 +96,14 @@ _OF_RESULT = ("result", "status", "resultDisplay")
 def _read_call(call: Any, time: Any) -> list[Any]:
     """The call, and its result if it has one."""
     if type(call) is not dict or type(call.get("name")) is not str:
-        return [RawPart(format=NAME, value={"toolCall": call})]
+        return [p.RawPart(format=NAME, value={"toolCall": call})]
     rest = {key: value for key, value in call.items() if key not in _OF_RESULT}
     name, id = rest.pop("name"), rest.pop("id", None)
     given = rest.pop("args", UNSET)
     if type(time) is str and rest.get("timestamp") == time:
         del rest["timestamp"]
     named: Fields = {"tool_name": name, "tool_call_id": id if type(id) is str else UNSET}
-    asked = ToolCallPart(input=given, extra=pack(NAME, rest), **named)
+    asked = p.ToolCallPart(input=given, extra=pack(NAME, rest), **named)
     result, status = call.get("result"), call.get("status")
     if result is None and status not in ("error", "cancelled"):
         return [asked]
@@ -123,7 +113,7 @@ def _read_call(call: Any, time: Any) -> list[Any]:
     kept = {"resultDisplay": call["resultDisplay"]} if call.get("resultDisplay") is not None else {}
     if status == "cancelled":
         fields["status"] = "interrupted"
-    return [asked, ToolResultPart(**named, **fields, is_error=failed, extra=pack(NAME, kept, marks))]
+    return [asked, p.ToolResultPart(**named, **fields, is_error=failed, extra=pack(NAME, kept, marks))]
 
 
 def _read_result(result: Any) -> Fields:
@@ -143,11 +133,11 @@ def _read_result(result: Any) -> Fields:
         fields["content"] = [read_part(block, False) for block in more]
         if output is not UNSET:
             text = output if type(output) is str else exact_json.encode(output).decode("utf-8", "surrogatepass")
-            fields["content"].insert(0, TextPart(text=text))
+            fields["content"].insert(0, p.TextPart(text=text))
     return fields
 
 
-def _write_call(part: ToolCallPart, result: ToolResultPart | None, time: str) -> Fields:
+def _write_call(part: p.ToolCallPart, result: p.ToolResultPart | None, time: str) -> Fields:
     rest = unpack(NAME, part.extra)[0]
     named = set_present({}, id=part.tool_call_id, name=part.tool_name)
     given = part.input if type(part.input) is dict else {} if part.input is UNSET else {"input": part.input}
@@ -163,19 +153,19 @@ def _write_call(part: ToolCallPart, result: ToolResultPart | None, time: str) ->
     return {**out, "timestamp": time, **rest}
 
 
-def _status(result: ToolResultPart) -> str:
+def _status(result: p.ToolResultPart) -> str:
     if result.status in ("interrupted", "denied"):
         return "cancelled"
     return "error" if result.is_error is True else "success"
 
 
-def _write_result(result: ToolResultPart, named: Fields) -> list[Any]:
+def _write_result(result: p.ToolResultPart, named: Fields) -> list[Any]:
     files: list[Any] = []
     output: Any = result.output
     if result.content is not UNSET:
-        output = "\n".join(part.text for part in result.content if type(part) is TextPart)
+        output = "\n".join(part.text for part in result.content if type(part) is p.TextPart)
         files = [
-            block for part in result.content if type(part) is not TextPart and (block := _block(part)) is not UNSET
+            block for part in result.content if type(part) is not p.TextPart and (block := _block(part)) is not UNSET
         ]
     key = "error" if result.is_error is True else "output"
     plain = (
@@ -286,11 +276,11 @@ def read_message(record: Fields, id: str, parent: Any) -> list[Message]:
     at: Fields = {"id": id, "parent_message_id": parent, "created_at": time}
     if kind != "gemini" and (parts is None or kind != "user"):
         if kind in EVENTS:
-            data = DataPart(name=kind, data=record.get("content", UNSET))
+            data = p.DataPart(name=kind, data=record.get("content", UNSET))
             return [Message(role="event", parts=[data], extra=pack(NAME, rest), **at)]
-        return [Message(role="event", parts=[RawPart(format=NAME, value=record)], **at)]
+        return [Message(role="event", parts=[p.RawPart(format=NAME, value=record)], **at)]
     if kind == "user":
-        if parts and all(type(part) is ToolResultPart for part in parts):
+        if parts and all(type(part) is p.ToolResultPart for part in parts):
             return [Message(role="tool", parts=parts, extra=pack(NAME, rest), **at)]
         return [Message(role="user", parts=parts or [], extra=pack(NAME, rest), **at)]
     return _read_answer(record, stamp, parts or [], rest, at)
@@ -322,27 +312,27 @@ def _read_answer(record: Fields, stamp: Any, content: list[Any], rest: Fields, a
     return [answer, Message(role="tool", parts=results, id=at["id"] + RESULTS, created_at=at["created_at"])]
 
 
-def write_message(message: Message, id: str, results: dict[int, ToolResultPart]) -> Fields | None:
+def write_message(message: Message, id: str, results: dict[int, p.ToolResultPart]) -> Fields | None:
     """The record of a message; `results` are those of its calls, by index. None if no record can express it."""
     rest, marks = unpack(NAME, message.extra)
     time = write_time(message.created_at)
     at: Fields = {"id": id, "timestamp": time}
     if message.role == "event":
         part: Any = only_part(message)
-        if type(part) is RawPart and part.format == NAME and is_message(part.value):
+        if type(part) is p.RawPart and part.format == NAME and is_message(part.value):
             return {**part.value, "id": id}
-        if type(part) is not DataPart or part.name not in EVENTS:
+        if type(part) is not p.DataPart or part.name not in EVENTS:
             return None
         return {**at, "type": part.name, **set_present({}, content=part.data), **rest}
     if message.role == "user":
         return {**at, "type": "user", "content": _write_content(message.parts), **rest}
     if message.role != "assistant":
         return None
-    content = [part for part in message.parts if type(part) not in (ReasoningPart, ToolCallPart)]
+    content = [part for part in message.parts if type(part) not in (p.ReasoningPart, p.ToolCallPart)]
     out: Fields = {**at, "type": "gemini", "content": _write_content(content)}
-    thoughts = [_write_thought(part, time) for part in message.parts if type(part) is ReasoningPart]
+    thoughts = [_write_thought(part, time) for part in message.parts if type(part) is p.ReasoningPart]
     calls = [
-        _write_call(part, results.get(j), time) for j, part in enumerate(message.parts) if type(part) is ToolCallPart
+        _write_call(part, results.get(j), time) for j, part in enumerate(message.parts) if type(part) is p.ToolCallPart
     ]
     if thoughts:
         out["thoughts"] = thoughts

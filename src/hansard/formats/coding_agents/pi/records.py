@@ -19,19 +19,8 @@ from hansard.formats.residue import (
     unpack,
 )
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import Message, ModelRef, Usage
-from hansard.model.parts import (
-    Binding,
-    CompactionPart,
-    DataPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "pi"
 SYSTEM = "hansard.system"  # our custom entries for system prompts, which pi does not keep in sessions
@@ -46,13 +35,13 @@ def _read_text(block: dict[str, Any], binding: Any) -> Any:
     signature = take_maybe_str(block, "textSignature")
     text = take_str(block, "text")
     bound = UNSET if signature is UNSET else binding
-    return TextPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
+    return p.TextPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_thinking(block: dict[str, Any], binding: Any) -> Any:
     signature, text = take_maybe_str(block, "thinkingSignature"), take_str(block, "thinking")
     bound = UNSET if signature is UNSET else binding
-    return ReasoningPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
+    return p.ReasoningPart(text=text, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_call(block: dict[str, Any], binding: Any) -> Any:
@@ -60,12 +49,12 @@ def _read_call(block: dict[str, Any], binding: Any) -> Any:
     given = block.pop("arguments", UNSET)
     bound = UNSET if signature is UNSET else binding
     fields: dict[str, Any] = {"tool_call_id": call, "tool_name": name, "input": given}
-    return ToolCallPart(**fields, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
+    return p.ToolCallPart(**fields, signature=signature, binding=bound, extra=residue_of(NAME, block, _TYPE))
 
 
 def _read_image(block: dict[str, Any], binding: Any) -> Any:
     data, media = take_str(block, "data"), take_str(block, "mimeType")
-    return FilePart(data=data, media_type=media, extra=residue_of(NAME, block, _TYPE))
+    return p.FilePart(data=data, media_type=media, extra=residue_of(NAME, block, _TYPE))
 
 
 _TYPE = frozenset({"type"})
@@ -80,33 +69,33 @@ _BLOCKS: dict[Any, Any] = {
 def read_block(block: Any, binding: Any = UNSET) -> Any:
     reader = _BLOCKS.get(block.get("type")) if type(block) is dict and type(block.get("type")) is str else None
     try:
-        return reader(dict(block), binding) if reader else RawPart(format=NAME, value=block)
+        return reader(dict(block), binding) if reader else p.RawPart(format=NAME, value=block)
     except SchemaMismatch:
-        return RawPart(format=NAME, value=block)
+        return p.RawPart(format=NAME, value=block)
 
 
 def write_block(part: Any, role: str) -> Any:
     """A block, or None if pi has none for the part."""
     kind = type(part)
     rest, _ = unpack(NAME, part.extra)
-    if kind is TextPart:
+    if kind is p.TextPart:
         return {**set_present({"type": "text", "text": part.text}, textSignature=part.signature), **rest}
-    if kind is RefusalPart or (kind is CompactionPart and type(part.text) is str):
+    if kind is p.RefusalPart or (kind is p.CompactionPart and type(part.text) is str):
         return {"type": "text", "text": part.text}
-    if kind is FilePart and part.data is not UNSET and part.media_type is not UNSET:
+    if kind is p.FilePart and part.data is not UNSET and part.media_type is not UNSET:
         return {"type": "image", "data": part.data, "mimeType": part.media_type, **rest}
-    if kind is RawPart and part.format == NAME:
+    if kind is p.RawPart and part.format == NAME:
         return part.value
     if role != "assistant":
         return None
-    if kind is ReasoningPart:
+    if kind is p.ReasoningPart:
         return {**set_present({"type": "thinking", "thinking": part.text}, thinkingSignature=part.signature), **rest}
-    if kind is ToolCallPart:
+    if kind is p.ToolCallPart:
         return {**_write_call(part), **rest}
     return None
 
 
-def _write_call(part: ToolCallPart) -> dict[str, Any]:
+def _write_call(part: p.ToolCallPart) -> dict[str, Any]:
     given = part.input if part.input is not UNSET else {}
     if part.input is UNSET and type(part.input_text) is str:
         given = {"input": part.input_text}
@@ -154,7 +143,7 @@ def read_body(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any]
     except SchemaMismatch:
         pass
     return Message(
-        role="event", parts=[RawPart(format=NAME, value={"type": "message", "message": body, **rest})], **fields
+        role="event", parts=[p.RawPart(format=NAME, value={"type": "message", "message": body, **rest})], **fields
     )
 
 
@@ -164,7 +153,7 @@ def _read_user(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, Any
     parts: list[Any]
     marks: dict[str, Any] = {}
     if type(content) is str:
-        parts, marks = [TextPart(text=content)], {"content": "string"}
+        parts, marks = [p.TextPart(text=content)], {"content": "string"}
     elif type(content) is list:
         parts = [read_block(block) for block in content]
     else:
@@ -179,7 +168,7 @@ def _read_assistant(body: dict[str, Any], fields: dict[str, Any], rest: dict[str
         raise SchemaMismatch("content")
     provider, model = take_maybe_str(body, "provider"), take_maybe_str(body, "model")
     api = body.get("api")
-    binding = Binding(provider=provider, transport=api if type(api) is str else UNSET, model=model)
+    binding = p.Binding(provider=provider, transport=api if type(api) is str else UNSET, model=model)
     response, stop = take_maybe_str(body, "responseId"), take_maybe_str(body, "stopReason")
     usage = _read_usage(body.get("usage"))
     if usage is not UNSET:
@@ -205,9 +194,9 @@ def _read_result(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, A
     failed = body.pop("isError") if type(body.get("isError")) is bool else UNSET
     parts = [read_block(block) for block in content]
     result: dict[str, Any] = {"content": parts}
-    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET and parts[0].signature is UNSET:
+    if len(parts) == 1 and type(parts[0]) is p.TextPart and parts[0].extra is UNSET and parts[0].signature is UNSET:
         result = {"output": parts[0].text}
-    part = ToolResultPart(tool_call_id=call, tool_name=name, is_error=failed, **result)
+    part = p.ToolResultPart(tool_call_id=call, tool_name=name, is_error=failed, **result)
     return Message(role="tool", parts=[part], **fields, extra=_residue(rest, body, {}))
 
 
@@ -217,7 +206,7 @@ def _read_command(body: dict[str, Any], fields: dict[str, Any], rest: dict[str, 
     command, output = take_str(body, "command"), take_str(body, "output")
     role = "event" if body.get("excludeFromContext") is True else "user"
     marks = {"ran": [len(command), len(output)]}
-    part = TextPart(text=_command_text(command, output, body))
+    part = p.TextPart(text=_command_text(command, output, body))
     return Message(role=role, parts=[part], **fields, extra=_residue(rest, body, marks))
 
 
@@ -235,7 +224,7 @@ _RAN, _GAVE = "Ran `", "`\n```\n"
 def _write_command(message: Message, lengths: Any, body: dict[str, Any]) -> dict[str, Any] | None:
     """The command as it was run, if the text still matches it."""
     part = only_part(message)
-    if type(part) is not TextPart or type(lengths) is not list or [type(length) for length in lengths] != [int, int]:
+    if type(part) is not p.TextPart or type(lengths) is not list or [type(length) for length in lengths] != [int, int]:
         return None
     end = len(_RAN) + lengths[0]
     command = part.text[len(_RAN) : end]
@@ -278,8 +267,8 @@ def write_entries(message: Message, time: int) -> list[dict[str, Any]]:
         return _write_event(message, rest)
     if (entry := _write_kept(message, rest, marks)) is not None:
         return [entry]
-    results = [part for part in message.parts if type(part) is ToolResultPart]
-    others = [part for part in message.parts if type(part) is not ToolResultPart]
+    results = [part for part in message.parts if type(part) is p.ToolResultPart]
+    others = [part for part in message.parts if type(part) is not p.ToolResultPart]
     entries: list[dict[str, Any]] = []
     if others or not results:
         blocks = [block for part in others if (block := write_block(part, message.role)) is not None]
@@ -316,7 +305,7 @@ def _write_body(
     return {"role": role, "content": content, "timestamp": time, **inner}
 
 
-def _write_result(part: ToolResultPart) -> dict[str, Any]:
+def _write_result(part: p.ToolResultPart) -> dict[str, Any]:
     if part.content is not UNSET:
         blocks = [block for inner in part.content if (block := write_block(inner, "tool")) is not None]
     elif part.output is UNSET:
@@ -336,13 +325,13 @@ def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Messa
     """An entry that is not a message; as in pi, what the model gets of it is a user message."""
     if kind == "compaction" and type(rest.get("summary")) is str:
         text = rest.pop("summary")
-        return Message(role="user", parts=[CompactionPart(text=text)], **fields, extra=_kept(kind, rest))
+        return Message(role="user", parts=[p.CompactionPart(text=text)], **fields, extra=_kept(kind, rest))
     if kind == "branch_summary" and type(rest.get("summary")) is str:
         text = rest.pop("summary")
-        return Message(role="user", parts=[TextPart(text=text)], **fields, extra=_kept(kind, rest))
+        return Message(role="user", parts=[p.TextPart(text=text)], **fields, extra=_kept(kind, rest))
     if kind == "custom" and type(rest.get("customType")) is str:
         name = rest.pop("customType")
-        part = DataPart(name=name, data=rest.pop("data", UNSET))
+        part = p.DataPart(name=name, data=rest.pop("data", UNSET))
         return Message(role="event", parts=[part], **fields, extra=pack(NAME, rest))
     content: Any = rest.get("content")
     if kind == "custom_message" and type(content) is list:
@@ -351,10 +340,10 @@ def read_event(kind: str, rest: dict[str, Any], fields: dict[str, Any]) -> Messa
             return Message(role=role, parts=[read_block(block) for block in content], **fields)
     if kind == "custom_message" and type(content) in (str, list):
         del rest["content"]
-        parts = [TextPart(text=content)] if type(content) is str else [read_block(block) for block in content]
+        parts = [p.TextPart(text=content)] if type(content) is str else [read_block(block) for block in content]
         marks = {"content": "string"} if type(content) is str else {}
         return Message(role="user", parts=parts, **fields, extra=_kept(kind, rest, marks))
-    return Message(role="event", parts=[RawPart(format=NAME, value={"type": kind, **rest})], **fields)
+    return Message(role="event", parts=[p.RawPart(format=NAME, value={"type": kind, **rest})], **fields)
 
 
 def _kept(kind: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) -> dict[str, Any] | UnsetType:
@@ -364,13 +353,13 @@ def _kept(kind: str, rest: dict[str, Any], marks: dict[str, Any] | None = None) 
 def _write_kept(message: Message, rest: dict[str, Any], marks: dict[str, Any]) -> dict[str, Any] | None:
     """The entry that a user message was read from, if the message still matches it."""
     kind, part = marks.get("entry"), only_part(message)
-    if kind == "compaction" and type(part) is CompactionPart and type(part.text) is str:
+    if kind == "compaction" and type(part) is p.CompactionPart and type(part.text) is str:
         return {"type": kind, "summary": part.text, **rest}
-    if kind == "branch_summary" and type(part) is TextPart:
+    if kind == "branch_summary" and type(part) is p.TextPart:
         return {"type": kind, "summary": part.text, **rest}
     if kind != "custom_message":
         return None
-    if marks.get("content") == "string" and type(part) is TextPart:
+    if marks.get("content") == "string" and type(part) is p.TextPart:
         return {"type": kind, "content": part.text, **rest}
     blocks = [block for part in message.parts if (block := write_block(part, "user")) is not None]
     return {"type": kind, "content": blocks, **rest}
@@ -381,9 +370,9 @@ def _write_event(message: Message, rest: dict[str, Any]) -> list[dict[str, Any]]
     part = only_part(message)
     if (raw := raw_record(message, NAME)) is not None:
         return [dict(raw)]
-    if type(part) is CompactionPart and type(part.text) is str:
+    if type(part) is p.CompactionPart and type(part.text) is str:
         return [{"type": "compaction", "summary": part.text, **rest}]
-    if type(part) is DataPart:
+    if type(part) is p.DataPart:
         return [{**set_present({"type": "custom", "customType": part.name}, data=part.data), **rest}]
-    text = "\n".join(one.text for one in message.parts if type(one) is TextPart)
+    text = "\n".join(one.text for one in message.parts if type(one) is p.TextPart)
     return [{"type": "custom", "customType": "event", "data": text}] if text else []

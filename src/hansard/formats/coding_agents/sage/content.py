@@ -8,19 +8,8 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.residue import SchemaMismatch, merge_residue, pack, set_present, take_maybe_str, take_str, unpack
+from hansard.model import parts as p
 from hansard.model.arguments import read_arguments
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "sage"
 
@@ -28,31 +17,31 @@ NAME = "sage"
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _read_text(block: dict[str, Any]) -> Part:
-    return TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
+def _read_text(block: dict[str, Any]) -> p.Part:
+    return p.TextPart(text=take_str(block, "text"), extra=pack(NAME, block))
 
 
-def _write_text(part: TextPart) -> dict[str, Any]:
+def _write_text(part: p.TextPart) -> dict[str, Any]:
     return merge_residue({"type": "text", "text": part.text}, unpack(NAME, part.extra)[0])
 
 
-def _read_thinking(block: dict[str, Any]) -> Part:
+def _read_thinking(block: dict[str, Any]) -> p.Part:
     text, signature = take_str(block, "thinking"), take_maybe_str(block, "signature")
-    return ReasoningPart(text=text, signature=signature, extra=pack(NAME, block))
+    return p.ReasoningPart(text=text, signature=signature, extra=pack(NAME, block))
 
 
-def _read_redacted(block: dict[str, Any]) -> Part:
-    return ReasoningPart(text="", encrypted=take_str(block, "data"), extra=pack(NAME, block))
+def _read_redacted(block: dict[str, Any]) -> p.Part:
+    return p.ReasoningPart(text="", encrypted=take_str(block, "data"), extra=pack(NAME, block))
 
 
-def _write_reasoning(part: ReasoningPart) -> dict[str, Any]:
+def _write_reasoning(part: p.ReasoningPart) -> dict[str, Any]:
     rest, _ = unpack(NAME, part.extra)
     if part.encrypted is not UNSET:
         return merge_residue({"type": "redacted_thinking", "data": part.encrypted}, rest)
     return merge_residue(set_present({"type": "thinking", "thinking": part.text}, signature=part.signature), rest)
 
 
-def _read_file(block: dict[str, Any]) -> Part:
+def _read_file(block: dict[str, Any]) -> p.Part:
     source = block.pop("source", None)
     if type(source) is not dict:
         raise SchemaMismatch("source")
@@ -63,10 +52,10 @@ def _read_file(block: dict[str, Any]) -> Part:
     fields: dict[str, Any] = {key: take_str(held, key), "media_type": take_maybe_str(held, "media_type")}
     if held:
         block["source"] = held
-    return FilePart(**fields, name=take_maybe_str(block, "title"), extra=pack(NAME, block))
+    return p.FilePart(**fields, name=take_maybe_str(block, "title"), extra=pack(NAME, block))
 
 
-def _write_file(part: FilePart) -> dict[str, Any] | None:
+def _write_file(part: p.FilePart) -> dict[str, Any] | None:
     rest, _ = unpack(NAME, part.extra)
     held = rest.pop("source", None)
     how = next((how for how, key in _SOURCES.items() if getattr(part, key) is not UNSET), None)
@@ -87,7 +76,7 @@ _SOURCES = {"base64": "data", "url": "url", "file": "file_id"}
 
 def _write_as_text(part: Any) -> dict[str, Any] | None:
     """A part of a kind that Sage lacks, as text."""
-    text = part.content if type(part) is RetryPart else part.text
+    text = part.content if type(part) is p.RetryPart else part.text
     return {"type": "text", "text": text} if type(text) is str else None
 
 
@@ -101,20 +90,20 @@ def _read_block(block: Any) -> Any:
             return reader(rest)
         except SchemaMismatch:
             pass
-    return RawPart(format=NAME, value=block)
+    return p.RawPart(format=NAME, value=block)
 
 
 def _write_blocks(parts: list[Any]) -> list[Any]:
     blocks = []
     for part in parts:
-        if type(part) is RawPart:
+        if type(part) is p.RawPart:
             blocks.append(part.value)
         elif (writer := _WRITERS.get(type(part))) is not None and (block := writer(part)) is not None:
             blocks.append(block)
     return blocks
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Part]] = {
+_READERS: dict[str, Callable[[dict[str, Any]], p.Part]] = {
     "text": _read_text,
     "thinking": _read_thinking,
     "redacted_thinking": _read_redacted,
@@ -122,12 +111,12 @@ _READERS: dict[str, Callable[[dict[str, Any]], Part]] = {
     "document": _read_file,
 }
 _WRITERS: dict[type, Callable[[Any], dict[str, Any] | None]] = {
-    TextPart: _write_text,
-    ReasoningPart: _write_reasoning,
-    FilePart: _write_file,
-    RefusalPart: _write_as_text,
-    RetryPart: _write_as_text,
-    CompactionPart: _write_as_text,
+    p.TextPart: _write_text,
+    p.ReasoningPart: _write_reasoning,
+    p.FilePart: _write_file,
+    p.RefusalPart: _write_as_text,
+    p.RetryPart: _write_as_text,
+    p.CompactionPart: _write_as_text,
 }
 
 
@@ -159,22 +148,22 @@ def _maybe_str(rest: dict[str, Any], key: str) -> str | UnsetType:
     return take_str(rest, key) if key in rest else UNSET
 
 
-def _read_call(value: dict[str, Any], shape: Shape) -> Part:
+def _read_call(value: dict[str, Any], shape: Shape) -> p.Part:
     rest = dict(value)
     call_id, name, given = _maybe_str(rest, "id"), _maybe_str(rest, "name"), rest.pop("arguments", UNSET)
     text: str | UnsetType = UNSET
     if type(given) is str and read_arguments(given)[0] is UNSET:
         given, text = UNSET, given
-    return ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=pack(NAME, rest))
+    return p.ToolCallPart(tool_call_id=call_id, tool_name=name, input=given, input_text=text, extra=pack(NAME, rest))
 
 
-def _write_call(part: ToolCallPart) -> dict[str, Any]:
+def _write_call(part: p.ToolCallPart) -> dict[str, Any]:
     given = part.input if part.input is not UNSET else part.input_text
     out = set_present({}, id=part.tool_call_id, name=part.tool_name, arguments=given)
     return merge_residue(out, unpack(NAME, part.extra)[0])
 
 
-def read_result(value: dict[str, Any], shape: Shape) -> Part:
+def read_result(value: dict[str, Any], shape: Shape) -> p.Part:
     """A failed result has its text in `error` and an empty `content`."""
     rest = dict(value)
     call_id, name = _maybe_str(rest, shape.call_id), _maybe_str(rest, shape.tool_name)
@@ -188,7 +177,7 @@ def read_result(value: dict[str, Any], shape: Shape) -> Part:
     content: Any = UNSET
     if type(output) is list and output and all(map(_is_result_block, output)):
         content, output = [_read_block(item) for item in output], UNSET
-    return ToolResultPart(
+    return p.ToolResultPart(
         tool_call_id=call_id,
         tool_name=name,
         output=output,
@@ -198,7 +187,7 @@ def read_result(value: dict[str, Any], shape: Shape) -> Part:
     )
 
 
-def _write_result(part: ToolResultPart, shape: Shape) -> dict[str, Any]:
+def _write_result(part: p.ToolResultPart, shape: Shape) -> dict[str, Any]:
     rest, _ = unpack(NAME, part.extra)
     content, error = part.output, rest.pop("error", None)
     if part.content is not UNSET:
@@ -213,7 +202,7 @@ def _write_result(part: ToolResultPart, shape: Shape) -> dict[str, Any]:
 
 
 def read_tools(
-    held: dict[str, Any], key: str, reader: Callable[[dict[str, Any], Shape], Part], shape: Shape
+    held: dict[str, Any], key: str, reader: Callable[[dict[str, Any], Shape], p.Part], shape: Shape
 ) -> list[Any]:
     """A list of calls or results; an invalid one is kept raw, with the name of its list."""
     if type(held.get(key)) is not list:
@@ -226,13 +215,13 @@ def read_tools(
                 raise SchemaMismatch(key)
             parts.append(reader(value, shape))
         except SchemaMismatch:
-            parts.append(RawPart(format=NAME, value=value, extra=pack(NAME, {}, where)))
+            parts.append(p.RawPart(format=NAME, value=value, extra=pack(NAME, {}, where)))
     return parts
 
 
 def _own(parts: list[Any]) -> list[Any]:
     """The parts without those that other formats kept raw."""
-    return [part for part in parts if type(part) is not RawPart or part.format == NAME]
+    return [part for part in parts if type(part) is not p.RawPart or part.format == NAME]
 
 
 def sorted_parts(parts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -242,10 +231,10 @@ def sorted_parts(parts: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     results: list[Any] = []
     for part in _own(parts):
         kind = type(part)
-        where = unpack(NAME, part.extra)[1].get("in") if kind is RawPart else None
-        if kind is ToolCallPart or where == "call":
+        where = unpack(NAME, part.extra)[1].get("in") if kind is p.RawPart else None
+        if kind is p.ToolCallPart or where == "call":
             calls.append(part)
-        elif kind is ToolResultPart or where == "result":
+        elif kind is p.ToolResultPart or where == "result":
             results.append(part)
         else:
             contents.append(part)
@@ -262,7 +251,7 @@ def read_body(body: dict[str, Any], shape: Shape) -> list[Any]:
     tools = read_tools(body, shape.calls, _read_call, shape) + read_tools(body, shape.results, read_result, shape)
     if type(content) is str:
         del body["content"]
-        contents = [TextPart(text=content)] if content or not tools else []
+        contents = [p.TextPart(text=content)] if content or not tools else []
     elif type(content) is list:
         contents = [_read_block(block) for block in body.pop("content")]
     return contents + tools
@@ -272,7 +261,7 @@ def write_content(contents: list[Any], tools: bool) -> Any:
     """A string if it is one text, else a list of blocks."""
     if not contents and tools:
         return ""
-    if len(contents) == 1 and type(contents[0]) is TextPart and (contents[0].text or not tools):
+    if len(contents) == 1 and type(contents[0]) is p.TextPart and (contents[0].text or not tools):
         if not unpack(NAME, contents[0].extra)[0]:
             return contents[0].text
     return _write_blocks(contents)
@@ -280,9 +269,9 @@ def write_content(contents: list[Any], tools: bool) -> Any:
 
 def write_tools(out: dict[str, Any], calls: list[Any], results: list[Any], shape: Shape) -> dict[str, Any]:
     if calls:
-        out[shape.calls] = [_write_call(part) if type(part) is ToolCallPart else part.value for part in calls]
+        out[shape.calls] = [_write_call(part) if type(part) is p.ToolCallPart else part.value for part in calls]
     if results:
         out[shape.results] = [
-            _write_result(part, shape) if type(part) is ToolResultPart else part.value for part in results
+            _write_result(part, shape) if type(part) is p.ToolResultPart else part.value for part in results
         ]
     return out

@@ -13,22 +13,13 @@ from msgspec import UNSET
 
 from hansard.formats.residue import HINTS, SchemaMismatch, pack, take_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.arguments import read_arguments, write_arguments
 from hansard.model.display import shown_output
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "chatgpt-export"
 EVERYONE = "all"
-_TEXT_PARTS = (TextPart, RefusalPart, CompactionPart)
+_TEXT_PARTS = (p.TextPart, p.RefusalPart, p.CompactionPart)
 
 
 # -- text and images -----------------------------------------------------------------------------------------------
@@ -36,26 +27,26 @@ _TEXT_PARTS = (TextPart, RefusalPart, CompactionPart)
 
 def _read_entry(entry: Any) -> Any:
     if type(entry) is str:
-        return TextPart(text=entry)
+        return p.TextPart(text=entry)
     if type(entry) is dict and type(entry.get("asset_pointer")) is str:
         rest = dict(entry)
-        return FilePart(url=rest.pop("asset_pointer"), extra=pack(NAME, rest))
+        return p.FilePart(url=rest.pop("asset_pointer"), extra=pack(NAME, rest))
     if type(entry) is dict and type(entry.get("text")) is str and type(entry.get("content_type")) is str:
         rest = dict(entry)  # transcribed speech
-        return TextPart(text=rest.pop("text"), extra=pack(NAME, rest))
-    return RawPart(format=NAME, value=entry)
+        return p.TextPart(text=rest.pop("text"), extra=pack(NAME, rest))
+    return p.RawPart(format=NAME, value=entry)
 
 
 def _write_entry(part: Any) -> Any:
     """Write an entry of `parts`; None if the format has no entry for the part."""
-    if type(part) is FilePart:
+    if type(part) is p.FilePart:
         if type(part.url) is not str or part.url.startswith("data:"):
             return None
         rest = unpack(NAME, part.extra)[0] or {"content_type": "image_asset_pointer"}
         return {"asset_pointer": part.url, **rest}
-    if type(part) is RawPart:
+    if type(part) is p.RawPart:
         return part.value if part.format == NAME and part.value is not None else None
-    rest = unpack(NAME, part.extra)[0] if type(part) is TextPart else {}
+    rest = unpack(NAME, part.extra)[0] if type(part) is p.TextPart else {}
     if "content_type" in rest:
         return {"text": part.text, **rest}
     return part.text if isinstance(part, _TEXT_PARTS) and type(part.text) is str else None
@@ -85,13 +76,13 @@ def _read_reasoning(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]
         parts: list[Any] = []
         for thought in content["thoughts"]:
             rest = dict(thought) if type(thought) is dict else {}
-            parts.append(ReasoningPart(text=take_str(rest, "content"), extra=pack(NAME, rest)))
+            parts.append(p.ReasoningPart(text=take_str(rest, "content"), extra=pack(NAME, rest)))
         return parts
     hints["thoughts"] = kind
     if type(content.get("parts")) is list and all(type(entry) is str for entry in content["parts"]):
         hints["as"] = "parts"
-        return [ReasoningPart(text=entry) for entry in content["parts"]]
-    return [ReasoningPart(text=take_str(dict(content), "content"))]
+        return [p.ReasoningPart(text=entry) for entry in content["parts"]]
+    return [p.ReasoningPart(text=take_str(dict(content), "content"))]
 
 
 def _write_reasoning(parts: list[Any], hints: dict[str, Any]) -> dict[str, Any]:
@@ -118,12 +109,12 @@ def _single_text(content: dict[str, Any], hints: dict[str, Any]) -> str:
 def _call_reader(tool: str) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
     def read_call(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
         given, raw_text = read_arguments(_single_text(content, hints))
-        return [ToolCallPart(tool_name=tool, input=given, input_text=raw_text)]
+        return [p.ToolCallPart(tool_name=tool, input=given, input_text=raw_text)]
 
     return read_call
 
 
-def _write_call(part: ToolCallPart, hints: dict[str, Any]) -> dict[str, Any]:
+def _write_call(part: p.ToolCallPart, hints: dict[str, Any]) -> dict[str, Any]:
     text = write_arguments(part)
     if hints.get("as") == "parts":
         return {"content_type": "text", "parts": [text]}
@@ -134,14 +125,14 @@ def _result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list
     def read_result(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
         name = tool if type(tool) is str else UNSET
         try:
-            return [ToolResultPart(tool_name=name, output=_single_text(content, hints))]
+            return [p.ToolResultPart(tool_name=name, output=_single_text(content, hints))]
         except SchemaMismatch:
-            return [ToolResultPart(tool_name=name, content=_read_parts(content, hints))]
+            return [p.ToolResultPart(tool_name=name, content=_read_parts(content, hints))]
 
     return read_result
 
 
-def _write_result(part: ToolResultPart, hints: dict[str, Any]) -> dict[str, Any]:
+def _write_result(part: p.ToolResultPart, hints: dict[str, Any]) -> dict[str, Any]:
     if part.content is not UNSET:
         return _content(_entries(part.content))
     output = shown_output(part)
@@ -166,14 +157,14 @@ def _named_texts(content: dict[str, Any], hints: dict[str, Any]) -> list[str]:
 
 
 def _read_named(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
-    return [TextPart(text=texts) for texts in _named_texts(content, hints)]
+    return [p.TextPart(text=texts) for texts in _named_texts(content, hints)]
 
 
 def _named_result_reader(tool: Any) -> Callable[[dict[str, Any], dict[str, Any]], list[Any]]:
     def read_result(content: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
         texts = _named_texts(content, hints)
         del hints["named"][2:]
-        return [ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=texts[0])]
+        return [p.ToolResultPart(tool_name=tool if type(tool) is str else UNSET, output=texts[0])]
 
     return read_result
 
@@ -183,7 +174,7 @@ def _write_named(parts: list[Any], hints: dict[str, Any]) -> dict[str, Any] | No
     named = hints.get("named")
     if type(named) is not list or len(named) != len(parts) + 1 or not all(type(name) is str for name in named):
         return None
-    texts = [part.output if type(part) is ToolResultPart else getattr(part, "text", None) for part in parts]
+    texts = [part.output if type(part) is p.ToolResultPart else getattr(part, "text", None) for part in parts]
     if not all(type(one) is str for one in texts):
         return None
     return {"content_type": named[0], **dict(zip(named[1:], texts, strict=True))}
@@ -216,21 +207,21 @@ def read_content(content: Any, role: str, tool: Any, hints: dict[str, Any]) -> l
             return parts
         except SchemaMismatch:
             continue
-    return [RawPart(format=NAME, value=content, extra={NAME: {HINTS: {"at": "content"}}})]
+    return [p.RawPart(format=NAME, value=content, extra={NAME: {HINTS: {"at": "content"}}})]
 
 
 def write_content(parts: list[Any], hints: dict[str, Any]) -> Any:
     """Write the content of one group of parts."""
     first = parts[0] if parts else None
-    if type(first) is RawPart and unpack(NAME, first.extra)[1].get("at") == "content":
+    if type(first) is p.RawPart and unpack(NAME, first.extra)[1].get("at") == "content":
         return first.value
     if (named := _write_named(parts, hints)) is not None:
         out = named
-    elif type(first) is ReasoningPart:
+    elif type(first) is p.ReasoningPart:
         out = _write_reasoning(parts, hints)
-    elif type(first) is ToolCallPart:
+    elif type(first) is p.ToolCallPart:
         out = _write_call(first, hints)
-    elif type(first) is ToolResultPart:
+    elif type(first) is p.ToolResultPart:
         out = _write_result(first, hints)
     else:
         out = _content(_entries(parts))
@@ -243,13 +234,13 @@ def groups(parts: list[Any]) -> list[list[Any]]:
     found: list[list[Any]] = []
     last = None
     for part in parts:
-        if type(part) is RawPart:
+        if type(part) is p.RawPart:
             kind = "raw" if unpack(NAME, part.extra)[1].get("at") == "content" else "said"
             if part.format != NAME:
                 continue
-        elif type(part) in (ReasoningPart, ToolCallPart, ToolResultPart):
+        elif type(part) in (p.ReasoningPart, p.ToolCallPart, p.ToolResultPart):
             kind = type(part).__name__
-        elif isinstance(part, (*_TEXT_PARTS, FilePart)) and _write_entry(part) is not None:
+        elif isinstance(part, (*_TEXT_PARTS, p.FilePart)) and _write_entry(part) is not None:
             kind = "said"
         else:
             continue

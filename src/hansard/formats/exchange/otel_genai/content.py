@@ -11,18 +11,9 @@ from hansard.formats.field_table.blocks import Block, Blocks
 from hansard.formats.field_table.rows import Row, refused, unchanged
 from hansard.formats.residue import HINTS, pack, take_maybe_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.conversation import ROLES, Message
 from hansard.model.display import shown_input, shown_output
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    RawPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
 
 NAME = "otel-genai"
 
@@ -30,24 +21,24 @@ NAME = "otel-genai"
 # -- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _name(part: ToolCallPart, hints: dict[str, Any]) -> str:
+def _name(part: p.ToolCallPart, hints: dict[str, Any]) -> str:
     return ""  # required by the conventions, and not always known
 
 
-def _arguments(part: ToolCallPart, hints: dict[str, Any]) -> Any:
+def _arguments(part: p.ToolCallPart, hints: dict[str, Any]) -> Any:
     return shown_input(part) if part.input is not UNSET or part.input_text is not UNSET else UNSET
 
 
-def _response(part: ToolResultPart, hints: dict[str, Any]) -> Any:
+def _response(part: p.ToolResultPart, hints: dict[str, Any]) -> Any:
     return shown_output(part)
 
 
-_TEXT = Block(NAME, "text", TextPart, [Row("content", "text", str, True)])
-_REASONING = Block(NAME, "reasoning", ReasoningPart, [Row("content", "text", str, True)])
+_TEXT = Block(NAME, "text", p.TextPart, [Row("content", "text", str, True)])
+_REASONING = Block(NAME, "reasoning", p.ReasoningPart, [Row("content", "text", str, True)])
 _CALL = Block(
     NAME,
     "tool_call",
-    ToolCallPart,
+    p.ToolCallPart,
     [
         Row("id", "tool_call_id", str),
         Row("name", "tool_name", str, True, read=refused, write=_name),
@@ -57,11 +48,11 @@ _CALL = Block(
 _RESPONSE = Block(
     NAME,
     "tool_call_response",
-    ToolResultPart,
+    p.ToolResultPart,
     [Row("id", "tool_call_id", str), Row("response", "output", None, True, read=unchanged, write=_response)],
 )
 _BLOCKS = Blocks(_TEXT, _REASONING, _CALL, _RESPONSE)
-_WRITERS: dict[type, Block] = {ReasoningPart: _REASONING, ToolCallPart: _CALL, ToolResultPart: _RESPONSE}
+_WRITERS: dict[type, Block] = {p.ReasoningPart: _REASONING, p.ToolCallPart: _CALL, p.ToolResultPart: _RESPONSE}
 
 
 _FILES = {"blob": ("content", "data"), "uri": ("uri", "url"), "file": ("file_id", "file_id")}
@@ -72,11 +63,11 @@ def _read_file(kind: str, item: dict[str, Any]) -> Any:
     rest = {name: value for name, value in item.items() if name != "type"}
     value: Any = take_maybe_str(rest, key)
     if value is UNSET:
-        return RawPart(format=NAME, value=item)
+        return p.RawPart(format=NAME, value=item)
     media = take_maybe_str(rest, "mime_type")
     if rest.get("modality") == _modality(media):
         del rest["modality"]
-    return FilePart(**{field: value}, media_type=media, extra=pack(NAME, rest))
+    return p.FilePart(**{field: value}, media_type=media, extra=pack(NAME, rest))
 
 
 def _modality(media: Any) -> str:
@@ -84,7 +75,7 @@ def _modality(media: Any) -> str:
     return kind if kind in ("image", "audio", "video") else "document"
 
 
-def _write_file(part: FilePart) -> dict[str, Any] | None:
+def _write_file(part: p.FilePart) -> dict[str, Any] | None:
     for kind, (key, field) in _FILES.items():
         value = getattr(part, field)
         if type(value) is str:
@@ -135,26 +126,26 @@ def read_part(item: Any) -> Any:
     kind = item.get("type") if type(item) is dict else None
     if type(kind) is str and kind in _OLDER_SPELLINGS and (found := _current_spelling(item, kind)) is not None:
         part = read_part(found[0])
-        if type(part) is not RawPart:
+        if type(part) is not p.RawPart:
             part = replace(part, extra=pack(NAME, unpack(NAME, part.extra)[0], found[1]))
             if exact_json.same(write_part(part), item):
                 return part
-        return RawPart(format=NAME, value=item)
+        return p.RawPart(format=NAME, value=item)
     part = _read_file(kind, item) if type(kind) is str and kind in _FILES else _BLOCKS.read(item, None)
-    return part if exact_json.same(write_part(part), item) else RawPart(format=NAME, value=item)
+    return part if exact_json.same(write_part(part), item) else p.RawPart(format=NAME, value=item)
 
 
 def write_part(part: Any) -> Any:
     """Write a part; None if the conventions have no type for it."""
     kind = type(part)
-    if kind is RawPart:
+    if kind is p.RawPart:
         return part.value if part.format == NAME else None
-    if kind is TextPart or kind is RefusalPart or (kind is CompactionPart and part.text is not UNSET):
+    if kind is p.TextPart or kind is p.RefusalPart or (kind is p.CompactionPart and part.text is not UNSET):
         out: Any = {"type": "text", "content": part.text}
     elif kind in _WRITERS:
         out = _WRITERS[kind].write(part)
     else:
-        out = _write_file(part) if kind is FilePart else None
+        out = _write_file(part) if kind is p.FilePart else None
     if out is None or part.extra is UNSET:
         return out
     rest, hints = unpack(NAME, part.extra)
@@ -169,7 +160,7 @@ def read_message(item: dict[str, Any]) -> Message:
     rest = dict(item)
     role, parts = rest.pop("role", None), rest.pop("parts", None)
     if type(role) is not str or role not in ROLES or role == "event" or type(parts) is not list:
-        raw = RawPart(format=NAME, value={key: value for key, value in item.items() if key != "finish_reason"})
+        raw = p.RawPart(format=NAME, value={key: value for key, value in item.items() if key != "finish_reason"})
         extra = {NAME: {HINTS: {"whole": True}}}
         return Message(role="event", parts=[raw], finish_reason=take_maybe_str(rest, "finish_reason"), extra=extra)
     finish = take_maybe_str(rest, "finish_reason")
@@ -181,7 +172,7 @@ def write_message(message: Message, finish: bool) -> dict[str, Any]:
     rest, hints = unpack(NAME, message.extra)
     end = {"finish_reason": message.finish_reason} if finish and message.finish_reason is not UNSET else {}
     first = message.parts[0] if len(message.parts) == 1 else None
-    if type(first) is RawPart and "whole" in hints and type(first.value) is dict:
+    if type(first) is p.RawPart and "whole" in hints and type(first.value) is dict:
         return {**first.value, **end}
     parts = [part for part in map(write_part, message.parts) if part is not None]
     return {"role": message.role, "parts": parts, **rest, **end}

@@ -36,23 +36,14 @@ from hansard.formats.pydantic_ai.tools import (
 )
 from hansard.formats.residue import SchemaMismatch, pack, take_maybe_str, unpack
 from hansard.model import exact_json
+from hansard.model import parts as p
 from hansard.model.calls import Place
 from hansard.model.conversation import Message
-from hansard.model.parts import (
-    CompactionPart,
-    FilePart,
-    Part,
-    RawPart,
-    RefusalPart,
-    RetryPart,
-    TextPart,
-    ToolResultPart,
-)
 
 # -- retries -------------------------------------------------------------------------------------------------------
 
 
-def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
+def _read_retry_prompt(block: dict[str, Any], around: Around) -> p.Part:
     """A retry that answers a call is that call's result; any other is a message of the user."""
     block = taken(block)
     content = block.pop("content", UNSET)
@@ -65,10 +56,10 @@ def _read_retry_prompt(block: dict[str, Any], around: Around) -> Part:
         marks["kind"] = "retry-prompt"
         read_time(block, marks, around)
         extra = pack(around.dialect.name, block, marks)
-        return RetryPart(content=content, tool_call_id=call_id, extra=extra)
+        return p.RetryPart(content=content, tool_call_id=call_id, extra=extra)
     marks["kind"] = "retry-prompt"
     read_time(block, marks, around)
-    return ToolResultPart(
+    return p.ToolResultPart(
         tool_call_id=call_id,
         tool_name=name,
         output=content,
@@ -91,7 +82,7 @@ def _write_retry_prompt(
     return {**out, **rest, "part_kind": "retry-prompt"}
 
 
-def _write_result(part: ToolResultPart, around: Around, place: Place) -> Any:
+def _write_result(part: p.ToolResultPart, around: Around, place: Place) -> Any:
     if part.extra is not UNSET:
         rest, marks = unpack(around.dialect.name, part.extra)
         if marks.get("kind") == "retry-prompt":
@@ -99,7 +90,7 @@ def _write_result(part: ToolResultPart, around: Around, place: Place) -> Any:
     return write_return(part, around, place)
 
 
-def _read_feedback(block: dict[str, Any], around: Around) -> Part:
+def _read_feedback(block: dict[str, Any], around: Around) -> p.Part:
     block = taken(block)
     content = block.pop("content", UNSET)
     if not _is_feedback(content):
@@ -107,14 +98,14 @@ def _read_feedback(block: dict[str, Any], around: Around) -> Part:
     return _read_feedback_fields(block, content, around)
 
 
-def _read_feedback_fields(block: dict[str, Any], content: Any, around: Around) -> Part:
+def _read_feedback_fields(block: dict[str, Any], content: Any, around: Around) -> p.Part:
     marks: dict[str, Any] = {}
     settle(FEEDBACK, block, marks)
     read_time(block, marks, around)
-    return RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
+    return p.RetryPart(content=content, extra=pack(around.dialect.name, block, marks))
 
 
-def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
+def _write_retry(part: p.RetryPart, around: Around, place: Place) -> Any:
     dialect = around.dialect
     rest, marks = unpack(dialect.name, part.extra)
     if marks.get("kind") == "retry-prompt":
@@ -122,7 +113,7 @@ def _write_retry(part: RetryPart, around: Around, place: Place) -> Any:
     if type(part.tool_call_id) is str or type(part.tool_name) is str:
         if dialect.documented:
             return _write_retry_prompt(part, part.content, rest, marks, around, place)
-        result = ToolResultPart(
+        result = p.ToolResultPart(
             tool_call_id=part.tool_call_id,
             tool_name=part.tool_name,
             output=part.content,
@@ -146,15 +137,15 @@ def _is_feedback(content: Any) -> bool:
     return all(type(item) is dict and {"type", "loc", "msg", "input"} <= item.keys() for item in content)
 
 
-def _read_summary(block: dict[str, Any], around: Around) -> Part:
+def _read_summary(block: dict[str, Any], around: Around) -> p.Part:
     """A compaction in a request was made by no provider; Pydantic AI refuses one that names its maker."""
     if any(block.get(key) is not None for key in ("id", "provider_name", "provider_details")):
         raise SchemaMismatch("provider_name")
     return read_compaction(block, around)
 
 
-def _write_summary(part: CompactionPart, around: Around, place: Place) -> dict[str, Any]:
-    return write_compaction(CompactionPart(text=part.text, extra=part.extra), around, place)
+def _write_summary(part: p.CompactionPart, around: Around, place: Place) -> dict[str, Any]:
+    return write_compaction(p.CompactionPart(text=part.text, extra=part.extra), around, place)
 
 
 _READERS: dict[str, Any] = {
@@ -224,7 +215,7 @@ def read_request(blocks: list[Any], around: Around) -> list[RoleRun]:
             run.add(*found)
             continue
         part = read_part(block, _READERS, around)
-        if type(part) is RawPart and not (type(block) is dict and "part_kind" in block):
+        if type(part) is p.RawPart and not (type(block) is dict and "part_kind" in block):
             part = replace(part, extra={around.dialect.name: {"$": {"whole": True}}})
         run.parts.append(part)
     return runs or [RoleRun("user", around.sent)]
@@ -262,7 +253,7 @@ def _read_prompt(block: Any, around: Around) -> tuple[list[Any], dict[str, Any]]
     marks: dict[str, Any] = {}
     parts: list[Any]
     if type(content) is str:
-        parts = [TextPart(text=content)]
+        parts = [p.TextPart(text=content)]
     elif type(content) is list and content and kind == "user-prompt":
         parts = [read_item(item, around.dialect) for item in content]
         if len(parts) == 1 and is_plain(parts[0], around.dialect.name):
@@ -282,16 +273,16 @@ def write_request(i: int, message: Message, around: Around) -> list[Any]:
     dialect, system = around.dialect, message.role in ("system", "developer")
     if len(message.parts) == 1 and (message.extra is UNSET or dialect.name not in message.extra) and not system:
         only = message.parts[0]  # nearly all are so
-        if type(only) is TextPart and (only.extra is UNSET or dialect.name not in only.extra):
+        if type(only) is p.TextPart and (only.extra is UNSET or dialect.name not in only.extra):
             return [_prompt("user-prompt", only.text, {}, around)]
-        if type(only) is ToolResultPart and (written := write_plain_return(only, around)) is not None:
+        if type(only) is p.ToolResultPart and (written := write_plain_return(only, around)) is not None:
             return [written]
     prompts = unpack(dialect.name, message.extra)[1].get("prompts")
     entries = iter(prompts if type(prompts) is list else ())
     out: list[Any] = []
-    waiting: list[Part] = []
+    waiting: list[p.Part] = []
     for j, part in enumerate(message.parts):
-        if is_item(part, dialect) and not (system and type(part) is not FilePart):
+        if is_item(part, dialect) and not (system and type(part) is not p.FilePart):
             waiting.append(part)
             continue
         if waiting:
@@ -304,7 +295,7 @@ def write_request(i: int, message: Message, around: Around) -> list[Any]:
     return out
 
 
-def _flush(waiting: list[Part], entries: Iterator[Any], out: list[Any], around: Around) -> None:
+def _flush(waiting: list[p.Part], entries: Iterator[Any], out: list[Any], around: Around) -> None:
     """Write the parts that wait as prompts: one, unless it is known that they were several."""
     said = [(part, item) for part in waiting if (item := write_item(part, around.dialect)) is not UNSET]
     waiting.clear()
@@ -331,18 +322,18 @@ def _prompt(kind: str, content: Any, marks: dict[str, Any], around: Around) -> A
     return {**out, **kept(rest, around.dialect), "part_kind": kind}
 
 
-def _write_request_part(part: Part, system: bool, entries: Iterator[Any], around: Around, place: Place) -> Any:
-    if isinstance(part, TextPart | RefusalPart):
+def _write_request_part(part: p.Part, system: bool, entries: Iterator[Any], around: Around, place: Place) -> Any:
+    if isinstance(part, p.TextPart | p.RefusalPart):
         marks = next(entries, None)
         marks = marks if type(marks) is dict else {}
         return _prompt("system-prompt", part.text, marks, around) if around.knows("system-prompt") else UNSET
-    if isinstance(part, RawPart):
+    if isinstance(part, p.RawPart):
         return raw_value(part, around.dialect)
-    if isinstance(part, ToolResultPart):
+    if isinstance(part, p.ToolResultPart):
         return _write_result(part, around, place) if part.preliminary is not True else UNSET
-    if isinstance(part, RetryPart):
+    if isinstance(part, p.RetryPart):
         return _write_retry(part, around, place)
-    if isinstance(part, CompactionPart):
+    if isinstance(part, p.CompactionPart):
         if around.knows("compaction"):
             return _write_summary(part, around, place)
         return _prompt("user-prompt", part.text, {}, around) if type(part.text) is str and not system else UNSET
