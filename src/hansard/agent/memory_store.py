@@ -174,7 +174,9 @@ _RESULT = "/result"
 def _written(thread_id: str, messages: list[Message]) -> list[CanonicalMessage]:
     """Messages as records; results are merged into the message that they were saved with."""
     whole = [
-        Message(role=message.role, parts=message.parts, extra=message.extra) if _came_with(message) else message
+        Message(role=message.role, parts=message.parts, extra=message.extra)
+        if _came_with(message)
+        else replace(message, parent_message_id=UNSET)
         for message in messages
     ]
     written = formats.write(Conversation(messages=whole, id=thread_id), FORMAT).data

@@ -7,6 +7,8 @@ that differs becomes a branch, and a first import adds everything. Bodies are st
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -15,11 +17,13 @@ from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.hash_chain import last_time, link, other_keys
 from hansard.ledger.ids import new_id
 from hansard.ledger.messages import Prepared, TreeWriter
-from hansard.ledger.results import Synced, Thread
+from hansard.ledger.results import Synced, Thread, TreeNode
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_runs, find_thread, id_at
 from hansard.model import native
 from hansard.model.conversation import Conversation, Message, Run, Snapshot
 from hansard.model.tree import active_path, parents
+
+_IMPORTED = "$imported"  # in `extra` of a description: how many messages the thread had after its last import
 
 
 class Incoming:
@@ -85,10 +89,12 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
     """Add what is new of a conversation; the head moves to its end if anything was new."""
     if not threads.exists(tx, incoming.id):
         threads.start(
-            tx, incoming.description, last_time((item.created_at for item in incoming.items), now), incoming.id
+            tx,
+            _counted(incoming.description, len(incoming.items)),
+            last_time((item.created_at for item in incoming.items), now),
+            incoming.id,
         )
     thread = find_thread(tx, incoming.id, lock=True)
-    threads.update_description(tx, thread, incoming.description)
     known = _Known(tx, thread)
     writer = TreeWriter(tx, thread, known.tips)
     runs = _Runs(tx, thread, incoming.conversation)
@@ -104,7 +110,9 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
             key = known.free_key(item, said)
             found = known.by_id[key] = writer.add(item, before, key, runs.number(item.message))
         places.append(found)
+    imported = thread.messages in (0, _count(description(thread).extra))
     thread = writer.finish()._replace(next_run=runs.next)
+    threads.update_description(tx, thread, _counted(incoming.description, thread.messages if imported else None))
     runs.save(tx, thread, places, incoming)
     if isinstance(incoming.conversation.snapshots, list):
         threads.add_snapshots(tx, thread, incoming.conversation.snapshots)
@@ -204,11 +212,15 @@ def export(tx: Tx, thread: ThreadRow) -> Conversation:
     rows = tx.all("all_messages", thread=thread.thread)
     messages = tree.messages_of(tx, [(row[1], row[5]) for row in rows], verbatim=True)
     nodes = tree.nodes(tx, thread)
-    messages = [
-        _placed(message, node.id, node.parent_id, nodes[i - 1].id if i else None)
-        for i, (message, node) in enumerate(zip(messages, nodes, strict=True))
-    ]
     value = description(thread)
+    imported = _count(value.extra)
+    if imported is not None and imported != thread.messages:
+        messages = [
+            replace(message, id=node.id) if message.id is UNSET else message
+            for message, node in zip(messages, nodes, strict=True)
+        ]
+    messages = _placed(messages, nodes, verbatim=imported == thread.messages)
+    value = _counted(value, None)
     runs = [run.value for run in find_runs(tx, thread).values()]
     snapshots = [
         native.decode_own(Snapshot, bodies.unseal(body)) for _, _, body in tx.all("snapshots", thread=thread.thread)
@@ -226,11 +238,31 @@ def export(tx: Tx, thread: ThreadRow) -> Conversation:
     return value
 
 
-def _placed(message: Message, key: str, parent: str | None, before: str | None) -> Message:
-    """The message, with its parent's id where that is not the message before it in the list."""
-    if message.parent_message_id is UNSET and parent != before:
-        message = replace(message, parent_message_id=parent)
-    return message
+def _placed(messages: list[Message], nodes: list[TreeNode], *, verbatim: bool) -> list[Message]:
+    """The messages with the ids of their parents; those of an import only where the parent is not the message before
+    it in the list, and those that have no ids to be named by."""
+    verbatim = verbatim or any(message.id != node.id for message, node in zip(messages, nodes, strict=True))
+    before: str | None = None
+    out: list[Message] = []
+    for message, node in zip(messages, nodes, strict=True):
+        if message.parent_message_id is UNSET and not (verbatim and node.parent_id == before):
+            message = replace(message, parent_message_id=node.parent_id)
+        out.append(message)
+        before = node.id
+    return out
+
+
+def _counted(description: Conversation, count: int | None) -> Conversation:
+    """The description with the number of messages that the thread has after an import, or without it."""
+    given: dict[str, Any] = {} if description.extra is UNSET else description.extra
+    rest = {key: value for key, value in given.items() if key != _IMPORTED}
+    if count is not None:
+        return replace(description, extra={**rest, _IMPORTED: count})
+    return replace(description, extra=rest or UNSET) if _IMPORTED in given else description
+
+
+def _count(extra: Any) -> Any:
+    return None if extra is UNSET else extra.get(_IMPORTED)
 
 
 def _headed(value: Conversation, head: str | None, keys: list[str]) -> Conversation:

@@ -232,15 +232,16 @@ class Ledger:
         """
         now = clock()
         items = [prepare(message, now) for message in ([messages] if isinstance(messages, Message) else messages)]
-        stored: Any = items[0].message if isinstance(messages, Message) else [item.message for item in items]
         if parent is UNSET and items:
             parent = items[0].message.parent_message_id
-        if self._heads.append_on_server(self._driver, thread_id, items, now, parent, expected_head):
-            return stored  # type: ignore[no-any-return]
+        one = isinstance(messages, Message)
+        done = self._heads.append_on_server(self._driver, thread_id, items, now, parent, expected_head)
+        if done is not None:
+            return done[0] if one else done
 
         def job(tx: Tx) -> Any:
-            self._heads.append(self._driver, tx, thread_id, items, now, parent, expected_head)
-            return stored
+            stored = self._heads.append(self._driver, tx, thread_id, items, now, parent, expected_head)
+            return stored[0] if one else stored
 
         return self._write(job)  # type: ignore[no-any-return]
 
@@ -388,11 +389,7 @@ class Ledger:
         given = [messages] if isinstance(messages, Message) else messages
         items = [prepare(runs.with_run_id(message, run_id), now) for message in given]
 
-        def job(tx: Tx) -> list[Message]:
-            runs.stage(tx, thread_id, run_id, fence, items, now, through)
-            return [item.message for item in items]
-
-        return self._write(job)
+        return self._write(lambda tx: runs.stage(tx, thread_id, run_id, fence, items, now, through))
 
     def commit(
         self,

@@ -226,7 +226,10 @@ def check_same(tx: Tx, thread: ThreadRow, item: Prepared) -> None:
     if body == item.body:
         return
     stored = native.decode_own(Message, body)
-    if native.encode(replace(stored, created_at=item.message.created_at)) == item.body:
+    given, place = item.message, Place(row[0], row[1], b"", b"")
+    if stored.parent_message_id is UNSET and given.parent_message_id == tree.parent_id(tx, thread, place):
+        stored = replace(stored, parent_message_id=given.parent_message_id)  # as the ledger gave it out
+    if native.encode(replace(stored, created_at=given.created_at)) == item.body:
         return
     raise Conflict(
         f"thread {thread.id!r} has another message under the id {item.id!r}; give it a new id, or fork before it"
@@ -243,14 +246,14 @@ def append(
     now: int,
     parent: str | UnsetType | None = UNSET,
     expected_head: str | UnsetType | None = UNSET,
-) -> ThreadRow:
-    """Write messages after the head (or `parent`) and move the head to the last one; the thread's row."""
+) -> Appended:
+    """Write messages after the head (or `parent`) and move the head to the last one."""
     thread = find_thread(tx, thread_id, lock=True)
     if expected_head is not UNSET:
         found = unsafe(id_at(tx, thread, thread.head))
         if found != expected_head:
             if items and all(has(tx, thread, item) for item in items):
-                return thread  # the same call, repeated because its answer was lost
+                return _as_stored(tx, thread, items)  # the same call, repeated because its answer was lost
             raise Conflict(
                 f"the head of thread {thread_id!r} is {found!r}, not {expected_head!r}; read the new messages first",
                 expected=expected_head,
@@ -258,9 +261,25 @@ def append(
             )
     place = thread.head if parent is UNSET else ROOT if parent is None else find_place(tx, thread, parent)
     done = write_after(tx, thread, place, items)
-    if not done.added:
-        return thread
-    return done.thread.at(done.place).save(tx, now)
+    if done.added:
+        thread = done.thread.at(done.place).save(tx, now)
+    if done.added != len(items):
+        return _as_stored(tx, thread, items)
+    if items:
+        before = unsafe(id_at(tx, thread, place)) if parent is UNSET else parent
+        return Appended(thread, tree.on_path([item.message for item in items], before))
+    return Appended(thread, [])
+
+
+class Appended(NamedTuple):
+    """The thread's row, and the messages as they are stored, each with its parent."""
+
+    thread: ThreadRow
+    messages: list[Message]
+
+
+def _as_stored(tx: Tx, thread: ThreadRow, items: list[Prepared]) -> Appended:
+    return Appended(thread, [tree.message_at(tx, thread, unsafe(item.id) or "") for item in items])
 
 
 class _Head(NamedTuple):
@@ -274,6 +293,7 @@ class _Head(NamedTuple):
     version: int
     updated_at: int
     usage: bytes | None
+    last: str | None
 
 
 class HeadCache:
@@ -295,13 +315,15 @@ class HeadCache:
         now: int,
         parent: str | UnsetType | None,
         expected_head: str | UnsetType | None,
-    ) -> None:
-        """Append in a transaction, after the cached head where that is possible."""
+    ) -> list[Message]:
+        """Append in a transaction, after the cached head where that is possible; the messages as stored."""
         plain = not driver.single and _plain(items, parent, expected_head)
-        if plain and self._append_in_file(tx, thread_id, items[0], now):
-            return
-        row = append(tx, thread_id, items, now, parent, expected_head)
-        self._keep(thread_id, _Head(row.thread, *row.head, row.version, row.updated_at, row.usage))
+        if plain and (stored := self._append_in_file(tx, thread_id, items[0], now)) is not None:
+            return stored
+        row, messages = append(tx, thread_id, items, now, parent, expected_head)
+        last = unsafe(id_at(tx, row, row.head))
+        self._keep(thread_id, _Head(row.thread, *row.head, row.version, row.updated_at, row.usage, last))
+        return messages
 
     def append_on_server(
         self,
@@ -311,32 +333,32 @@ class HeadCache:
         now: int,
         parent: str | UnsetType | None,
         expected_head: str | UnsetType | None,
-    ) -> bool:
-        """Append in one round trip; False, and nothing is written, if the head moved or the place or id is taken."""
+    ) -> list[Message] | None:
+        """Append in one round trip; None, and nothing is written, if the head moved or the place or id is taken."""
         if not driver.single or not _plain(items, parent, expected_head):
-            return False
+            return None
         if (head := self._heads.pop(thread_id, None)) is None:
-            return False
+            return None
         after = _advance(head, items[0], now)
         if driver.statement("append_one", now=after.updated_at, **_head_values(head, after, items[0])) is None:
-            return False
+            return None
         self._keep(thread_id, after)
-        return True
+        return tree.on_path([items[0].message], head.last)
 
-    def _append_in_file(self, tx: Tx, thread_id: str, item: Prepared, now: int) -> bool:
-        """Two statements of a transaction; False under the same conditions."""
+    def _append_in_file(self, tx: Tx, thread_id: str, item: Prepared, now: int) -> list[Message] | None:
+        """Two statements of a transaction; None under the same conditions."""
         if (head := self._heads.pop(thread_id, None)) is None:
-            return False
+            return None
         after = _advance(head, item, now)
         values = _head_values(head, after, item)
         if tx.run("append_one", **values) != 1:
-            return False
+            return None
         if after.updated_at > head.updated_at:
             tx.run("move_head", now=after.updated_at, **values)
         else:  # an index that would not change is not written
             tx.run("move_head_now", **values)
         self._keep(thread_id, after)
-        return True
+        return tree.on_path([item.message], head.last)
 
     def _keep(self, thread_id: str, head: _Head) -> None:
         self._heads[thread_id] = head
@@ -360,6 +382,7 @@ def _advance(head: _Head, item: Prepared, now: int) -> _Head:
         head.version + 1,
         max(whole_seconds(now), head.updated_at),
         head.usage if item.message.usage is UNSET else add_usage(head.usage, [item.message]),
+        unsafe(item.id),
     )
 
 

@@ -67,8 +67,8 @@ def begin(
 
 def stage(
     tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int, through: int | None = None
-) -> None:
-    """Write messages of an active run; they are outside the transcript until it commits.
+) -> list[Message]:
+    """Write messages of an active run; they are outside the transcript until it commits. Gives them as stored.
 
     `through` is the number of deltas they cover: after a crash only later ones are folded into messages.
     """
@@ -78,8 +78,12 @@ def stage(
     done.thread.save(tx, now)
     value = _with_usage(row.value, [item.message for item in items] if done.added else [])
     folded = row.folded if through is None else through
+    before = unsafe(id_at(tx, thread, row.tip)) if done.added == len(items) else None
     row = row.at(done.place)._replace(staged=row.staged + done.added, folded=folded)
     row.with_value(value).save(tx, thread.thread)
+    if done.added != len(items):
+        return [tree.message_at(tx, thread, unsafe(item.id) or "") for item in items]
+    return tree.on_path([item.message for item in items], before)
 
 
 def active(tx: Tx, thread: ThreadRow, run_id: str, fence: int | None) -> RunRow:
@@ -167,7 +171,11 @@ def messages(tx: Tx, thread_id: str, run_id: str) -> list[Message]:
     """The messages of a run, staged or committed."""
     thread = find_thread(tx, thread_id)
     row = find_run(tx, thread, run_id)
-    return tree.messages_of(tx, tx.all("run_messages", thread=thread.thread, run=row.run))
+    rows = tx.all("run_messages", thread=thread.thread, run=row.run)
+    if not rows:
+        return []
+    first = find_place(tx, thread, unsafe(rows[0][0]) or "")
+    return tree.on_path(tree.messages_of(tx, rows), tree.parent_id(tx, thread, first))
 
 
 def pending(tx: Tx, thread_id: str) -> list[Pending]:

@@ -46,6 +46,15 @@ def open_segment(tx: Tx, thread: ThreadRow, place: Place) -> ThreadRow:
     return thread._replace(next_seg=seg + 1)
 
 
+def on_path(messages: list[Message], parent: str | None) -> list[Message]:
+    """Consecutive messages of a branch, each with its parent; `parent` is the id of the message before the first."""
+    out = []
+    for message in messages:
+        out.append(message if message.parent_message_id == parent else replace(message, parent_message_id=parent))
+        parent = message.id if isinstance(message.id, str) else None
+    return out
+
+
 def messages_of(tx: Tx, rows: list[Row], *, verbatim: bool = False) -> list[Message]:
     """Rows of (id, body, ...) as messages; a message without an id of its own gets the id it is stored under."""
     return [
@@ -74,17 +83,31 @@ def read_bodies(tx: Tx, stored: list[bytes]) -> list[bytes]:
 
 def message(tx: Tx, thread_id: str, message_id: str) -> Message:
     """One message of a thread, on any branch."""
-    thread = find_thread(tx, thread_id)
+    return message_at(tx, find_thread(tx, thread_id), message_id)
+
+
+def message_at(tx: Tx, thread: ThreadRow, message_id: str) -> Message:
+    """One message of a thread whose row is known."""
     place = find_place(tx, thread, message_id)
     rows = tx.all("range_up", thread=thread.thread, seg=place.seg, low=place.depth - 1, high=place.depth, limit=1)
-    return messages_of(tx, rows)[0]
+    return on_path(messages_of(tx, rows), parent_id(tx, thread, place))[0]
+
+
+def parent_id(tx: Tx, thread: ThreadRow, place: Place) -> str | None:
+    """The id of the message before a place on its branch; None for the first."""
+    pieces = lineage(tx, thread.thread, place.seg, place.depth - 1) if place.depth > 1 else []
+    if not pieces:
+        return None
+    seg, _, depth = pieces[-1]
+    rows = tx.all("range_up", thread=thread.thread, seg=seg, low=depth - 1, high=depth, limit=1)
+    return messages_of(tx, rows)[0].id or None
 
 
 def transcript(tx: Tx, thread_id: str, head: str | None) -> list[Message]:
     """All messages of the active branch, or of the branch that ends with `head`."""
     thread = find_thread(tx, thread_id)
     place = thread.head if head is None else find_place(tx, thread, head)
-    return messages_of(tx, path_rows(tx, thread, place))
+    return on_path(messages_of(tx, path_rows(tx, thread, place)), None)
 
 
 def page(
@@ -96,7 +119,12 @@ def page(
     low = 0 if after is None else depth_on_path(tx, thread, place, after)
     high = ALL if before is None else depth_on_path(tx, thread, place, before)
     rows = page_rows(tx, thread, place, limit + 1, newest=newest, low=low, high=high)
-    found = messages_of(tx, rows[:limit])
+    found = messages_of(tx, rows if newest else rows[:limit])
+    if newest:  # the message before the page, if there is one, tells the parent of its last
+        parent = found[limit].id if len(rows) > limit else after
+        found = on_path(found[limit - 1 :: -1], parent or None)[::-1]
+    else:
+        found = on_path(found, after)
     last = found[-1].id if len(rows) > limit else None
     return Page(items=found, next=last if isinstance(last, str) else None)
 

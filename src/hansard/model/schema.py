@@ -13,16 +13,50 @@ from hansard.model.parts import PART_TYPES, Unknown
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a native conversation; fields it does not list are allowed and kept.
 
-    >>> sorted(json_schema()["$defs"]["TextPart"]["required"])
-    ['text', 'type']
+    A document may leave out what its source did not say. `CanonicalMessage` lists the fields that every message has
+    once the ledger holds it.
+
+    >>> sorted(json_schema()["$defs"]["CanonicalMessage"]["required"])
+    ['createdAt', 'id', 'metadata', 'parentMessageId', 'parts', 'role']
     """
     (root,), definitions = definitions_of([Conversation], "#/$defs/{name}")
+    definitions["Message"]["properties"]["metadata"] = _METADATA
+    definitions["CanonicalMessage"] = {
+        "title": "CanonicalMessage",
+        "description": "A message as the ledger returns it and as the specification of the canonical message has it.",
+        "allOf": [
+            {"$ref": "#/$defs/Message"},
+            {
+                "properties": {
+                    "role": {"enum": ["user", "assistant", "system", "tool"]},
+                    "metadata": {"required": ["schemaVersion"]},
+                    "parts": {"items": {"allOf": [*map(_required, _REQUIRED)]}},
+                }
+            },
+        ],
+        "required": ["id", "parentMessageId", "role", "parts", "createdAt", "metadata"],
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Hansard conversation",
         **root,
         "$defs": definitions,
     }
+
+
+_METADATA = {"type": "object", "properties": {"schemaVersion": {"type": "number"}}}
+_REQUIRED = {
+    "text": ["text"],
+    "reasoning": ["text"],
+    "tool-call": ["toolCallId", "toolName", "input"],
+    "tool-result": ["toolCallId", "toolName", "output", "isError"],
+    "file": ["mimeType", "url"],
+}
+
+
+def _required(kind: str) -> dict[str, Any]:
+    """What a part of this type has."""
+    return {"if": {"properties": {"type": {"const": kind}}}, "then": {"required": _REQUIRED[kind]}}
 
 
 def definitions_of(kinds: list[Any], ref_template: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:

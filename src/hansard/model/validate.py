@@ -1,5 +1,7 @@
 """Rules that a conversation should keep, each a named check. Findings are advice: documents are stored regardless.
 
+    roles            every role is one that Hansard knows
+    schema-version   a native message says its schema version, as a number; a newer one is a warning
     times            every time is a date and time of ISO 8601
     tool-results     each result has a call before it; a call without a result before later messages is a warning
     agents           each agent that a message or run names is registered
@@ -18,12 +20,15 @@ from typing import Any, TypeAlias
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from hansard.model import native, versions
 from hansard.model.calls import Links
-from hansard.model.conversation import Conversation, Message
+from hansard.model.conversation import ROLES, Conversation, Message
 from hansard.model.parts import RetryPart
 from hansard.model.times import is_time, parse_time
 from hansard.model.tree import active_path
 from hansard.model.turns import Turn, turns
+
+_HINTS = "$"  # as in `hansard.formats.residue`: where the native format keeps what it read
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -37,6 +42,32 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 Check: TypeAlias = Callable[[Conversation], Iterator[Finding]]
+
+
+def check_roles(conversation: Conversation) -> Iterator[Finding]:
+    """Every role is one that Hansard knows. Messages of other roles are kept."""
+    for i, message in enumerate(conversation.messages):
+        if message.role not in ROLES:
+            problem, fix = f"unknown role {message.role!r}", f"use one of {', '.join(ROLES)}"
+            yield Finding(check="roles", path=f"$.messages[{i}].role", severity="error", problem=problem, fix=fix)
+
+
+def check_schema_version(conversation: Conversation) -> Iterator[Finding]:
+    """What a native document says of its schema version; messages of other formats have none."""
+    for i, message in enumerate(conversation.messages):
+        kept = message.extra.get(native.NATIVE) if message.extra is not UNSET else None
+        marks = kept.get(_HINTS) if type(kept) is dict else None
+        if (
+            type(marks) is not dict
+            or not {"metadata", "schemaVersion"} & marks.keys()
+            or marks.get("metadata") == "empty"
+        ):
+            continue
+        found = versions.finding(UNSET if "metadata" in marks else marks["schemaVersion"])
+        if found is not None:
+            severity, problem, fix = found
+            path = f"$.messages[{i}].metadata.schemaVersion"
+            yield Finding(check="schema-version", path=path, severity=severity, problem=problem, fix=fix)
 
 
 def check_times(conversation: Conversation) -> Iterator[Finding]:
@@ -208,6 +239,8 @@ def _shown(value: Any) -> str:
 
 
 CHECKS: dict[str, tuple[Check, str]] = {
+    "roles": (check_roles, "every role is one that Hansard knows"),
+    "schema-version": (check_schema_version, "native messages say their schema version"),
     "times": (check_times, "every time is a date and time of ISO 8601"),
     "tool-results": (check_tool_results, "each result has a call, each call a result"),
     "agents": (check_agents, "each named agent is registered"),

@@ -1,35 +1,39 @@
 """Versions of the native schema: `metadata.schemaVersion` of a message.
 
-The whole part is the major version. Older versions are upgraded here, one function per step; a newer minor version is
-read (its new fields are kept as unknown fields); a newer major version is rejected.
+The whole part is the major version. Older versions are upgraded here, one function per step; a newer version is read,
+what this release does not know of it is kept as unknown fields, and it is written back unchanged. `finding` is what
+`validate` reports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
-from hansard.errors import Unreadable
+from msgspec import UNSET
 
 CURRENT = 1
 
 
-def check(version: Any, path: str) -> None:
-    """Reject a message of a newer major version than this release reads."""
-    if isinstance(version, int | float) and not isinstance(version, bool) and int(version) > CURRENT:
-        raise Unreadable(
-            f"schema version {version} is newer than {CURRENT}, the newest this release reads",
-            f"{path}.metadata.schemaVersion",
-            "upgrade with `pip install -U hansard`",
-        )
+def finding(version: Any) -> tuple[str, str, str] | None:
+    """Severity, problem and fix of a version; None for one that this release reads completely."""
+    fix = 'write the version as a number, "metadata": {"schemaVersion": 1}'
+    if version is UNSET:
+        return "error", "the message has no schema version", fix
+    if isinstance(version, bool) or not isinstance(version, int | float | Decimal):
+        return "error", f"the schema version {version!r} is not a number", fix
+    if int(version) > CURRENT:
+        problem = f"schema version {version} is newer than {CURRENT}, the newest this release knows"
+        return "warning", problem, "upgrade with `pip install -U hansard`; what it does not know is kept"
+    return None
 
 
-def upgrade(message: Any, path: str) -> Any:
+def upgrade(message: Any) -> Any:
     """Upgrade a message of an older version to the current one; others pass unchanged."""
     if type(message) is not dict or type(message.get("metadata")) is not dict:
         return message
     version = message["metadata"].get("schemaVersion")
-    check(version, path)
     for step in range(version, CURRENT) if type(version) is int and version >= 0 else ():
         message = _UPGRADES[step](message)
     return message

@@ -30,7 +30,7 @@ _SHAPES = ("list", "message", "lines")
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def _read_version(message: Message, path: str) -> None:
+def _read_version(message: Message) -> None:
     """Take the schema version out of the metadata of a message just read."""
     metadata = message.metadata
     if metadata is UNSET:
@@ -40,7 +40,6 @@ def _read_version(message: Message, path: str) -> None:
         _mark(message, "metadata", "unversioned")
         return
     version = metadata.pop("schemaVersion")
-    versions.check(version, path)
     if type(version) is not int or version != versions.CURRENT:
         _mark(message, "schemaVersion", version)
     if not metadata:
@@ -94,8 +93,8 @@ def read(document: Any) -> Conversation:
     """Any of the four shapes."""
     raw = document if isinstance(document, bytes) else exact_json.encode(document)
     shape, conversation = _read_shape(raw)
-    for i, message in enumerate(conversation.messages):
-        _read_version(message, f"$.messages[{i}]")
+    for message in conversation.messages:
+        _read_version(message)
     if shape != "conversation":
         _mark(conversation, "shape", shape)
     return conversation
@@ -127,9 +126,7 @@ def _read_shape(raw: bytes) -> tuple[str, Conversation]:
 
 
 def _build_messages(values: list[Any], path: str) -> list[Message]:
-    return [
-        native.build(Message, versions.upgrade(value, f"{path}[{i}]"), f"{path}[{i}]") for i, value in enumerate(values)
-    ]
+    return [native.build(Message, versions.upgrade(value), f"{path}[{i}]") for i, value in enumerate(values)]
 
 
 def _read_lines(lines: list[bytes]) -> Conversation:
