@@ -134,6 +134,9 @@ def test_names_come_from_the_registry_that_is_given_else_the_id_is_the_name() ->
 def test_system_messages_are_skipped() -> None:
     assert len(protocol.to_model_messages(thread(EVENT, say("a1", TEXT), EVENT), "a1")) == 1
     assert protocol.to_model_messages(thread(EVENT), "a1") == []
+    (turn,) = thread(EVENT, say("a1", TEXT), EVENT)["turns"]
+    assert protocol.process_agent_turn(turn, "a1") == [say("a1", TEXT)]
+    assert protocol.process_agent_turn(turn, "a2", AGENTS)[0]["parts"][0]["content"] == "{agent:Weather}: Sunny."
 
 
 def test_the_system_prompt_comes_back_from_the_config_ref_of_the_viewer() -> None:
