@@ -223,3 +223,12 @@ def test_a_refusal_is_text_where_there_are_no_refusals() -> None:
 def test_a_lawful_conversation_is_not_touched(provider: str) -> None:
     messages = [user("go"), assistant("look", call("a"), call("b")), tool(result("a"), result("b")), assistant("ok")]
     assert formats.write(Conversation(messages=messages), provider).losses == []
+
+
+def test_ids_that_become_the_same_are_numbered() -> None:
+    """The same in every release: a cache of the provider's would be lost otherwise."""
+    messages = [user("go"), assistant(call("a b"), call("a.b"), call("a_b")), tool(*map(result, ("a b", "a.b", "a_b")))]
+    written = formats.write(Conversation(messages=messages), "anthropic").data["messages"]
+    ids = [block["id"] for block in written[1]["content"]]
+    assert ids == ["a_b", "a_b_2", "a_b_3"]
+    assert [block["tool_use_id"] for block in written[2]["content"]] == ids

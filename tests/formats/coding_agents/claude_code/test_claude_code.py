@@ -20,7 +20,7 @@ from hansard.errors import Unreadable
 from hansard.formats.coding_agents.claude_code.session import SESSION
 from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.session_file import evidence, with_evidence, without_evidence
-from hansard.model import Conversation, Message, TextPart, native
+from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, native
 from hansard.model.tree import active_path, parents
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -388,3 +388,21 @@ def test_only_a_sub_agent_hangs_on_the_call_with_its_first_words() -> None:
     ]
     read = formats.read(b"".join(json.dumps(one).encode() + b"\n" for one in lines), NAME)
     assert parents(read.messages) == [None, 0, 1, 2, 3, None, None]
+
+
+def test_a_result_inside_an_answer_is_the_users_record_after_it() -> None:
+    """Claude Code has results in records of the user only; without one it would run the tool again."""
+    call = ToolCallPart(tool_call_id="toolu_1", tool_name="Bash", input={"command": "ls"})
+    result = ToolResultPart(tool_call_id="toolu_1", tool_name="Bash", output="a.py", is_error=False)
+    messages = [
+        Message(role="user", parts=[TextPart(text="go")]),
+        Message(role="assistant", parts=[TextPart(text="I look."), call, result]),
+    ]
+    text = formats.write(Conversation(messages=messages), "claude-code").json
+    last = [record for record in records(text) if record["type"] in ("user", "assistant")][-1]
+    assert (last["type"], last["message"]["role"]) == ("user", "user")
+    (block,) = last["message"]["content"]
+    assert (block["type"], block["tool_use_id"]) == ("tool_result", "toolu_1")
+    assert "a.py" in json.dumps(block["content"])
+    found = [part for message in formats.read(text, "claude-code").messages for part in message.parts]
+    assert [part.output for part in found if isinstance(part, ToolResultPart)] == ["a.py"]

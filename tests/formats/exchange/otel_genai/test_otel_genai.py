@@ -111,3 +111,14 @@ def test_other_words_for_the_same_parts_are_understood() -> None:
         ("image/png", UNSET, "aGk="),
         (UNSET, "https://example.org/b", UNSET),
     ]
+
+
+@pytest.mark.parametrize("name", ["an_agent_with_tools", "one_span"])
+def test_messages_that_were_taken_away_are_in_no_span(name: str) -> None:
+    """The document that was read has places for them; what has nothing to put there is written anew."""
+    conversation = golden(name)
+    for count in range(1, len(conversation.messages)):
+        kept = replace(conversation, messages=conversation.messages[:count], head=UNSET)
+        written = formats.write(kept, "otel-genai")
+        again = formats.read(written.json, "otel-genai")
+        assert [message.parts for message in again.messages] == [message.parts for message in kept.messages], count
