@@ -129,8 +129,11 @@ def test_the_ledgers_store_keeps_the_contract(ledger: Ledger, url: str) -> None:
     opened: list[Ledger] = []
 
     async def make_store() -> LedgerMemoryStore:
-        tenant = f"store-{next(names)}" if ledger.dialect == "postgres" else ""
-        one = hansard.open(url, tenant=tenant, connections=2) if tenant else hansard.open(":memory:")
+        name = f"store-{next(names)}"
+        if ledger.dialect == "postgres":
+            one = hansard.open(url, tenant=name, connections=2)
+        else:
+            one = hansard.open(url if url == ":memory:" else f"{url}.{name}")
         opened.append(one)
         return LedgerMemoryStore(one)
 

@@ -141,6 +141,15 @@ def test_forget_and_prune_delete_rows_in_their_own_transaction(held: Ledger, dat
         held.project("t")
 
 
+def test_a_message_in_the_place_of_a_deleted_one_is_projected(held: Ledger, database: str) -> None:
+    held.append("t", [said(str(n), id=f"m{n}") for n in range(3)])
+    held.project()
+    held.fork("t", "m0", prune=True)
+    held.append("t", [said("new", id="n1"), said("newer", id="n2")])
+    assert held.project().messages == 3  # the place is another message's now: from the start
+    assert rows(database) == expected(held)
+
+
 def test_what_jsonb_cannot_hold_is_escaped_and_marked(held: Ledger, database: str) -> None:
     odd = "a\x00b\ud83d"
     held.append("t", Message(id="i\x00d", role="user", parts=[TextPart(text=odd)]))
@@ -204,6 +213,7 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.just("append"), messages),
         st.tuples(st.just("fork"), st.integers(0, 8)),
+        st.tuples(st.just("cut"), st.integers(0, 8)),
         st.tuples(st.just("run"), st.booleans()),
         st.tuples(st.just("prune"), st.none()),
         st.tuples(st.just("project"), st.none()),
@@ -218,6 +228,7 @@ def test_after_any_history_the_table_is_the_transcript(held: Ledger, database: s
     acts: dict[str, Callable[[str, Any], Any]] = {
         "append": lambda thread, message: held.append(thread, message),
         "fork": lambda thread, n: held.fork(thread, place(held, thread, n)),
+        "cut": lambda thread, n: held.fork(thread, place(held, thread, n), prune=True),
         "run": lambda thread, prune: run_again(held, thread, prune),
         "prune": lambda thread, _: held.prune(thread),
         "project": lambda thread, _: held.project(thread),
