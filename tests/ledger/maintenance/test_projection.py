@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hansard
-from hansard import Ledger, formats
+from hansard import Ledger, cli, formats
 from hansard.errors import HansardError, NotFound
 from hansard.ledger.maintenance import projection
 from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart
@@ -189,6 +190,15 @@ def test_two_at_once_write_each_row_once(held: Ledger, database: str) -> None:
     for thread in threads:
         thread.join()
     assert rows(database) == expected(held)
+
+
+def test_the_command_says_what_it_did(held: Ledger, database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    held.append("t", [said("one"), said("tw\x00")])
+    assert cli.run(["project", "--db", database]) == 0
+    assert capsys.readouterr().out == "2 messages added, 0 removed, in 1 thread, 1 message with escaped content\n"
+    assert cli.run(["project", "t", "--db", database, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"threads": 0, "messages": 0, "removed": 0, "escaped": 0}
+    assert cli.run(["project", "nowhere", "--db", database]) == 2
 
 
 def test_sqlite_says_that_the_table_is_on_postgresql() -> None:
