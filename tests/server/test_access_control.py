@@ -248,3 +248,11 @@ def test_a_body_that_means_nothing_may_be_of_any_type(client: TestClient[Any]) -
     for method in ("GET", "DELETE"):
         answer = client.request(method, "/api/threads/none", content=b"x", headers={"content-type": "text/plain"})
         assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/api/threads", 200), ("/api/threads/none", 404), ("/api/threads?limit=x", 400)]
+)
+def test_every_answer_of_the_api_says_that_it_is_json(client: TestClient[Any], path: str, status: int) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (status, "application/json")

@@ -312,3 +312,24 @@ def test_a_stream_cut_at_any_byte_is_partial_and_keeps_what_came(corpus: Path) -
         said = exact_json.encode(native.plain(found)).decode()
         assert len(said) >= len(grown)
         assert [delta for delta in deltas if type(delta) is PartStart] or cut < 200
+
+
+def test_a_part_ends_with_the_chunk_that_makes_it_whole() -> None:
+    """Whoever shows or runs it need not wait for the next part, or for the end of the answer."""
+    decoder = streams.decoder("ai-sdk-ui")
+    for chunk, wanted in (
+        ({"type": "start"}, []),
+        ({"type": "file", "url": "https://a.b/c.png", "mediaType": "image/png"}, ["PartStart", "PartEnd"]),
+        ({"type": "source-url", "sourceId": "s", "url": "https://a.b"}, ["PartStart", "PartEnd"]),
+        ({"type": "text-start", "id": "1"}, ["PartStart"]),
+        ({"type": "text-delta", "id": "1", "delta": "hi"}, ["PartDelta"]),
+        ({"type": "text-end", "id": "1"}, ["PartEnd"]),
+        ({"type": "tool-input-start", "toolCallId": "c", "toolName": "f"}, ["PartStart"]),
+        ({"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": '{"a":1}'}, ["PartDelta"]),
+        ({"type": "tool-input-available", "toolCallId": "c", "toolName": "f", "input": {"a": 1}}, ["PartEnd"]),
+        ({"type": "tool-output-available", "toolCallId": "c", "output": 5}, ["PartStart", "PartEnd"]),
+        ({"type": "data-x", "id": "1", "data": 1}, ["PartStart", "PartEnd"]),
+        ({"type": "data-x", "id": "1", "data": 2}, ["PartEnd"]),
+    ):
+        found = decoder.feed(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+        assert [type(delta).__name__ for delta in found if type(delta) in (PartStart, PartDelta, PartEnd)] == wanted
