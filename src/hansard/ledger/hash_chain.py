@@ -13,6 +13,7 @@ from itertools import chain, count
 from hansard.ledger.backends.driver import safe, unsafe
 from hansard.model.conversation import Message
 from hansard.model.hashing import hashed_content
+from hansard.model.machinery import seen_role
 
 
 def message_hash(key: str, body: bytes) -> bytes:
@@ -27,7 +28,7 @@ def link(before: bytes, own: bytes) -> bytes:
 
 def said(message: Message) -> bytes:
     """The digest of a message's role and content: the same in every format."""
-    content = [message.role]
+    content = [seen_role(message)]
     content += [hashed_content(part) for part in message.parts]
     return hashlib.sha256("".join(content).encode("utf-8", "surrogatepass")).digest()
 

@@ -15,7 +15,7 @@ from hansard.ledger.results import Page, Thread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
 from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.digits import whole_number
-from hansard.model.times import iso_time
+from hansard.model.times import iso_time, milliseconds
 
 _FAR = 1 << 60
 _DESCRIPTION = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
@@ -148,6 +148,16 @@ def update_description(tx: Tx, row: ThreadRow, value: Conversation) -> None:
     }
     if changes:
         _write_description(tx, row, replace(old, **changes), row.updated_at)
+
+
+def date(tx: Tx, row: ThreadRow, value: Conversation) -> None:
+    """Give a thread that an import created the time at which its conversation began."""
+    if row.created_at:
+        return
+    told = milliseconds(value.created_at) if isinstance(value.created_at, str) else None
+    first = tx.one("first_message_time", thread=row.thread) if told is None else (told,)
+    if first is not None and first[0]:
+        tx.run("date_thread", thread=row.thread, created_at=whole_seconds(first[0]))
 
 
 def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:

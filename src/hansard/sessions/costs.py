@@ -1,5 +1,8 @@
 """Token counts by day, model or project, and their cost by the user's table of prices.
 
+An answer counts once, whichever files, forks and copies brought it: by the provider's id of the answer, otherwise by what
+was said with everything before it. Of several versions of one answer the longest counts.
+
 Prices are a TOML file, per million tokens; the longest matching prefix of a model's name applies:
 
     ["claude-sonnet-4"]
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from hansard.errors import HansardError
 from hansard.ledger import tree
@@ -29,14 +33,16 @@ _PRICED = ("input", "output", "cache_read", "cache_write")
 
 
 class TokenCounts(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The tokens of one day, model or project. `cost` is None where some model has no price."""
+    """The tokens of one day, model or project. `input_tokens` are those outside the cache; `output_tokens` include
+    reasoning. `cost` is None where some model has no price."""
 
     name: str
     messages: int
     input_tokens: int
-    output_tokens: int
     cache_read_tokens: int
     cache_write_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
     cost: float | None = None
 
 
@@ -67,45 +73,72 @@ def prices(path: Path | None) -> dict[str, dict[str, float]]:
 def token_counts(ledger: Ledger, by: str, table: dict[str, dict[str, float]]) -> list[TokenCounts]:
     """The tokens of the whole ledger by day, model or project."""
     sums: dict[str, list[Any]] = {}
-    for message in _messages_with_usage(ledger):
-        usage = message.usage
-        assert isinstance(usage, Usage)
-        read, write = _count(usage.cache_read_tokens), _count(usage.cache_write_tokens)
-        counts = (max(0, _count(usage.input_tokens) - read - write), _count(usage.output_tokens), read, write)
-        row = sums.setdefault(_name(message, by), [0, 0, 0, 0, 0, 0.0])
+    for message in answers(ledger):
+        counts = _counts(message)
+        row = sums.setdefault(_name(message, by), [0, [0] * len(counts), 0.0])
         row[0] += 1
-        for i, count in enumerate(counts):
-            row[i + 1] += count
+        row[1] = [total + count for total, count in zip(row[1], counts, strict=True)]
         price = _price(message, table)
+        priced = dict(zip(_PRICED, counts, strict=False))
         if price is None:
-            row[5] = None if any(counts) else row[5]
-        elif row[5] is not None:
-            row[5] += sum(count * price.get(key, 0.0) for key, count in zip(_PRICED, counts, strict=True)) / 1e6
+            row[2] = None if any(counts) else row[2]
+        elif row[2] is not None:
+            row[2] += sum(count * price.get(key, 0.0) for key, count in priced.items()) / 1e6
     return [
         TokenCounts(
             name=name,
-            messages=row[0],
-            input_tokens=row[1],
-            output_tokens=row[2],
-            cache_read_tokens=row[3],
-            cache_write_tokens=row[4],
-            cost=row[5] if table else None,
+            messages=count,
+            input_tokens=totals[0],
+            output_tokens=totals[1],
+            cache_read_tokens=totals[2],
+            cache_write_tokens=totals[3],
+            reasoning_tokens=totals[4],
+            cost=cost if table else None,
         )
-        for name, row in sorted(sums.items())
+        for name, (count, totals, cost) in sorted(sums.items())
     ]
 
 
-def _messages_with_usage(ledger: Ledger) -> Iterator[Message]:
-    """Every message that has usage, a batch at a time."""
+def answers(ledger: Ledger) -> Iterator[Message]:
+    """Every answer with token counts, once: the version of it that used most."""
+    found: dict[Any, Message] = {}
+    for message, said in _messages_with_usage(ledger):
+        key = _identity(message, said)
+        if key not in found or _counts(message)[1] > _counts(found[key])[1]:
+            found[key] = replace(message, parts=[])
+    yield from found.values()
+
+
+def _identity(message: Message, said: bytes) -> Any:
+    """What identifies an answer: the provider's id with that of the request; otherwise all that was said so far."""
+    model = message.model
+    if model is not UNSET and isinstance(model.response_id, str) and model.response_id:
+        request = message.extra.get("claude-code", {}).get("requestId") if message.extra is not UNSET else None
+        return model.response_id, request if isinstance(request, str) else None
+    return said, _counts(message)
+
+
+def _counts(message: Message) -> tuple[int, int, int, int, int]:
+    """Input outside the cache, output, cache read, cache write, reasoning."""
+    usage = message.usage
+    assert isinstance(usage, Usage)
+    read, write = _count(usage.cache_read_tokens), _count(usage.cache_write_tokens)
+    given = max(0, _count(usage.input_tokens) - read - write)
+    return given, _count(usage.output_tokens), read, write, _count(usage.reasoning_tokens)
+
+
+def _messages_with_usage(ledger: Ledger) -> Iterator[tuple[Message, bytes]]:
+    """Every message that has usage with its content chain, a batch at a time."""
     after = 0
     while True:
 
-        def job(tx: Tx, after: int = after) -> tuple[list[Message], int]:
+        def job(tx: Tx, after: int = after) -> tuple[list[Message], list[bytes], int]:
             rows = tx.all("answers_after", n=after, limit=2000)
-            return tree.messages_of(tx, [(row[1], row[2]) for row in rows]), rows[-1][0] if rows else 0
+            messages = tree.messages_of(tx, [(row[1], row[2]) for row in rows])
+            return messages, [bytes(row[3]) for row in rows], rows[-1][0] if rows else 0
 
-        found, last = ledger._read(job)
-        yield from (message for message in found if message.usage is not UNSET)
+        found, chains, last = ledger._read(job)
+        yield from (pair for pair in zip(found, chains, strict=True) if pair[0].usage is not UNSET)
         if not last:
             return
         after = last

@@ -282,6 +282,7 @@ class _Import:
             row.save(tx, clock())
             row = find_thread(tx, self._thread, lock=True)
         threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
+        threads.date(tx, row, value)
         if move_head:
             last = threads.last_message(tx, row)
             head = value.head if isinstance(value.head, str) else last

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from hansard.cli.options import db_option, filter_options, json_option, open_ledger
 from hansard.cli.terminal import display, echo, echo_json, on_terminal
@@ -33,7 +34,8 @@ def command(limit: int, after: str | None, oldest: bool, ids: bool, db: str | No
             return 0
         page = _page(ledger, limit=limit, after=after, newest=not oldest, **only)
         if as_json:
-            echo_json(page)
+            titled = [replace(one, title=one.title or first_prompt(ledger, one) or None) for one in page.items]
+            echo_json(replace(page, items=titled))
             return 0
         rows = [
             (display(thread.id), thread.updated_at[:16].replace("T", " "), str(thread.messages), _title(ledger, thread))
@@ -67,6 +69,14 @@ def _page(ledger: Ledger, *, limit: int, after: str | None, newest: bool, **only
     if any(value is not None for value in only.values()):
         return ledger.threads_where(limit=limit, after=after, newest=newest, **only)
     return ledger.threads(limit=limit, after=after, newest=newest)
+
+
+def first_prompt(ledger: Ledger, thread: Thread) -> str:
+    """The first thing that a person asked in a thread, in one line of plain text."""
+    from hansard.model.default_title import LOOKED_AT, default_title
+
+    first = ledger.messages(thread.id, limit=LOOKED_AT, newest=False).items if thread.head is not None else []
+    return " ".join(default_title(first).split())[:200]
 
 
 def _title(ledger: Ledger, thread: Thread) -> str:

@@ -110,6 +110,12 @@ update thread set {thread_goes_on}, updated_at = :now where tenant = :tenant and
 -- name: set_thread_now
 update thread set {thread_goes_on} where tenant = :tenant and thread = :thread
 
+-- name: first_message_time
+select min(created_at) from message where tenant = :tenant and thread = :thread and created_at > 0
+
+-- name: date_thread
+update thread set created_at = :created_at where tenant = :tenant and thread = :thread and created_at = 0
+
 -- name: add_segment
 insert into segment (tenant, thread, seg, parent_seg, fork_depth)
 values (:tenant, :thread, :seg, :parent_seg, :fork_depth)

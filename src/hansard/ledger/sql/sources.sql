@@ -53,4 +53,4 @@ delete from source_chunk where tenant = :tenant and source in (
 delete from source where tenant = :tenant and thread = :thread
 
 -- name: answers_after
-select n, id, body from message where tenant = :tenant and role = 'assistant' and n > :n order by n limit :limit
+select n, id, body, said from message where tenant = :tenant and role = 'assistant' and n > :n order by n limit :limit

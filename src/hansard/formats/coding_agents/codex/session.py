@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.formats.coding_agents.codex import is_record
 from hansard.formats.coding_agents.codex.edits import edits_of
@@ -286,14 +287,17 @@ class Reader(RecordReader):
         self._counted(self._totals.count(event.get("info")))
 
     def _token_usage(self, payload: dict[str, Any], value: dict[str, Any]) -> None:
-        self._counted(self._totals.record(payload))
+        self._counted(self._totals.record(payload), payload.get("response_id"))
 
-    def _counted(self, new: bool) -> None:
+    def _counted(self, new: bool, response: Any = None) -> None:
         draft = next((draft for draft in reversed(self._held) if draft.role == "assistant"), None)
         if new:
             self._over = True
             if draft is not None:
                 draft.usage = self._totals.waiting(draft.usage)
+                if type(response) is str:
+                    model = ModelRef() if draft.model is UNSET else draft.model
+                    draft.model = replace(model, response_id=response)
 
     def _rollback(self, event: dict[str, Any], value: dict[str, Any]) -> None:
         number = event.get("num_turns")
