@@ -62,6 +62,14 @@ def writing_options(command: F) -> F:
     return command
 
 
+def export_options(command: F) -> F:
+    """The same for `export`, whose format may be left out: imported files then come back in their own."""
+    for option in reversed(_OPTIONS[1:]):
+        command = option(command)
+    help_ = "Output format (with --all -o FOLDER it may be left out: each imported file in its own)."
+    return click.option("--to", "to", metavar="FORMAT", help=help_)(command)
+
+
 def write_documents(options: WriteOptions, written: Written | WrittenAll | list[Written]) -> int:
     """Write a document, or each of a list to a file in the folder, and report losses; returns the exit code."""
     losses = losses_of(written) if isinstance(written, list) else written.losses

@@ -402,6 +402,18 @@ def add_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
     return bodies.seal(native.encode(sum_usage([decode_usage(before), *counted])))
 
 
+def subtract_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
+    """The stored token counts of a thread, without those of some of its messages."""
+    counted = sum_usage([message.usage for message in messages if message.usage is not UNSET])
+    left = decode_usage(before)
+    counts = {
+        name: max(0, getattr(left, name) - count)
+        for name in _TOKENS
+        if type(count := getattr(counted, name)) is int and type(getattr(left, name)) is int
+    }
+    return bodies.seal(native.encode(replace(left, **counts))) if counts else before
+
+
 def sum_usage(usages: list[Usage]) -> Usage:
     """The sum of token counts; a count that no message reports stays unset."""
     total: dict[str, Any] = {}

@@ -7,13 +7,13 @@ file is a new source, and the old bytes stay with the old one. The importer itse
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.ledger import bodies
+from hansard.ledger import bodies, tree
 from hansard.ledger.backends.driver import Driver, Row, Tx, safe, unsafe
 from hansard.ledger.hash_chain import last_time, link, other_keys
-from hansard.ledger.messages import Prepared, TreeWriter
+from hansard.ledger.messages import Prepared, TreeWriter, subtract_usage
 from hansard.ledger.results import Source
 from hansard.ledger.rows import ROOT, Place, ThreadRow, find_thread
 from hansard.model import exact_json
@@ -79,17 +79,24 @@ class Piece:
 
 
 class SourceWriter:
-    """Writes the pieces of one file. It keeps only the last place, whatever the length of the file."""
+    """Writes the pieces of one file. It keeps only the last place, whatever the length of the file.
 
-    def __init__(self, thread_id: str) -> None:
+    `unsettled` are messages that an earlier import read before the file had all of them: where such a message is at the
+    end of its branch and reads differently now, it is replaced.
+    """
+
+    def __init__(self, thread_id: str, unsettled: Iterable[str] = ()) -> None:
         self.thread_id = thread_id
         self.added = self.known = 0
+        self.unsettled = set(unsettled)
+        self.leaf = ROOT  # the place of the last message outside sub-agents
         self._last_id: str | None = None
         self._last = ROOT
 
     def add(self, tx: Tx, pieces: list[Piece], source: int | None, now: int) -> SourceWriter:
         """Write pieces with their new messages, in one transaction; the writer to continue with."""
-        step = SourceWriter(self.thread_id)
+        step = SourceWriter(self.thread_id, self.unsettled)
+        step.leaf = self.leaf
         step.added, step.known, step._last_id, step._last = self.added, self.known, self._last_id, self._last
         thread = find_thread(tx, self.thread_id, lock=True)
         items = [item for piece in pieces for item in piece.items]
@@ -110,6 +117,10 @@ class SourceWriter:
             content = link(parent.said, item.said)[:16]
             key = item.id
             place = self._known(tx, thread, key, new)
+            if place is not None and key in self.unsettled and key not in new:
+                thread = writer.finish()
+                place, thread = self._withdrawn(tx, thread, place, item)
+                writer = TreeWriter(tx, thread)
             if place is not None and place.said != content:  # a different message has the id: both are kept
                 for key in other_keys(item.id, item.proof, content):
                     place = self._known(tx, thread, key, new)
@@ -122,7 +133,30 @@ class SourceWriter:
                 self.added += 1
             new[item.id] = new[key] = place
             self._last_id, self._last = item.id, place
+            if item.message.sidechain is not True:
+                self.leaf = place
         return writer.finish()
+
+    def _withdrawn(self, tx: Tx, thread: ThreadRow, place: Place, item: Prepared) -> tuple[Place | None, ThreadRow]:
+        """Delete a message that was read unfinished, and what was read after it, so that they can be written whole."""
+        tip = tx.one("tip", thread=thread.thread, seg=place.seg)
+        at = {"thread": thread.thread, "seg": place.seg, "low": place.depth - 1, "high": tip[0] if tip else 0}
+        rows = tx.all("range_up", limit=len(self.unsettled) + 1, **at)
+        forks = [depth for depth, _ in tree.children(tx, thread).get(place.seg, ())]
+        mine = all((unsafe(row[0]) or "") in self.unsettled and row[3] is None for row in rows)
+        if not rows or not mine or rows[-1][2] != at["high"] or any(depth >= place.depth for depth in forks):
+            return place, thread
+        if tree.read_bodies(tx, [rows[0][1]])[0] == item.body:
+            return place, thread
+        old = tree.messages_of(tx, rows)
+        tx.one("lock_search")
+        for name in ("unindex_from", "delete_feed_from", "delete_messages_from"):
+            tx.run(name, thread=thread.thread, seg=place.seg, low=place.depth)
+        self.unsettled -= {unsafe(row[0]) or "" for row in rows}
+        thread = thread._replace(messages=thread.messages - len(rows), usage=subtract_usage(thread.usage, old))
+        if thread.head_seg == place.seg and thread.head_depth >= place.depth:
+            thread = thread.at(place_before(tx, thread, place))
+        return None, thread
 
     def _known(self, tx: Tx, thread: ThreadRow, key: str, new: dict[str, Place]) -> Place | None:
         """The place of a message that is stored, or was written in this transaction."""
@@ -141,6 +175,15 @@ class SourceWriter:
         if not isinstance(named, str) or named == self._last_id:
             return self._last
         return self._known(tx, thread, safe(named) or "", new) or ROOT
+
+
+def place_before(tx: Tx, thread: ThreadRow, place: Place) -> Place:
+    """The place before another one, in its segment or where that forks."""
+    forks = {seg: (parent, depth) for seg, parent, depth in tx.all("segments", thread=thread.thread)}
+    seg, depth = place.seg, place.depth - 1
+    while seg in forks and depth <= forks[seg][1]:
+        seg = forks[seg][0]
+    return tree.place_of(tx, thread, seg, depth)
 
 
 def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:

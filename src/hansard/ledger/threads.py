@@ -203,6 +203,11 @@ def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:
         seg = max(below)
 
 
+def has(tx: Tx, row: ThreadRow, message_id: str) -> bool:
+    """Whether a thread has a message."""
+    return tx.one("place", thread=row.thread, id=safe(message_id)) is not None
+
+
 def exists(tx: Tx, thread_id: str) -> bool:
     """Whether there is such a thread."""
     try:

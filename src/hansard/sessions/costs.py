@@ -1,6 +1,6 @@
 """Token counts by day, model or project, and their cost by the user's table of prices.
 
-An answer counts once, whichever files, forks and copies brought it: by the provider's id of the answer, otherwise by what
+An answer counts once, whichever files, forks and copies brought it: by the id the provider gave it, otherwise by what
 was said with everything before it. Of several versions of one answer the longest counts.
 
 Prices are a TOML file, per million tokens; the longest matching prefix of a model's name applies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -33,6 +34,28 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     if ledger.thread(thread_id).version != max(one.version for one in kept):
         files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files)
     return files
+
+
+def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
+    """Every imported file as it is now, by its path relative to their common folder; None if its bytes are not kept."""
+    listed = ledger._read(sources.every)
+    common = os.path.commonpath([os.path.dirname(one.uri) for one in listed]) if listed else ""
+    longest: dict[str, Source] = {}
+    for one in listed:
+        if one.main and one.told.get("archived"):
+            known = longest.get(one.thread_id, one)
+            longest[one.thread_id] = max(known, one, key=lambda source: (source.size, source.number))
+    for one in listed:
+        name = os.path.relpath(one.uri, common)
+        if "handover" in one.told and not one.told.get("archived"):
+            continue  # written here, not imported
+        if not one.told.get("archived"):
+            yield name, None
+        elif one is longest.get(one.thread_id):
+            files = session_files(ledger, one.thread_id, one.format)
+            yield name, _bytes(ledger, one) if files is None else files[os.path.basename(one.uri)]
+        else:
+            yield name, _bytes(ledger, one)
 
 
 def _bytes(ledger: Ledger, source: Source) -> bytes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,8 +18,12 @@ from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import CannotWrite
 from hansard.formats.coding_agents.identity import session_uuid
 from hansard.formats.contract import Written
+from hansard.ledger import sources
+from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Context, Conversation, Message
+from hansard.model.parts import TextPart
 from hansard.model.times import iso_time
+from hansard.model.tree import active_path
 from hansard.sessions.discovery import AGENTS, walk
 
 
@@ -28,6 +33,7 @@ class HandedOver(NamedTuple):
     path: Path
     resume: str
     written: Written
+    messages: list[Message]  # on the path that was handed over
 
 
 def _claude(folder: Path, session: str, cwd: str, time: str) -> Path:
@@ -72,7 +78,7 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
     place, command = _PLACES[to]
     folder = next(agent.folder() for agent in AGENTS if agent.format == to)
     directory = cwd or _cwd(conversation) or os.getcwd()
-    conversation = _with_cwd(conversation, directory)
+    conversation = _with_cwd(_without_usage(conversation), directory)
     session = session_uuid(conversation)
     conversation = replace(conversation, id=session)
     written = formats.write(conversation, to)
@@ -82,7 +88,42 @@ def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now
         raise CannotWrite(f"this thread was handed over before: {before}; continue that session, or move the file away")
     make_folders(str(path.parent), 0o700)
     write_whole(str(path), written.json, mode=0o600, replace=False)
-    return HandedOver(path, command.format(cwd=directory, session=session, path=path), written)
+    given = [conversation.messages[i] for i in active_path(conversation)]
+    resume = command.format(cwd=shlex.quote(directory), session=session, path=shlex.quote(str(path)))
+    return HandedOver(path, resume, written, given)
+
+
+def note_handover(ledger: Ledger, thread_id: str, done: HandedOver) -> None:
+    """Record what was written, so that an import recognises it when the session comes back."""
+    data, stat = done.written.json, os.stat(done.path)
+    format_ = done.written.format.name
+    back = formats.read(data, format_).messages
+    said: dict[Any, str] = {}
+    for message in done.messages:
+        if message.role == "user" and isinstance(message.id, str):
+            said.setdefault(_text(message), message.id)
+    at = {
+        one.id: said[_text(one)]
+        for one in back
+        if isinstance(one.id, str) and one.role == "user" and _text(one) in said
+    }
+    head = done.messages[-1].id if done.messages else None
+    told = {"ids": [one.id for one in back], "head": head, "at": at}
+    uri = os.path.realpath(done.path)
+    number = ledger._write(lambda tx: sources.start(tx, thread_id, uri, format_, main=False))
+    proof = hashlib.sha256(data).digest()
+    details = {"archived": False, "handover": told}
+    ledger._write(lambda tx: sources.finish(tx, thread_id, number, len(data), stat.st_mtime_ns, proof, details))
+
+
+def _text(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _without_usage(conversation: Conversation) -> Conversation:
+    """The conversation without token counts: they were spent by the agent that it comes from."""
+    messages = [one if one.usage is UNSET else replace(one, usage=UNSET) for one in conversation.messages]
+    return replace(conversation, messages=messages)
 
 
 def _is_of(path: Path, session: str) -> bool:

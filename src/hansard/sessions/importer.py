@@ -23,12 +23,12 @@ from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import Reading
 from hansard.formats.coding_agents.sub_agents import Calls, link
 from hansard.gc_pause import gc_pause
-from hansard.ledger import sources, threads
-from hansard.ledger.backends.driver import Tx
+from hansard.ledger import sources, threads, tree
+from hansard.ledger.backends.driver import Tx, unsafe
 from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
-from hansard.ledger.rows import find_thread
+from hansard.ledger.rows import Place, ThreadRow, find_thread, id_at
 from hansard.model.conversation import Context, Conversation, Message, Snapshot
 from hansard.sessions import sage
 from hansard.sessions.discovery import Session
@@ -184,6 +184,7 @@ class _Import:
         known = before if grown else None
         kept = 0 if known is None else known.size
         begun: _Begun | None = None
+        handed: _HandedOver | None = None
         value: Conversation | None = None
         waiting: list[sources.Piece] = []
         snapshots: list[Snapshot] = []
@@ -203,8 +204,11 @@ class _Import:
                         self._calls.note(message)
                 if value is None:
                     value = self._thread_of(reading, path, before, main=main)
+                    handed = _HandedOver.find(self._ledger, self._thread, self._name) if main else None
                     if before is not None and before.thread_id != self._thread:
                         before, known, kept = None, None, 0  # the file names its session only now
+                if handed is not None:
+                    messages = handed.without(messages, last=not chunk)
                 waiting.append(sources.Piece(messages, chunk[max(0, kept - at) :], max(at, kept)))
                 at += len(chunk)
                 batch_bytes += len(chunk)
@@ -213,7 +217,11 @@ class _Import:
                     or batch_bytes >= _BATCH_BYTES
                     or sum(len(one.items) for one in waiting) >= _BATCH_MESSAGES
                 ):
-                    details = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+                    details: dict[str, Any] = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+                    if not chunk and reading.unsettled:
+                        details["unsettled"] = sorted(reading.unsettled)
+                    if not chunk and handed is not None and handed.over:
+                        details["handover"] = handed.told
                     end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), details)
                     batch = _Batch(
                         path, main, before, known, value, waiting, snapshots if main else [], snapshot_count, end
@@ -246,7 +254,8 @@ class _Import:
                 threads.add_snapshots(tx, find_thread(tx, self._thread), batch.snapshots, batch.snapshot_count)
             if (end := batch.end) is not None:
                 if batch.main:
-                    self._finish(tx, end.reading, move_head=state.move_head)
+                    new = done.added > 0
+                    self._finish(tx, end.reading, move_head=state.move_head, leaf=done.leaf if new else None)
                 sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
             return state._replace(filing=done)
 
@@ -270,12 +279,16 @@ class _Import:
         row = find_thread(tx, self._thread)
         move_head = row.messages == 0 or (batch.before is not None and batch.before.version == row.version)
         if batch.known is not None:
-            return _Begun(sources.SourceWriter(self._thread), batch.known.number, move_head)
+            unsettled = batch.known.told.get("unsettled", ())
+            return _Begun(sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head)
         number = sources.start(tx, self._thread, _uri(batch.path), self._name, main=batch.main)
         return _Begun(sources.SourceWriter(self._thread), number, move_head)
 
-    def _finish(self, tx: Tx, reading: Reading, *, move_head: bool) -> None:
-        """Write what is known at the end of the session: title and head."""
+    def _finish(self, tx: Tx, reading: Reading, *, move_head: bool, leaf: Place | None) -> None:
+        """Write what is known at the end of the session: title and head.
+
+        The head follows the file if it had new messages and continues from the head, also from one that an undo chose.
+        """
         value = reading.conversation([])
         row = find_thread(tx, self._thread, lock=True)
         if row.updated_at == _NO_TIME_YET:  # no record of the file has a time
@@ -283,13 +296,74 @@ class _Import:
             row = find_thread(tx, self._thread, lock=True)
         threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
         threads.date(tx, row, value)
-        if move_head:
-            last = threads.last_message(tx, row)
-            head = value.head if isinstance(value.head, str) else last
+        if leaf is not None and not move_head:
+            move_head = _continues(tx, row, leaf)
+        if move_head and (leaf is not None or row.messages):
+            last = unsafe(id_at(tx, row, leaf)) if leaf is not None and leaf.depth else threads.last_message(tx, row)
+            head = value.head if isinstance(value.head, str) and threads.has(tx, row, value.head) else last
             try:
                 threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
             except NotFound:  # the file names a head that it does not contain
                 threads.checkout(tx, self._thread, last, row.updated_at, tip=False)
+
+
+def _continues(tx: Tx, row: ThreadRow, leaf: Place) -> bool:
+    """Whether the branch of a place contains the head, apart from events at its end."""
+    path = tree.lineage(tx, row.thread, leaf.seg, leaf.depth)
+    at = row.head
+    for step in tree.page_rows(tx, row, at, 200, newest=True) if at.depth else []:
+        if any(seg == at.seg and low < at.depth <= high for seg, low, high in path):
+            return True
+        found = tree.messages_of(tx, [step])[0]
+        if found.role != "event":
+            return False
+        at = sources.place_before(tx, row, at)
+    return not at.depth or any(seg == at.seg and low < at.depth <= high for seg, low, high in path)
+
+
+class _HandedOver:
+    """A session that was written here as a session of another agent: its beginning is not new."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self._ids: list[str] = told["ids"]
+        self._waiting: list[Message] = []
+        self.over = False  # whether the file began with what was handed over
+        self._links: dict[str, str] = {}
+
+    @staticmethod
+    def find(ledger: Ledger, thread_id: str, format_: str) -> _HandedOver | None:
+        """What was handed over of a thread to this agent, the latest."""
+
+        def job(tx: Tx) -> list[Source]:
+            return sources.of_thread(tx, thread_id) if threads.exists(tx, thread_id) else []
+
+        told = [one.told["handover"] for one in ledger._read(job) if one.format == format_ and "handover" in one.told]
+        return _HandedOver(told[-1]) if told else None
+
+    def without(self, messages: list[Message], *, last: bool) -> list[Message]:
+        """The messages after the beginning that was handed over; all of them if the file begins otherwise."""
+        if self.over:
+            return [self._linked(one) for one in messages]
+        self._waiting += messages
+        count = len(self._ids)
+        if [one.id for one in self._waiting[:count]] != self._ids[: len(self._waiting)]:
+            held, self._waiting, self._ids = self._waiting, [], []
+            return held
+        if not count or len(self._waiting) < count:
+            return self._waiting if last and not count else []
+        self.over = True
+        self._links = {key: self.told["at"].get(key, self.told["head"]) for key in self._ids}
+        new, self._waiting = self._waiting[count:], []
+        if new and not isinstance(new[0].parent_message_id, str):
+            new[0] = replace(new[0], parent_message_id=self.told["head"])
+        return [self._linked(one) for one in new]
+
+    def _linked(self, message: Message) -> Message:
+        parent = message.parent_message_id
+        if parent is None:
+            return replace(message, parent_message_id=self.told["head"])
+        return replace(message, parent_message_id=self._links[parent]) if parent in self._links else message  # type: ignore[index]
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.cli.files import load
 from hansard.cli.options import db_option, open_ledger, resolve
-from hansard.cli.output import WriteOptions, report_losses, write_documents, writing_options
+from hansard.cli.output import WriteOptions, export_options, report_losses, write_documents
 from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
 from hansard.formats.contract import Written, WrittenAll
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.command("export")
 @click.argument("threads", metavar="THREAD...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Export every thread of the ledger.")
-@writing_options
+@export_options
 @db_option
 def command(threads: tuple[str, ...], everything: bool, db: str | None, **given: Any) -> int:
     """Write THREAD (an id, a prefix of one, or a title) in a format, with all branches if the format has them.
@@ -34,6 +35,11 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
     file of its own in it. With --to sage and a folder (OUT without .json or .jsonl), each thread becomes a session:
     sessions/ID/messages.jsonl, snapshots.jsonl, metadata.json and backups/.
     """
+    if given["to"] is None:
+        if not (everything and given["output"] and not threads):
+            raise click.UsageError("no format named; give --to FORMAT, or --all -o FOLDER for the imported files.")
+        with open_ledger(db) as ledger:
+            return _every_file(ledger, given["output"])
     options = WriteOptions(**given)
     formats.get(options.to)
     with open_ledger(db) as ledger:
@@ -54,6 +60,25 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
     else:
         written = formats.write_all(found, options.to, target=targets[0] if len(ids) == 1 else options.write_target)
     return write_documents(options, written)
+
+
+def _every_file(ledger: Ledger, out: str) -> int:
+    """Write every imported file in the format it came in, at its place relative to the others."""
+    from hansard.cli.files import save
+    from hansard.sessions.exporter import every_file
+
+    missing = count = 0
+    for name, data in every_file(ledger):
+        if data is None:
+            print(f"hansard: {display(name)}: its bytes are not in the ledger; import it again", file=sys.stderr)
+            missing += 1
+            continue
+        path = os.path.join(out, name)
+        _make_folder(os.path.dirname(path))
+        save(data, path)
+        count += 1
+    click.echo(f"{display(out)}: {counted(count, 'file')}")
+    return 2 if missing else 0
 
 
 def _chosen(ledger: Ledger, threads: tuple[str, ...], everything: bool) -> list[str]:

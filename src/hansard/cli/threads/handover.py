@@ -21,11 +21,12 @@ from hansard.cli.terminal import counted, display, echo, echo_json
 def command(thread: str, to: str, cwd: str | None, db: str | None, as_json: bool) -> int:
     """Write THREAD as a native session of another agent, into the folder where that agent keeps its sessions."""
     from hansard.ledger.ids import clock
-    from hansard.sessions.handover import handover
+    from hansard.sessions.handover import handover, note_handover
 
     with open_ledger(db) as ledger:
-        conversation = ledger.export_conversation(resolve(ledger, thread).id)
-    done = handover(conversation, to, cwd=cwd, now=clock())
+        key = resolve(ledger, thread).id
+        done = handover(ledger.export_conversation(key), to, cwd=cwd, now=clock())
+        note_handover(ledger, key, done)
     losses = done.written.losses
     if as_json:
         echo_json({"path": str(done.path), "resume": done.resume, "losses": losses})

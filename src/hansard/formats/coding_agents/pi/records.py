@@ -108,7 +108,7 @@ def _write_call(part: p.ToolCallPart) -> dict[str, Any]:
 
 
 def _read_usage(value: Any) -> Usage | UnsetType:
-    if type(value) is not dict or type(value.get("input")) is not int:
+    if type(value) is not dict or type(value.get("input")) is not int or value == _NO_USAGE:
         return UNSET
     rest = dict(value)
     read, wrote = take_maybe_int(rest, "cacheRead"), take_maybe_int(rest, "cacheWrite")
@@ -120,6 +120,12 @@ def _read_usage(value: Any) -> Usage | UnsetType:
         cache_write_tokens=wrote,
         extra=pack(NAME, rest),
     )
+
+
+_NO_USAGE = {
+    **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "totalTokens"), 0),
+    "cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "total"), 0),
+}
 
 
 def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
@@ -291,7 +297,8 @@ def _write_body(
         model = message.model if message.model is not UNSET else ModelRef()
         out: dict[str, Any] = {"role": "assistant", "content": blocks, "api": "unknown"}
         set_present(out, provider=model.provider, model=model.name, responseId=model.response_id)
-        set_present(out, usage=_write_usage(message.usage))
+        usage = _write_usage(message.usage)
+        out["usage"] = _NO_USAGE if usage is UNSET else usage  # pi does not start without it
         if type(message.finish_reason) is str:
             stop = message.finish_reason
             out["stopReason"] = stop if marks.get("stop") is True else _STOP.get(stop, stop)
