@@ -90,13 +90,14 @@ class SourceWriter:
         self.added = self.known = 0
         self.unsettled = set(unsettled)
         self.leaf = ROOT  # the place of the last message outside sub-agents
+        self.has_head = False  # whether the head of the thread is a message of this file
         self._last_id: str | None = None
         self._last = ROOT
 
     def add(self, tx: Tx, pieces: list[Piece], source: int | None, now: int) -> SourceWriter:
         """Write pieces with their new messages, in one transaction; the writer to continue with."""
         step = SourceWriter(self.thread_id, self.unsettled)
-        step.leaf = self.leaf
+        step.leaf, step.has_head = self.leaf, self.has_head
         step.added, step.known, step._last_id, step._last = self.added, self.known, self._last_id, self._last
         thread = find_thread(tx, self.thread_id, lock=True)
         items = [item for piece in pieces for item in piece.items]
@@ -135,6 +136,7 @@ class SourceWriter:
             self._last_id, self._last = item.id, place
             if item.message.sidechain is not True:
                 self.leaf = place
+            self.has_head = self.has_head or (place.seg, place.depth) == (thread.head_seg, thread.head_depth)
         return writer.finish()
 
     def _withdrawn(self, tx: Tx, thread: ThreadRow, place: Place, item: Prepared) -> tuple[Place | None, ThreadRow]:

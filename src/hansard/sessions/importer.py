@@ -18,7 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.errors import NotFound, Unreadable
+from hansard.errors import Unreadable
 from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import Reading
 from hansard.formats.coding_agents.sub_agents import Calls, link
@@ -116,7 +116,8 @@ class _Begun(NamedTuple):
 
     filing: sources.SourceWriter
     number: int
-    move_head: bool
+    move_head: bool  # whether only imports have changed the thread
+    fresh: bool  # whether the thread had no message
 
 
 class _End(NamedTuple):
@@ -255,7 +256,8 @@ class _Import:
             if (end := batch.end) is not None:
                 if batch.main:
                     new = done.added > 0
-                    self._finish(tx, end.reading, move_head=state.move_head, leaf=done.leaf if new else None)
+                    move_head = state.fresh or (state.move_head and done.has_head)
+                    self._finish(tx, end.reading, move_head=move_head, leaf=done.leaf if new else None)
                 sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
             return state._replace(filing=done)
 
@@ -280,9 +282,11 @@ class _Import:
         move_head = row.messages == 0 or (batch.before is not None and batch.before.version == row.version)
         if batch.known is not None:
             unsettled = batch.known.told.get("unsettled", ())
-            return _Begun(sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head)
+            return _Begun(
+                sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head, row.messages == 0
+            )
         number = sources.start(tx, self._thread, _uri(batch.path), self._name, main=batch.main)
-        return _Begun(sources.SourceWriter(self._thread), number, move_head)
+        return _Begun(sources.SourceWriter(self._thread), number, move_head, row.messages == 0)
 
     def _finish(self, tx: Tx, reading: Reading, *, move_head: bool, leaf: Place | None) -> None:
         """Write what is known at the end of the session: title and head.
@@ -296,15 +300,15 @@ class _Import:
             row = find_thread(tx, self._thread, lock=True)
         threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
         threads.date(tx, row, value)
-        if leaf is not None and not move_head:
-            move_head = _continues(tx, row, leaf)
-        if move_head and (leaf is not None or row.messages):
-            last = unsafe(id_at(tx, row, leaf)) if leaf is not None and leaf.depth else threads.last_message(tx, row)
-            head = value.head if isinstance(value.head, str) and threads.has(tx, row, value.head) else last
-            try:
-                threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
-            except NotFound:  # the file names a head that it does not contain
-                threads.checkout(tx, self._thread, last, row.updated_at, tip=False)
+        named = value.head if isinstance(value.head, str) and threads.has(tx, row, value.head) else None
+        if leaf is not None and (move_head or _continues(tx, row, leaf)):
+            head = named or unsafe(id_at(tx, row, leaf)) or threads.last_message(tx, row)
+        elif move_head:
+            head = named  # a rollback has no messages
+        else:
+            head = None
+        if head is not None:
+            threads.checkout(tx, self._thread, head, row.updated_at, tip=False)
 
 
 def _continues(tx: Tx, row: ThreadRow, leaf: Place) -> bool:
@@ -363,7 +367,7 @@ class _HandedOver:
         parent = message.parent_message_id
         if parent is None:
             return replace(message, parent_message_id=self.told["head"])
-        return replace(message, parent_message_id=self._links[parent]) if parent in self._links else message  # type: ignore[index]
+        return replace(message, parent_message_id=self._links[parent]) if parent in self._links else message
 
 
 def _chunks(file: Any, size: int) -> Iterator[bytes]:
