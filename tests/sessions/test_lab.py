@@ -16,11 +16,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
+import hansard
 from hansard.cli import run
+from hansard.model import Message, TextPart
 from tests.lab import processes
 from tests.lab.agents import AGENTS
-from tests.lab.promises import PROMISES, Bench, path_of
+from tests.lab.promises import PROMISES, Bench, path_of, text_of
 from tests.lab.session import state
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "lab"
@@ -168,3 +172,29 @@ def test_an_import_in_any_order_gives_the_same_totals(bench: Bench, tmp_path: Pa
     bench.hansard("import", ledger=other)
     bench.hansard("import", ledger=other)
     assert bench.json("stats", "--by", "model", ledger=other) == used
+
+
+def test_a_session_that_was_handed_over_comes_back_as_its_continuation(bench: Bench) -> None:
+    """To Codex (to Claude Code for Codex's own), one more turn there, and an import: only the turn is new."""
+    key, to = bench.manifest["session"], "claude-code" if bench.agent.name == "codex" else "codex"
+    before = path_of(bench.thread(key))
+    used = bench.json("stats", "--by", "model")
+    exported = bench.hansard("export", key, "--to", bench.agent.format).output
+    done = bench.json("handover", key, "--to", to, "--cwd", str(bench.workspace))
+    written = Path(done["path"])
+    there = hansard.read(written.read_bytes(), to)
+    turn = [
+        Message(role="user", parts=[TextPart(text="And now?")], id="11111111-1111-8111-8111-111111111111"),
+        Message(role="assistant", parts=[TextPart(text="Now it is done.")], id="22222222-2222-8222-8222-222222222222"),
+    ]
+    written.write_bytes(hansard.write(replace(there, messages=[*there.messages, *turn], head=UNSET), to).json)
+    for _ in range(2):
+        bench.hansard("import")
+        after = path_of(bench.thread(key))
+        assert [one["id"] for one in after[: len(before)]] == [one["id"] for one in before]
+        assert [text_of(one) for one in after[len(before) :] if one["role"] in ("user", "assistant")] == [
+            "And now?",
+            "Now it is done.",
+        ]
+    assert bench.json("stats", "--by", "model") == used
+    assert bench.hansard("export", key, "--to", bench.agent.format).output == exported

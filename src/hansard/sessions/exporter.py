@@ -32,7 +32,8 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     for part in parts:
         files[os.path.relpath(part.uri, below)] = _bytes(ledger, part)
     if ledger.thread(thread_id).version != max(one.version for one in kept):
-        files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files)
+        others = [one for one in found if one.format != format_ and one.told.get("archived")]
+        files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files, others)
     return files
 
 
@@ -62,15 +63,25 @@ def _bytes(ledger: Ledger, source: Source) -> bytes:
     return b"".join(sources.content(ledger._driver, source))
 
 
-def _with_new(ledger: Ledger, thread_id: str, session: SessionFile, files: dict[str, bytes]) -> bytes:
-    """The session's main file with the messages that came since the import."""
+def _with_new(
+    ledger: Ledger, thread_id: str, session: SessionFile, files: dict[str, bytes], others: list[Source]
+) -> bytes:
+    """The session's main file with the messages that came since the import, but for those that other files brought."""
     text, *parts = files.values()
     imported = session.read(text).messages
     known: set[Any] = {message.id for message in imported}
     for part in parts:
         known |= {message.id for message in session.read(part).messages}
+    imported_ids = set(known)
+    for other in others:  # where another agent continued
+        reader = formats.get(other.format).session
+        known |= (
+            {message.id for message in reader.read(_bytes(ledger, other)).messages} if reader is not None else set()
+        )
     conversation = ledger.export_conversation(thread_id)
     new = [message for message in conversation.messages if _is_new(message, known)]
+    if not new and conversation.head not in imported_ids:
+        return text
     whole = replace(conversation, messages=[*imported, *new])
     return session.write(with_evidence(whole, session.name, text), Target())
 
