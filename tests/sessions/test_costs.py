@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET
-from msgspec.structs import astuple
 
 import hansard
 from hansard.errors import HansardError
@@ -77,7 +76,18 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("by", EXPECTED)
 def test_tokens_and_their_cost_are_put_together(ledger: hansard.Ledger, by: str) -> None:
-    found = [astuple(one) for one in token_counts(ledger, by, PRICES)]
+    found = [
+        (
+            one.name,
+            one.messages,
+            one.input_tokens,
+            one.output_tokens,
+            one.cache_read_tokens,
+            one.cache_write_tokens,
+            one.cost,
+        )
+        for one in token_counts(ledger, by, PRICES)
+    ]
     assert [one[:-1] for one in found] == [one[:-1] for one in EXPECTED[by]]
     assert [one[-1] for one in found] == [one[-1] and pytest.approx(one[-1]) for one in EXPECTED[by]]
     assert {one.cost for one in token_counts(ledger, by, {})} == {None}

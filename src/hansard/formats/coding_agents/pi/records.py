@@ -177,7 +177,7 @@ def _read_assistant(body: dict[str, Any], fields: dict[str, Any], rest: dict[str
     binding = p.Binding(provider=provider, transport=api if type(api) is str else UNSET, model=model)
     response, stop = take_maybe_str(body, "responseId"), take_maybe_str(body, "stopReason")
     usage = _read_usage(body.get("usage"))
-    if usage is not UNSET:
+    if usage is not UNSET or body.get("usage") == _NO_USAGE:
         del body["usage"]
     marks = {"stop": True} if stop in _STOP else {}
     named = provider is not UNSET or model is not UNSET or response is not UNSET
