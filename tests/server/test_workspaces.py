@@ -13,9 +13,11 @@ from litestar.testing import TestClient
 
 import hansard
 from hansard import Ledger
-from hansard.model import Message, TextPart, Todo
+from hansard.model import Conversation, Message, TextPart, Todo
 from hansard.server import create_app
 from hansard.workspace import Author, Workspace, rooted_fs
+from hansard.workspace.sage.snapshots import read_snapshots
+from tests.workspace.sage_project import SESSION, Project
 
 BASE = "http://127.0.0.1"
 ONE = "/api/threads/t/workspaces/1"
@@ -239,3 +241,24 @@ def test_a_file_that_cannot_be_read_is_named_with_the_way_out(
         assert reply.json()["error"].startswith("tea.txt: Permission denied; nothing was changed; ")
     monkeypatch.undo()
     assert client.post(f"{ONE}/apply", json={"plan": plan["id"], "kind": "undo"}).status_code == 200
+
+
+def test_an_imported_session_is_verified_over_http_too(tmp_path: Path) -> None:
+    project = Project(tmp_path).created("a", contentHash="abc123").write()
+    with hansard.open(":memory:") as ledger:
+        ledger.sync(SESSION, hansard.read((project.session / "messages.jsonl").read_bytes(), "sage"))
+        snapshots = hansard.read((project.session / "snapshots.jsonl").read_bytes(), "sage")
+        ledger.sync(SESSION, Conversation(messages=ledger.transcript(SESSION), snapshots=snapshots.snapshots))
+        with Workspace(ledger, tmp_path) as files:
+            read_snapshots(files, SESSION)
+        with TestClient(create_app(ledger, workspaces=[tmp_path]), base_url=BASE) as client:
+            one = f"/api/threads/{SESSION}/workspaces/1"
+            plan = client.get(f"{one}/plan").json()
+            assert "cannot be verified" in plan["conflicts"][0]["why"]
+            refused = client.post(f"{one}/apply", json={"plan": plan["id"], "kind": "undo"})
+            assert refused.status_code == 409
+            assert project.content() == {"a": b"<html>\n"}
+            plan = client.get(f"{one}/plan", params={"unverified": True}).json()
+            order = {"plan": plan["id"], "kind": "undo", "unverified": True}
+            assert client.post(f"{one}/apply", json=order).json()["conflicts"] == []
+            assert project.content() == {}

@@ -16,8 +16,11 @@ import hansard
 from hansard import formats
 from hansard.formats.coding_agents.sage.complete import completed, migrated, prepared
 from hansard.model import Conversation, Message, TextPart, Thinking, Todo, exact_json
+from hansard.sessions import discovery
+from hansard.sessions.importer import import_session
 from hansard.workspace import Author, Workspace
 from hansard.workspace.sage.folder import session_folder
+from hansard.workspace.sage.snapshots import read_snapshots
 from tests.conftest import GOLDEN
 from tests.strategies import conversations
 from tests.workspace.sage_project import SESSION, Project, line, sha256, snapshot, weather
@@ -310,3 +313,20 @@ def test_a_session_folder_of_a_thread_with_files_elsewhere(root: Path, shell: Sh
     names = [list(one["snapshot"]["trackedFiles"]) for one in records(made.files["sessions/t/snapshots.jsonl"])]
     assert sorted(names) == [[f"{root}/f"], ["f"]]  # relative to the folder changed last
     assert records(made.files["sessions/t/messages.jsonl"])[0]["context"]["cwd"] == str(other)
+
+
+def test_every_backend_keeps_the_folder(ledger: hansard.Ledger, tmp_path: Path) -> None:
+    project = weather(tmp_path)
+    before = tree(project.session)
+    session = discovery.sage_session(project.session / "messages.jsonl")
+    done = import_session(ledger, session)
+    assert (done.thread_id, done.added) == (SESSION, 3)
+    assert not import_session(ledger, session).changed
+    made = session_folder(ledger, SESSION, cwd="/work")
+    assert made.files == {f"sessions/{SESSION}/{name}": data for name, data in before.items()}
+    assert ledger.thread(SESSION).title == "Weather"
+    with Workspace(ledger, tmp_path) as files:
+        read_snapshots(files, SESSION)
+        files.undo(SESSION)
+        assert project.content() == project.before
+    assert not list(ledger.verify())
