@@ -97,7 +97,7 @@ class Read:
         if (beside := main.with_name(SNAPSHOTS)) in self.data:
             text += (b"" if text.endswith(b"\n") or not text else b"\n") + self.data[beside]
         conversation = formats.read(text, "sage")
-        if not conversation.messages:
+        if not conversation.messages and main.name == SNAPSHOTS:
             way_out = f"import the session's {MESSAGES}, or its folder"
             raise Unreadable("only file snapshots, no messages", way_out=way_out)
         self.shared = _shared_backups(conversation, main)

@@ -32,8 +32,8 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
     With - the ids are read from standard input, one per line, as `hansard threads --ids` prints them.
 
     An imported thread that has not changed is written byte for byte. If OUT is a folder, each thread is written to a
-    file of its own in it. With --to sage and a folder (OUT without .json or .jsonl), each thread becomes a session:
-    sessions/ID/messages.jsonl, snapshots.jsonl, metadata.json and backups/.
+    file of its own in it. With --to sage, OUT is the folder of sessions unless it ends in .json or .jsonl, or the
+    thread came from a single file: sessions/ID/ with messages.jsonl, snapshots.jsonl, metadata.json and backups/.
     """
     if given["to"] is None:
         if not (everything and given["output"] and not threads):
@@ -47,11 +47,11 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
         if not ids:
             click.echo("no threads to write; `hansard import` adds some", err=True)
             return 1
-        if options.to == "sage" and _names_folder(options):
+        if options.to == "sage" and _names_folder(ledger, ids, options):
             return _sage_sessions(ledger, ids, options)
         if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
-        found = [formats.migrated(ledger.export_conversation(key), options.to) for key in ids]
+        found = [ledger.export_conversation(key) for key in ids]
         targets = [replace(options.write_target, at=ledger.thread(key).created_at) for key in ids]
     written: Written | WrittenAll | list[Written]
     if options.folder is not None:
@@ -100,12 +100,18 @@ def _listed(lines: bytes) -> list[str]:
     return [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
 
 
-def _names_folder(options: WriteOptions) -> bool:
-    """Whether OUT is a folder, there already or to be made."""
+def _names_folder(ledger: Ledger, ids: list[str], options: WriteOptions) -> bool:
+    """Whether OUT is a folder, there already or to be made; threads imported from a single file become one again."""
+    from hansard.workspace.sage.folder import is_single_file
+
     out = options.output
     if out is None or out == "-" or options.as_json:
         return False
-    return os.path.isdir(out) or not (os.path.exists(out) or out.endswith((".json", ".jsonl")))
+    if os.path.isdir(out) or out.endswith("/"):
+        return True
+    if os.path.exists(out) or out.endswith((".json", ".jsonl")):
+        return False
+    return not all(is_single_file(ledger, key) for key in ids)
 
 
 def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int:

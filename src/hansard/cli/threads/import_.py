@@ -164,8 +164,6 @@ def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, An
     rows: list[dict[str, Any]] = []
     with naming(path):
         for i, conversation in enumerate(formats.read_all(data, format_)):
-            if not conversation.messages and isinstance(conversation.snapshots, list):
-                raise HansardError("only file snapshots, no messages; import the session's messages.jsonl")
             key = _key(conversation, path, i)
             done = ledger.sync(key, conversation)
             rows.append({"path": path, "threadId": key, "known": done.known, "added": done.added, "head": done.head})

@@ -71,6 +71,12 @@ def session_folder(ledger: Ledger, thread_id: str, *, cwd: str) -> SessionFolder
     return _Session(ledger, thread_id, cwd).folder()
 
 
+def is_single_file(ledger: Ledger, thread_id: str) -> bool:
+    """Whether a thread was imported from a file of Sage's messages that is not in a session's folder."""
+    found = ledger._read(lambda tx: sources.of_thread(tx, thread_id))
+    return any(one.format == "sage" and one.main and os.path.basename(one.uri) != MESSAGES for one in found)
+
+
 class _Session:
     def __init__(self, ledger: Ledger, thread_id: str, cwd: str) -> None:
         self.ledger, self.thread_id = ledger, thread_id
