@@ -125,5 +125,8 @@ def as_seen(message: Message) -> Message:
 
 def all_as_seen(messages: list[Message]) -> list[Message]:
     """Messages as the model saw them; the same list if none has machinery."""
-    shown = [as_seen(message) for message in messages]
-    return shown if any(map(lambda one, two: one is not two, shown, messages)) else messages
+    for message in messages:
+        for part in message.parts:
+            if type(part) is DataPart and is_machinery(part):
+                return [as_seen(message) for message in messages]
+    return messages

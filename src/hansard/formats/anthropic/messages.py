@@ -141,7 +141,12 @@ def _write_message(message: Message) -> Any:
     if text is not None and marks.get("content", "list" if role == "assistant" else "string") == "string":
         content: Any = text
     else:
-        content = [RECORD_WRITERS[type(part)](part) for part in message.parts]
+        parts = message.parts
+        if len(parts) == 1:  # spares the call of a comprehension
+            (part,) = parts
+            content = [RECORD_WRITERS[type(part)](part)]
+        else:
+            content = [RECORD_WRITERS[type(part)](part) for part in parts]
         if not content and marks.get("content") == "none":
             return {"role": role, **rest}
     if role == "assistant" and message.model is not UNSET:  # an answer, sent back

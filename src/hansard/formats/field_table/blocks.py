@@ -164,6 +164,9 @@ class Blocks:
         """The parts of a list of typed records; raises NeedsPlainDecode when one has to be kept raw."""
         readers = self.record_readers
         try:
+            if len(records) == 1:  # spares the call of a comprehension
+                (record,) = records
+                return [readers[type(record)](record, context)]
             return [readers[type(record)](record, context) for record in records]
         except SchemaMismatch:
             raise NeedsPlainDecode from None
