@@ -59,6 +59,9 @@ bench: .venv-bench/.stamp .venv-stores/.stamp  ## measure, side by side with oth
 matrix: .venv/.stamp-core  ## write docs/formats.md again: what each format carries, computed
 	@.venv/bin/python scripts/format_matrix.py
 
+async: .venv/.stamp-all  ## write src/hansard/ledger/async_ledger.py again, from the methods of `Ledger`
+	@.venv/bin/python scripts/async_ledger.py
+
 docs: .venv-docs/.stamp  ## build the documentation as a site into site/, strictly: a broken link is an error
 	@.venv-docs/bin/python -m mkdocs build -q --strict && echo "site/index.html"
 

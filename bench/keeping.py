@@ -40,7 +40,7 @@ def answered(document: Any) -> Any:
     record = hansard.read(document, "anthropic")
     hansard.write(record, "openai-chat")
     answer = hansard.read({"choices": [{"index": 0, "finish_reason": "stop", "message": ANSWER}]}, "openai-chat")
-    return hansard.write(hansard.append(record, answer), "anthropic").data
+    return hansard.write(hansard.append_answer(record, answer), "anthropic").data
 
 
 def rejoined(document: Any) -> Any:

@@ -17,7 +17,7 @@ agent = Agent(model, ledger=ledger, name="waiter", instructions="Be kind.")
 
 
 @app.post("/api/chat")
-async def chat(body: dict) -> Response:
+async def chat(body: dict[str, object]) -> Response:
     return StreamingResponse(await agent.sse(body), headers=AI_SDK_HEADERS)
 
 

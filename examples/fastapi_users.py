@@ -26,7 +26,7 @@ User = Annotated[str, Depends(current_user)]
 
 
 @app.post("/api/chat")
-async def chat(body: dict, user: User) -> Response:
+async def chat(body: dict[str, object], user: User) -> Response:
     return StreamingResponse(await agent.sse(body, resource_id=user), headers=AI_SDK_HEADERS)
 
 
@@ -42,12 +42,12 @@ async def stop(thread_id: str, user: User) -> bool:
 
 
 @app.get("/api/chat/{thread_id}")
-async def messages(thread_id: str, user: User) -> list:
+async def messages(thread_id: str, user: User) -> list[dict[str, object]]:
     return await agent.ui_messages(thread_id, resource_id=user)
 
 
 @app.get("/api/chats")
-async def chats(user: User) -> list:
+async def chats(user: User) -> list[dict[str, str | None]]:
     return [{"id": thread.id, "title": thread.title} for thread in ledger.threads(resource_id=user).items]
 
 

@@ -11,8 +11,9 @@ from pydantic_ai import Agent
 
 import hansard
 from hansard.agent import Recorder, ScriptedModel
+from hansard.agent.scripted_model import Step
 
-SCRIPT = [
+SCRIPT: list[Step] = [
     ["Let me look. ", {"tool": "weather", "input": {"city": "Ghent"}}],
     "It is 21 degrees in Ghent.",
     "The same as yesterday.",

@@ -16,53 +16,87 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hansard._version import __version__
+from hansard._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from hansard.agent import Agent, Recorder
     from hansard.clients import instrument, recording
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
-    from hansard.formats.contract import Format, Loss, Target, Written
-    from hansard.formats.rules.checks import validate
+    from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
+    from hansard.formats.rules.checks import Finding, validate
     from hansard.ledger import open
+    from hansard.ledger.async_ledger import AsyncLedger
     from hansard.ledger.ledger import Ledger
-    from hansard.model import Conversation, Message, Part, Run
-    from hansard.model.agent_view import to_model_messages
+    from hansard.ledger.results import Hit, Page, StoredThread
+    from hansard.model import (
+        AnyPart,
+        CompactionPart,
+        Conversation,
+        DataPart,
+        FilePart,
+        Message,
+        ModelRef,
+        Part,
+        RawPart,
+        ReasoningPart,
+        RefusalPart,
+        RetryPart,
+        Run,
+        SourcePart,
+        TextPart,
+        ToolCallPart,
+        ToolResultPart,
+        Usage,
+    )
+    from hansard.model.agent_view import agent_view
+    from hansard.model.agent_view import to_model_messages as to_model_messages
     from hansard.model.calls import pending_calls
-    from hansard.model.hashing import append
+    from hansard.model.hashing import append as append
+    from hansard.model.hashing import append_answer
     from hansard.model.rejoin import rejoin
     from hansard.model.schema import json_schema
+    from hansard.model.stored import StoredMessage, StoredRun
 
-_HOMES = {
-    "Agent": "hansard.agent",
-    "Recorder": "hansard.agent",
-    "HansardError": "hansard.errors",
-    "instrument": "hansard.clients",
-    "recording": "hansard.clients",
-    "convert": "hansard.formats",
-    "detect": "hansard.formats",
-    "read": "hansard.formats",
-    "read_all": "hansard.formats",
-    "write": "hansard.formats",
-    "write_all": "hansard.formats",
-    "validate": "hansard.formats.rules.checks",
-    "Format": "hansard.formats.contract",
-    "Loss": "hansard.formats.contract",
-    "Target": "hansard.formats.contract",
-    "Written": "hansard.formats.contract",
-    "Conversation": "hansard.model",
-    "Message": "hansard.model",
-    "Part": "hansard.model",
-    "Run": "hansard.model",
-    "append": "hansard.model.hashing",
-    "pending_calls": "hansard.model.calls",
-    "rejoin": "hansard.model.rejoin",
-    "json_schema": "hansard.model.schema",
-    "to_model_messages": "hansard.model.agent_view",
-    "open": "hansard.ledger",
-    "Ledger": "hansard.ledger.ledger",
+_NAMES = {
+    "hansard.agent": ("Agent", "Recorder"),
+    "hansard.clients": ("instrument", "recording"),
+    "hansard.errors": ("HansardError",),
+    "hansard.formats": ("convert", "detect", "read", "read_all", "write", "write_all"),
+    "hansard.formats.contract": ("Format", "Loss", "Target", "Written", "WrittenAll"),
+    "hansard.formats.rules.checks": ("Finding", "validate"),
+    "hansard.ledger": ("open",),
+    "hansard.ledger.async_ledger": ("AsyncLedger",),
+    "hansard.ledger.ledger": ("Ledger",),
+    "hansard.ledger.results": ("Hit", "Page", "StoredThread"),
+    "hansard.model": (
+        "AnyPart",
+        "CompactionPart",
+        "Conversation",
+        "DataPart",
+        "FilePart",
+        "Message",
+        "ModelRef",
+        "Part",
+        "RawPart",
+        "ReasoningPart",
+        "RefusalPart",
+        "RetryPart",
+        "Run",
+        "SourcePart",
+        "TextPart",
+        "ToolCallPart",
+        "ToolResultPart",
+        "Usage",
+    ),
+    "hansard.model.agent_view": ("agent_view", "to_model_messages"),
+    "hansard.model.calls": ("pending_calls",),
+    "hansard.model.hashing": ("append", "append_answer"),
+    "hansard.model.rejoin": ("rejoin",),
+    "hansard.model.schema": ("json_schema",),
+    "hansard.model.stored": ("StoredMessage", "StoredRun"),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -80,32 +114,58 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Agent",
-    "Conversation",
-    "Format",
-    "HansardError",
-    "Ledger",
-    "Loss",
-    "Message",
-    "Part",
-    "Recorder",
-    "Run",
-    "Target",
-    "Written",
-    "__version__",
-    "append",
+    # documents
+    "read",
+    "write",
     "convert",
     "detect",
-    "instrument",
-    "json_schema",
-    "open",
-    "pending_calls",
-    "read",
-    "read_all",
-    "recording",
-    "rejoin",
-    "to_model_messages",
     "validate",
-    "write",
+    "read_all",
     "write_all",
+    "Written",
+    "WrittenAll",
+    "Loss",
+    "Finding",
+    "Target",
+    "Format",
+    # conversations
+    "Conversation",
+    "Message",
+    "Run",
+    "Usage",
+    "ModelRef",
+    "append_answer",
+    "agent_view",
+    "pending_calls",
+    "rejoin",
+    "json_schema",
+    # parts of messages
+    "Part",
+    "AnyPart",
+    "TextPart",
+    "ReasoningPart",
+    "ToolCallPart",
+    "ToolResultPart",
+    "FilePart",
+    "SourcePart",
+    "RefusalPart",
+    "DataPart",
+    "RetryPart",
+    "CompactionPart",
+    "RawPart",
+    # the ledger
+    "open",
+    "Ledger",
+    "AsyncLedger",
+    "StoredMessage",
+    "StoredThread",
+    "StoredRun",
+    "Page",
+    "Hit",
+    # agents, and calls of SDK clients
+    "Agent",
+    "Recorder",
+    "instrument",
+    "recording",
+    "HansardError",
 ]

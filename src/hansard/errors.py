@@ -29,6 +29,12 @@ class CannotWrite(HansardError):
     """A conversation or target that a format does not support, such as an unknown profile."""
 
 
+class PluginError(HansardError):
+    """A plug-in failed: its name, its version and the line where it did."""
+
+    status = 500
+
+
 class TooLarge(HansardError):
     """Input beyond a limit of the ledger, such as message size, nesting or id length; nothing was written."""
 

@@ -104,7 +104,7 @@ def test_what_is_recorded_of_the_bytes_is_what_they_say(ledger: hansard.Ledger, 
     with playing(name, path.read_bytes()) as server:
         recording = ledger.record(by_http(name, server.url), format=name, thread="t")
         assert b"".join(recording) == sent
-    bound = hansard.append(Conversation(messages=[]), fold(decode(name, sent)))
+    bound = hansard.append_answer(Conversation(messages=[]), fold(decode(name, sent)))
     assert said(recording.messages) == said(bound.messages)
     (run,) = ledger.runs("t")
     assert ledger.run_messages("t", run.id) == recording.messages

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 import hansard
 from hansard.agent import Agent, ScriptedModel
@@ -83,7 +82,7 @@ def test_triggers_activate_thinking_and_those_found_are_recorded(ledger: hansard
     assert (plain, found) == (None, "high")
     users = [message for message in ledger.transcript("t") if message.role == "user"]
     assert [message.thinking for message in users] == [
-        UNSET,
+        None,
         Thinking(level="high", disabled=False, triggers=["think hard"]),
     ]
 

@@ -145,7 +145,16 @@ def test_the_rules_find_what_breaks_them(conversation: Conversation, expected: l
 
 
 def test_every_check_has_a_meaning_and_findings_have_its_name() -> None:
-    assert set(CHECKS) == {"roles", "schema-version", "times", "tool-results", "agents", "turns", "message-order"}
+    assert set(CHECKS) == {
+        "roles",
+        "parts",
+        "schema-version",
+        "times",
+        "tool-results",
+        "agents",
+        "turns",
+        "message-order",
+    }
     assert all(meaning for _, meaning in CHECKS.values())
 
 

@@ -19,6 +19,7 @@ from hansard.ledger.live.journal import DurableFuture
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
+from hansard.model.stored import plain_messages
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
@@ -100,8 +101,8 @@ class AsyncRun:
         if not given:
             return []
         await self.durable()
-        stored: list[Message] = await self.ledger.aio.stage(
-            self.thread_id, self.id, given, fence=self.run.fence, through=self.run.written
+        stored = plain_messages(
+            await self.ledger.aio.stage(self.thread_id, self.id, given, fence=self.run.fence, through=self.run.written)
         )
         if self._save is not None:
             await self._save(stored)

@@ -31,6 +31,7 @@ from hansard.ledger.results import Pending
 from hansard.model.conversation import Message
 from hansard.model.display import failed, shown_error, shown_output
 from hansard.model.parts import DataPart, FilePart, RawPart, SourcePart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.stored import plain_messages
 
 _SUBMIT, _AGAIN = "submit-message", "regenerate-message"
 _MAY_SAY = (TextPart, FilePart, DataPart, SourcePart, RawPart)
@@ -49,7 +50,7 @@ class Asked(NamedTuple):
 async def ask(ledger: Ledger, request: Request) -> Asked:
     """Resolve a request to a prompt."""
     try:
-        path: list[Message] = await ledger.aio.transcript(request.thread_id)
+        path = plain_messages(await ledger.aio.transcript(request.thread_id))
     except NotFound:
         path = []
     asking = _Asking(ledger, request, path)

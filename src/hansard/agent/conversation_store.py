@@ -36,6 +36,7 @@ from hansard.ledger.messages import Prepared, write_after
 from hansard.ledger.rows import ROOT, ThreadRow, find_place, find_thread
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
+from hansard.model.stored import plain_messages
 
 try:
     from pydantic_ai.conversation_store import (
@@ -122,7 +123,7 @@ class HansardConversationStore(ConversationStore):
         home = await self._home(head_id)
         if home is None:
             raise LookupError(head_id)
-        path: list[Message] = await self.ledger.aio.transcript(home, head_id)
+        path = plain_messages(await self.ledger.aio.transcript(home, head_id))
         entries = _entries(home, path)
         self._remember(home, *(entry.id for entry in entries))
         return entries if limit is None else entries[len(entries) - limit :] if limit < len(entries) else entries

@@ -14,8 +14,8 @@ from pydantic_ai.messages import ToolReturn, ToolReturnPart
 
 from hansard.formats.pydantic_ai.stream import PydanticAIDecoder, read_part
 from hansard.model.parts import DataPart, ToolCallPart, ToolResultPart
+from hansard.model.sdk_objects import plain
 from hansard.streams.deltas import Delta, MessageStart, Other, PartEnd, PartStart
-from hansard.streams.sdk_objects import plain
 
 _ADDED = ("name", "event_kind", "tool_call_id", "tool_name")
 _TOLD = ("final_result", "function_tool_call", "output_tool_call", "function_tool_result", "deferred_tool_requests")

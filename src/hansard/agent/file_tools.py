@@ -24,6 +24,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
+from hansard.agent.brief_help import BriefHelp
 from hansard.agent.shell import Ran, run
 from hansard.agent.tool_call_context import Call, current_call
 from hansard.errors import Conflict, HansardError
@@ -36,7 +37,7 @@ NAMES = ("read", "write", "edit", "shell")
 _LINE = 2000  # characters shown of a line
 
 
-class FileTools(FunctionToolset[Any]):
+class FileTools(FunctionToolset[Any], metaclass=BriefHelp):
     """`only`: tools to offer; `approve`: tools that need approval; `most`: maximum length of a result."""
 
     def __init__(

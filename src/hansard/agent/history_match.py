@@ -12,6 +12,7 @@ from hansard.agent.model_messages import HistoryReader
 from hansard.ledger.hash_chain import said
 from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Message
+from hansard.model.stored import plain_messages
 
 
 class Place(NamedTuple):
@@ -28,7 +29,7 @@ async def find_place(ledger: Ledger, thread_id: str, history: Sequence[ModelMess
     A history that is only the end of the thread continues at its head. The request that a run answers (`resumed`) is
     left to the run if it is new.
     """
-    path: list[Message] = await ledger.aio.transcript(thread_id)
+    path = plain_messages(await ledger.aio.transcript(thread_id))
     if not history:
         return Place([], None if path else UNSET)
     given = HistoryReader(thread_id, []).read(history)
@@ -45,6 +46,6 @@ async def find_place(ledger: Ledger, thread_id: str, history: Sequence[ModelMess
         new = new[: max(0, len(new) - keep)]
     fork = UNSET if count == len(path) else before[-1].id if before else None
     if new:
-        stored = await ledger.aio.append(thread_id, new, parent=fork)
+        stored = plain_messages(await ledger.aio.append(thread_id, new, parent=fork))
         return Place([*before, *stored], UNSET, knows_last=not keep)
     return Place(before, fork, knows_last=not keep)

@@ -24,6 +24,7 @@ from hansard.errors import HansardError, NotFound, Unreadable
 from hansard.formats.residue import pack, unpack
 from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Conversation, Message
+from hansard.model.stored import plain_messages
 
 CanonicalMessage: TypeAlias = dict[str, Any]
 ThreadRecord: TypeAlias = dict[str, Any]
@@ -84,9 +85,9 @@ class LedgerMemoryStore:
     async def _stored(self, thread_id: str, limit: int | None, newest: bool) -> list[Message]:
         """The stored messages, or enough of them: a record may be two, a message and the results of its calls."""
         if limit is None or 2 * limit + 1 > _PAGE:
-            return await self.ledger.aio.transcript(thread_id)  # type: ignore[no-any-return]
+            return plain_messages(await self.ledger.aio.transcript(thread_id))
         page = await self.ledger.aio.messages(thread_id, limit=2 * limit + 1, newest=newest)
-        items: list[Message] = list(page.items)
+        items = plain_messages(page.items)
         if newest:
             items.reverse()
             if items and _came_with(items[0]):

@@ -29,6 +29,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 
 from hansard.agent.async_run import AsyncRun, Listener, open_thread
+from hansard.agent.brief_help import BriefHelp
 from hansard.agent.durability import durable_events
 from hansard.agent.events import RunEvents
 from hansard.agent.history_match import Place, find_place
@@ -130,7 +131,7 @@ class RunCapability(AbstractCapability[Any]):
 
     async def _settle(self, history: list[ModelMessage]) -> None:
         """Mark pending calls as answered by this run, so that their tools do not run again after a crash."""
-        if history and isinstance(history[-1], ModelResponse):
+        if self.thread_id is not None and history and isinstance(history[-1], ModelResponse):
             called = {part.tool_call_id for part in history[-1].tool_calls}
             waiting = [call.tool_call_id for call in await self.ledger.aio.pending(self.thread_id)]
             if answered := [call_id for call_id in waiting if call_id in called]:
@@ -349,8 +350,23 @@ def _facts(response: ModelResponse) -> list[Delta]:
 _RECENT_RUNS = 256
 
 
-class Recorder(AbstractCapability[Any]):
-    """`thread_id`: the thread of all runs; `agent_id`: the author (default: the agent's name)."""
+class Recorder(AbstractCapability[Any], metaclass=BriefHelp):
+    """Records the runs of a Pydantic AI agent in a ledger: give it to the agent as a capability.
+
+    `thread_id` is the thread of all runs; if omitted, each is in a thread named by its `conversation_id`. `agent_id` is
+    the author of the answers; if omitted, the name of the agent.
+
+    >>> import asyncio, hansard, pydantic_ai
+    >>> from hansard.agent import ScriptedModel
+    >>> async def main() -> None:
+    ...     with hansard.open(":memory:") as ledger:
+    ...         recorder = hansard.Recorder(ledger, "tea")
+    ...         agent = pydantic_ai.Agent(ScriptedModel(["Assam."]), capabilities=[recorder])
+    ...         await agent.run("Which tea?")
+    ...         print([message.text for message in ledger.transcript("tea")])
+    >>> asyncio.run(main())
+    ['Which tea?', 'Assam.']
+    """
 
     def __init__(self, ledger: Ledger, thread_id: str | None = None, agent_id: str | None = None) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
@@ -358,9 +374,11 @@ class Recorder(AbstractCapability[Any]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
+        """None: a ledger cannot be written into the description of an agent."""
         return None
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        """The capability that records one run; Pydantic AI calls this."""
         run = RunCapability(self.ledger, thread_id=self.thread_id, agent_id=self.agent_id)
         if ctx.run_id is not None:
             self._recent[ctx.run_id] = run

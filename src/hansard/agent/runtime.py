@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
@@ -32,12 +32,13 @@ from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.model import native
-from hansard.model.agent_view import to_model_messages
+from hansard.model.agent_view import agent_view
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run, Thinking
 from hansard.model.default_title import default_title
-from hansard.model.parts import DataPart, TextPart
+from hansard.model.parts import AnyPart, DataPart, TextPart
+from hansard.model.stored import plain_messages
 from hansard.streams import emitter
 from hansard.streams.deltas import Delta, End, Failure, MessageStart, Other
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
 
 _TITLE = 60  # characters
+Prompt: TypeAlias = str | Message | Sequence[str | AnyPart | Message] | None
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
 
@@ -62,7 +64,11 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """`model` is a Pydantic AI model or its name; `agent=` takes a complete Pydantic AI agent instead.
+    """An agent on Pydantic AI whose history is a thread of a ledger.
+
+    `model` is a Pydantic AI model or its name; `agent=` takes a complete Pydantic AI agent instead, and `tools`,
+    `instructions`, `output_type` and the arguments after `thinking` are those of one. `target` is the version of the
+    AI SDK client.
 
     Messages are kept in `ledger`, or in a `store`: any `MemoryStore`, which is read when a run begins and written
     whenever a message is whole. `resume`, `stop`, branches and answers to pending calls need a ledger.
@@ -70,6 +76,15 @@ class Agent:
     `config_ref` names the agent's configuration outside the thread. `system_prompt` is a text, or a function that is
     called with that name (the agent's id without one) at each run and gives the system prompt for a history that has
     none: what ThreadProtocol leaves out of a thread comes back this way.
+    >>> import asyncio, hansard
+    >>> from hansard.agent import ScriptedModel
+    >>> async def main() -> None:
+    ...     with hansard.open(":memory:") as ledger:
+    ...         agent = hansard.Agent(ScriptedModel(["Assam."]), ledger=ledger, name="waiter")
+    ...         result = await agent.run("table-7", "Which tea?")
+    ...         print(result.output, [message.agent_id for message in ledger.transcript("table-7")])
+    >>> asyncio.run(main())
+    Assam. [None, 'waiter']
     """
 
     def __init__(
@@ -83,11 +98,16 @@ class Agent:
         tools: Sequence[Any] = (),
         instructions: Any = None,
         config_ref: str | None = None,
-        system_prompt: str | SystemPrompts | None = None,
+        system_prompt: str | Sequence[str] | SystemPrompts | None = None,
         agent: PydanticAgent[Any, Any] | None = None,
         target: str = "v6",
         thinking: str | Thinking | None = None,
-        **more: Any,
+        output_type: Any = None,
+        deps_type: Any = object,
+        model_settings: Any = None,
+        retries: int | None = None,
+        toolsets: Sequence[Any] | None = None,
+        capabilities: Sequence[Any] | None = None,
     ) -> None:
         if (ledger is None) == (store is None):
             raise HansardError("an agent needs exactly one of ledger and store: Agent(model, ledger=hansard.open(...))")
@@ -97,13 +117,22 @@ class Agent:
         self.name, self.id, self.target = name, id or name, target
         self.config_ref = config_ref
         self.system_prompt = system_prompt if callable(system_prompt) else None
-        if isinstance(system_prompt, str):
-            more["system_prompt"] = system_prompt
         if agent is None:
             if model is None:
                 raise HansardError("an agent needs a model: a Pydantic AI model, or a name such as 'openai:gpt-5'")
-            more.setdefault("output_type", [str, DeferredToolRequests])
-            agent = PydanticAgent(model, name=name, tools=list(tools), instructions=instructions, **more)
+            agent = PydanticAgent(
+                model,
+                name=name,
+                tools=list(tools),
+                instructions=instructions,
+                system_prompt=() if system_prompt is None or callable(system_prompt) else system_prompt,
+                output_type=[str, DeferredToolRequests] if output_type is None else output_type,
+                deps_type=deps_type,
+                model_settings=model_settings,
+                retries=retries,
+                toolsets=toolsets,
+                capabilities=capabilities,
+            )
         self.agent = agent
         self._tasks: dict[asyncio.Task[Any], tuple[str, StreamHub]] = {}
 
@@ -120,23 +149,63 @@ class Agent:
 
     # -- prompts ---------------------------------------------------------------------------------------------------
 
-    async def stream(self, thread_id: str, prompt: Any = None, **how: Any) -> AsyncIterator[Delta]:
-        """Send a prompt and stream the answer as deltas, each durable before it is yielded."""
-        stream, _ = await self.start(thread_id, prompt, **how)
+    async def stream(
+        self,
+        thread_id: str,
+        prompt: Prompt = None,
+        *,
+        fork_from: str | UnsetType | None = UNSET,
+        results: DeferredToolResults | None = None,
+        deps: Any = None,
+        prune: bool = False,
+        resource_id: str | None = None,
+        title: str | None = None,
+    ) -> AsyncIterator[Delta]:
+        """Send a prompt and stream the answer as deltas, each durable before it is yielded; arguments as in `start`."""
+        stream, _ = await self.start(
+            thread_id,
+            prompt,
+            fork_from=fork_from,
+            results=results,
+            deps=deps,
+            prune=prune,
+            resource_id=resource_id,
+            title=title,
+        )
         async for delta in stream.deltas():
             yield delta
 
-    async def run(self, thread_id: str, prompt: Any = None, **how: Any) -> RunResult:
-        """Send a prompt and wait for the result."""
-        _, task = await self.start(thread_id, prompt, **how)
+    async def run(
+        self,
+        thread_id: str,
+        prompt: Prompt = None,
+        *,
+        fork_from: str | UnsetType | None = UNSET,
+        results: DeferredToolResults | None = None,
+        deps: Any = None,
+        prune: bool = False,
+        resource_id: str | None = None,
+        title: str | None = None,
+    ) -> RunResult:
+        """Send a prompt and wait for the result; arguments as in `start`."""
+        _, task = await self.start(
+            thread_id,
+            prompt,
+            fork_from=fork_from,
+            results=results,
+            deps=deps,
+            prune=prune,
+            resource_id=resource_id,
+            title=title,
+        )
         return await asyncio.shield(task)
 
     async def start(
         self,
         thread_id: str,
-        prompt: Any = None,
+        prompt: Prompt = None,
         *,
-        fork_from: Any = UNSET,
+        fork_from: str | UnsetType | None = UNSET,
         shown_id: str | None = None,
         results: DeferredToolResults | None = None,
         deps: Any = None,
@@ -167,7 +236,7 @@ class Agent:
         registered = Registered(
             id=self.id, name=self.name, model=model_name or UNSET, config_ref=self.config_ref or UNSET
         )
-        said = [] if prompt is None else [*prompt] if _several(prompt) else [user_message(prompt)]
+        said = _messages_of(prompt)
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
         point = fork_from  # a prompt moves the run after it, and belongs to the branch
@@ -211,7 +280,9 @@ class Agent:
                 await asyncio.gather(task, return_exceptions=True)
         return await StoreThread.load(self.store, thread_id)
 
-    async def _start_in(self, thread: StoreThread, prompt: Any, deps: Any) -> tuple[StreamHub, asyncio.Task[RunResult]]:
+    async def _start_in(
+        self, thread: StoreThread, prompt: Prompt, deps: Any
+    ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         inner = Agent(
             agent=self.agent,
             ledger=thread.ledger,
@@ -224,7 +295,7 @@ class Agent:
         try:
             said = None
             if prompt is not None:
-                said = with_ids([*prompt] if _several(prompt) else [user_message(prompt)])
+                said = with_ids(_messages_of(prompt))
                 await thread.save(said)
             stream, running = await inner.start(thread.thread_id, said, deps=deps)
         except BaseException:
@@ -243,11 +314,11 @@ class Agent:
         return stream, task
 
     async def _place(self, thread_id: str, fork_from: Any) -> Place:
-        path: list[Message] = await self.ledger.aio.transcript(thread_id)
+        path = plain_messages(await self.ledger.aio.transcript(thread_id))
         if fork_from is not UNSET:
             ids = [message.id for message in path]
             if fork_from is not None and fork_from not in ids:
-                path = await self.ledger.aio.transcript(thread_id, fork_from)
+                path = plain_messages(await self.ledger.aio.transcript(thread_id, fork_from))
             else:
                 path = path[: ids.index(fork_from) + 1] if fork_from is not None else []
         return Place(path, fork_from)
@@ -265,10 +336,12 @@ class Agent:
         try:
             thread = await self.ledger.aio.thread(thread_id)
             seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
-            history = model_messages(to_model_messages(seen, self.id))
+            history = model_messages(agent_view(seen, self.id))
             if self.system_prompt is not None:
-                registered = thread.agents.get(self.id, Registered(id=self.id))
-                given = self.system_prompt(registered.config_ref if isinstance(registered.config_ref, str) else self.id)
+                config_ref = self.config_ref
+                if self.id in thread.agents:
+                    config_ref = thread.agents[self.id].config_ref
+                given = self.system_prompt(config_ref or self.id)
                 history = with_system_prompt(history, await given if isawaitable(given) else given)
             result = await self.agent.run(
                 message_history=history,
@@ -282,7 +355,7 @@ class Agent:
             run = recorder.run
             if run is None:
                 raise HansardError(f"the run in thread {thread_id!r} was not recorded")
-            ended: Run = await self.ledger.aio.run(thread_id, run.id)
+            ended: Run = await self.ledger.aio.get_run(thread_id, run.id)
             pending = ended.pending if isinstance(ended.pending, list) else []
             return RunResult(thread_id=thread_id, run=ended, messages=run.staged, output=result.output, pending=pending)
         finally:
@@ -397,7 +470,7 @@ class Agent:
         before: list[Message] = []
         if told is not None and isinstance(run.thread_id, str):  # a continued answer: clients rebuild it
             path = await self.ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
-            before = answer_so_far(path, told)
+            before = answer_so_far(plain_messages(path), told)
             for delta in replay(before):
                 if data := shown.emit(delta):
                     yield data
@@ -416,7 +489,7 @@ class Agent:
         """The active run of a thread. A run whose process died is marked as interrupted first."""
         self._require_ledger("active_run")
         try:
-            runs: list[Run] = await self.ledger.aio.active_runs(thread_id)
+            runs = await self.ledger.aio.active_runs(thread_id)
             if runs and await self.ledger.aio.recover(thread_id):
                 runs = await self.ledger.aio.active_runs(thread_id)
         except NotFound:
@@ -472,8 +545,13 @@ def chat_title(prompts: Sequence[Message]) -> str:
     return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
 
 
-def _several(prompt: Any) -> bool:
-    return isinstance(prompt, list) and bool(prompt) and all(isinstance(one, Message) for one in prompt)
+def _messages_of(prompt: Prompt) -> list[Message]:
+    """The messages that a prompt adds to the thread."""
+    if prompt is None:
+        return []
+    if isinstance(prompt, list) and prompt and all(isinstance(one, Message) for one in prompt):
+        return [*prompt]
+    return [user_message(prompt)]
 
 
 def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:

@@ -45,6 +45,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage
 
+from hansard.agent.brief_help import BriefHelp
 from hansard.errors import HansardError
 
 Item: TypeAlias = "str | dict[str, Any]"
@@ -57,8 +58,12 @@ class ScriptedError(Exception):
     """The failure of a model, raised by an `error` item."""
 
 
-class ScriptedModel(Model):
-    """`delay` is the time between two pieces, in seconds."""
+class ScriptedModel(Model, metaclass=BriefHelp):
+    """A model without a provider: it answers from a script.
+
+    The number of answers in the history picks the entry, and after the last one the script begins again. So a second
+    agent in the same thread begins with the second entry. `delay` is the time between two pieces, in seconds.
+    """
 
     def __init__(
         self,

@@ -85,7 +85,7 @@ def _data(value: Any) -> str:
 
 
 def _model(message: Message) -> Any:
-    return message.model.name if message.model is not UNSET else UNSET
+    return message.model.name if message.model else None
 
 
 def _cut(text: str, full: bool) -> str:

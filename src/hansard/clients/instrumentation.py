@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from hansard.clients.exchange import Exchange, format_of
 from hansard.errors import HansardError
 from hansard.ledger.ids import new_id
-
-if TYPE_CHECKING:
-    from hansard.ledger.ledger import Ledger
+from hansard.ledger.ledger import Ledger
 
 ThreadChoice: TypeAlias = str | Callable[..., str | None] | None
 _thread: ContextVar[str | None] = ContextVar("hansard_thread", default=None)

@@ -20,6 +20,7 @@ first: names of formats, and residue keys and spelling hints under `extra`.
 
 from __future__ import annotations
 
+from hansard.formats.conformance import check
 from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.detection import detect
 from hansard.formats.documents import convert, migrated, read, read_all, write, write_all
@@ -31,6 +32,7 @@ __all__ = [
     "Target",
     "Written",
     "WrittenAll",
+    "check",
     "convert",
     "detect",
     "get",

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
     from hansard.formats.rules.conform import Rules
     from hansard.model.validate import Finding
+else:
+    Finding = Rules = SessionFile = Any  # so that `typing.get_type_hints` resolves them without loading a reader
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -127,6 +129,20 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     explain: Callable[[str, str], Loss | None] | None = None
 
     @cached_property
+    def confidence(self) -> Callable[[Any], int]:
+        """`sniff`; an error in that of a plug-in names the plug-in."""
+        sniff: Callable[[Any], int] = self._guarded(self.sniff, int)
+        return sniff
+
+    def _guarded(self, function: Any, result: type | None = None) -> Any:
+        """A function of the format; of a plug-in, one whose errors name it."""
+        if function is None or self.module.startswith("hansard."):
+            return function
+        from hansard.formats.plugin_errors import guarded
+
+        return guarded(self, function, result)
+
+    @cached_property
     def code(self) -> ModuleType:
         """The module of `read` and `write`: `messages` (or `session`) of the format's package, or its only module."""
         home = import_module(self.module)
@@ -137,27 +153,33 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def read(self) -> Reader:
         """Maps a parsed document of one conversation; it may take the document apart."""
-        return _refusing(self.name) if self.write_only else self.code.read
+        return _refusing(self.name) if self.write_only else self._guarded(self.code.read, Conversation)
 
     @cached_property
     def write(self) -> Writer:
         """Maps a conversation to a document."""
-        return self.code.write  # type: ignore[no-any-return]
+        write: Writer = self._guarded(self.code.write)
+        return write
 
     @cached_property
     def split(self) -> Callable[[Any], list[Any]] | None:
         """Cuts a document of many conversations into documents of one, which `read` and `write` know alone."""
-        return getattr(self.code, "split", None)
+        split: Callable[[Any], list[Any]] | None = self._guarded(getattr(self.code, "split", None), list)
+        return split
 
     @cached_property
     def join(self) -> Callable[[list[Any]], Any] | None:
         """Puts documents of one conversation together again."""
-        return getattr(self.code, "join", None)
+        join: Callable[[list[Any]], Any] | None = self._guarded(getattr(self.code, "join", None))
+        return join
 
     @cached_property
     def kept(self) -> Callable[[Conversation], Conversation] | None:
         """What the document of a `write_only` format shows of a conversation; `write` writes nothing else."""
-        return getattr(self.code, "kept", None)
+        kept: Callable[[Conversation], Conversation] | None = self._guarded(
+            getattr(self.code, "kept", None), Conversation
+        )
+        return kept
 
     @cached_property
     def repair(self) -> Repairer | None:

@@ -18,12 +18,12 @@ TEXTS = (str, bytes, bytearray, memoryview)
 
 
 def detect(data: Any) -> str:
-    """The one format that a document is of, given as bytes, text or parsed JSON; refuses to guess between two.
+    """The name of the format of a document, given as to `read`. An error if two formats fit equally well.
 
     >>> detect({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
     'gemini'
     """
-    return recognized(data)[0].name
+    return recognized(data if isinstance(data, TEXTS) else exact_json.copied(data))[0].name
 
 
 def recognized(data: Any) -> tuple[Format, Any, bool]:
@@ -39,9 +39,24 @@ def recognized(data: Any) -> tuple[Format, Any, bool]:
         document, surrogates = exact_json.decode_noting(raw)
     except Unreadable:
         if not (found := _candidates(raw)):
+            _refuse_lines(raw)
             raise
         return _only(found), raw, True
-    return _only(_candidates(document)), document, surrogates
+    if not (found := _candidates(document)) and (found := _candidates(raw)):
+        return _only(found), raw, True  # a text of one line that happens to be JSON
+    return _only(found), document, surrogates
+
+
+def _refuse_lines(raw: bytes) -> None:
+    """Name lines of JSON of an unknown format: the file is not damaged."""
+    lines = [line for line in raw.splitlines() if line.strip()]
+    try:
+        for line in lines:
+            exact_json.decode(line)
+    except Unreadable:
+        return
+    if len(lines) > 1:
+        raise UnknownFormat(f"these {len(lines)} JSON lines fit no format; `hansard formats` lists them")
 
 
 def as_bytes(data: str | bytes | bytearray | memoryview) -> bytes:
@@ -58,7 +73,7 @@ def _candidates(document: Any) -> list[tuple[int, Format]]:
 
 
 def _sniffed(rows: Iterable[Format], document: Any) -> list[tuple[int, Format]]:
-    return [(confidence, row) for row in rows if may_be(row, document) and (confidence := row.sniff(document))]
+    return [(confidence, row) for row in rows if may_be(row, document) and (confidence := row.confidence(document))]
 
 
 def _only(found: list[tuple[int, Format]]) -> Format:

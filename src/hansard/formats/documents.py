@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from hansard.formats.rules.conform import Outline
 
 
-def read(data: Any, format: str | None = None) -> Conversation:
-    """A conversation from bytes, text or parsed JSON of any format; without a name the format is detected.
+def read(data: Any, format: str | Format | None = None) -> Conversation:
+    """A conversation from a document of any format; without a name the format is detected.
+
+    `data` is bytes, text, parsed JSON, or an object of a provider's SDK (also inside lists and dicts).
 
     >>> read({"messages": [{"role": "user", "content": "hi"}]}, "anthropic").messages[0].parts[0].text
     'hi'
@@ -38,7 +40,7 @@ def read(data: Any, format: str | None = None) -> Conversation:
         return source.read(0)[0]
 
 
-def read_all(data: Any, format: str | None = None) -> list[Conversation]:
+def read_all(data: Any, format: str | Format | None = None) -> list[Conversation]:
     """Every conversation of a document: of an export or a training file there may be many, of others there is one.
 
     >>> dataset = [{"conversations": [{"from": "human", "value": text}]} for text in ("hi", "bye")]
@@ -50,7 +52,7 @@ def read_all(data: Any, format: str | None = None) -> list[Conversation]:
 
 
 def convert(
-    data: Any, to: str, from_: str | None = None, *, target: Target | str | None = None
+    data: Any, to: str | Format, from_: str | Format | None = None, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
     """Read one format, write another; of a document of many conversations, all of them.
 
@@ -65,13 +67,13 @@ def convert(
         return write_all([migrated(one, to) for one in source.read_all()], to, target=target)
 
 
-def migrated(conversation: Conversation, format: str) -> Conversation:
+def migrated(conversation: Conversation, format: str | Format) -> Conversation:
     """The conversation with messages of an older generation of a format in the current one."""
-    step = get(format).migrated
+    step = _row(format).migrated
     return conversation if step is None else step(conversation)
 
 
-def write(conversation: Conversation, format: str, *, target: Target | str | None = None) -> Written:
+def write(conversation: Conversation, format: str | Format, *, target: Target | str | None = None) -> Written:
     """The conversation as a document of another format, with the list of what it could not carry.
 
     >>> from hansard.model import Message, TextPart
@@ -84,18 +86,22 @@ def write(conversation: Conversation, format: str, *, target: Target | str | Non
 
 
 def write_all(
-    conversations: list[Conversation], format: str, *, target: Target | str | None = None
+    conversations: list[Conversation], format: str | Format, *, target: Target | str | None = None
 ) -> Written | WrittenAll:
     """Many conversations as one document of a format that holds many; one alone as `write` would."""
     each = [write(conversation, format, target=target) for conversation in conversations]
     if len(each) == 1:
         return each[0]
-    chosen = get(format)
+    chosen = _row(format)
     if chosen.join is None:
         many = ", ".join(name for name in names() if get(name).join is not None)
         way_out = f"write them to {many}, or each into a file (`hansard convert -o FOLDER`)"
-        raise CannotWrite(f"{len(each)} conversations do not fit into one document of {format}; {way_out}")
+        raise CannotWrite(f"{len(each)} conversations do not fit into one document of {chosen.name}; {way_out}")
     return WrittenAll(each, chosen, chosen.join([written.data for written in each]))
+
+
+def _row(format: str | Format) -> Format:
+    return format if isinstance(format, Format) else get(format)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -104,21 +110,21 @@ def write_all(
 class _Source:
     """What a caller gave to read: its format, and the documents of one conversation each in it."""
 
-    def __init__(self, data: Any, name: str | None) -> None:
+    def __init__(self, data: Any, name: str | Format | None) -> None:
         self.surrogates = False  # may a string in it hold a lone surrogate?
         raw = as_bytes(data) if isinstance(data, TEXTS) else None
         if name is not None and raw is not None:
-            self.format = get(name)
+            self.format = _row(name)
             if self._typed(raw):
                 return
             document, self.surrogates = (raw, True) if self.format.text else exact_json.decode_noting(raw)
         elif name is not None:
-            self.format, document = get(name), exact_json.copied(data)
+            self.format, document = _row(name), exact_json.copied(data)
             self.surrogates = exact_json.may_hold_surrogates(document)
         else:
-            self.format, document, self.surrogates = recognized(data if raw is None else raw)
+            given = exact_json.copied(data) if raw is None else raw
+            self.format, document, self.surrogates = recognized(given)
             if raw is None:
-                document = exact_json.copied(document)
                 self.surrogates = exact_json.may_hold_surrogates(document)
             elif self._typed(raw):
                 return
@@ -205,12 +211,14 @@ def _model_of(chosen: Format, conversation: Conversation) -> str | None:
 # -- writing -------------------------------------------------------------------------------------------------------
 
 
-def _write(conversation: Conversation, seen: Outline | None, format: str, target: Target | str | None) -> Written:
-    chosen = get(format)
+def _write(
+    conversation: Conversation, seen: Outline | None, format: str | Format, target: Target | str | None
+) -> Written:
+    chosen = _row(format)
     aim = Target(profile=target) if isinstance(target, str) else target or Target()
     if aim.profile is not None and aim.profile not in chosen.profiles:
         there = ", ".join(chosen.profiles) or "none"
-        raise CannotWrite(f"{format} has no target {aim.profile!r}; there are: {there}")
+        raise CannotWrite(f"{chosen.name} has no target {aim.profile!r}; there are: {there}")
     if chosen.rules is not None:
         messages = all_as_seen(conversation.messages)
         if messages is not conversation.messages:

@@ -86,7 +86,12 @@ def get(name: str) -> Format:
 
 
 def _checked(plugin: EntryPoint) -> Format:
-    row = plugin.load()
+    try:
+        row = plugin.load()
+    except Exception as error:
+        from hansard.formats.plugin_errors import failure
+
+        raise failure(plugin.name, plugin.module, error) from error
     if not isinstance(row, Format) or row.name != plugin.name:
         wanted = f"it must name a Format called {plugin.name!r}"
         raise UnknownFormat(f"broken plug-in {plugin.name!r}: {plugin.value}; {wanted}")

@@ -2,7 +2,8 @@
 
 Read in this order:
 
-    ledger          `Ledger`, the facade: each method is one job and calls a module below; `aio` is the same for asyncio
+    ledger          `Ledger`, the facade: each method is one job and calls a module below
+    async_ledger    `AsyncLedger`, the same methods awaited: written by scripts/async_ledger.py; aio: how its calls run
     rows, results   what SQL returns, what callers get
     messages        prepares messages and writes their rows: the only place that does
     tree            segments, branches, pages, transcripts        threads         descriptions, lists, heads
@@ -21,39 +22,72 @@ and `hansard.tenant` are stored or seen by others; a ledger of every earlier rel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from os import PathLike, fspath
+from typing import Any, Literal
 
 from hansard.errors import StorageError
-
-if TYPE_CHECKING:
-    from hansard.ledger.ledger import Ledger
+from hansard.ledger.ledger import Ledger
 
 
-def open(url: str, *, tenant: str = "", **options: Any) -> Ledger:
+def open(
+    url: str | PathLike[str],
+    *,
+    tenant: str = "",
+    durability: Literal["full", "relaxed"] = "full",
+    vfs: str | None = None,
+    connections: int | None = None,
+    retry_for: float | None = None,
+    statement_timeout: float | None = None,
+    lock_timeout: float | None = None,
+    network_timeout: float | None = None,
+    prepared_statements: bool | None = None,
+    direct_url: str | None = None,
+    read_url: str | None = None,
+    replica_wait: float | None = None,
+) -> Ledger:
     """Open a ledger: a path, `sqlite:///path`, `:memory:`, or `postgresql://...`. A missing one is created.
 
-    >>> from hansard.model import Message, TextPart
+    `tenant` separates the threads of several customers. With `durability="relaxed"` a crash of the machine may lose the
+    last acknowledged calls. `vfs` names the file layer of SQLite. The others are for PostgreSQL: `connections` is the
+    size of the pool, 16 if omitted; the rest are seconds: `retry_for` (15) after a lost connection,
+    `statement_timeout` (60), `lock_timeout` (20) and `network_timeout` (10). `prepared_statements=True` saves planning,
+    but does not work through a pooler; `direct_url` is the server without its pooler, for migrations. `read_url` names
+    a replica, which `threads`, `transcript`, `export_conversation` and `search` read; they wait `replica_wait` seconds
+    (1) until it has the last write of this handle, then read from the primary.
+
+    >>> from hansard.model import Message
     >>> with open(":memory:") as ledger:
     ...     thread = ledger.create_thread(title="Tea")
-    ...     stored = ledger.append(thread.id, Message(role="user", parts=[TextPart(text="hi")]))
-    ...     [message.role for message in ledger.transcript(thread.id)]
-    ['user']
+    ...     stored = ledger.append(thread.id, Message.user("hi"))
+    ...     [message.text for message in ledger.transcript(thread.id)]
+    ['hi']
     """
-    from hansard.ledger.ledger import Ledger
-
-    url = str(url)
+    url = fspath(url)
+    server = {
+        "connections": connections,
+        "retry_for": retry_for,
+        "statement_timeout": statement_timeout,
+        "lock_timeout": lock_timeout,
+        "network_timeout": network_timeout,
+        "prepared_statements": prepared_statements,
+        "direct_url": direct_url,
+        "read_url": read_url,
+        "replica_wait": replica_wait,
+    }
+    given: dict[str, Any] = {name: value for name, value in server.items() if value is not None}
     if on_server(url):
+        if vfs is not None:
+            raise StorageError("vfs is for a ledger on SQLite; leave it out for PostgreSQL")
         try:
             from hansard.ledger.backends.postgres import PostgresDriver
         except ImportError:
             raise StorageError("PostgreSQL needs an extra: pip install 'hansard[postgres]'") from None
-        return Ledger(PostgresDriver(url, tenant=tenant, **options))
-    for name in ("read_url", "direct_url"):
-        if options.pop(name, None) is not None:
-            raise StorageError(f"{name} is for a ledger on PostgreSQL; {url!r} is a SQLite file")
+        return Ledger(PostgresDriver(url, tenant=tenant, durability=durability, **given))
+    for name in given:
+        raise StorageError(f"{name} is for a ledger on PostgreSQL; {url!r} is a SQLite file")
     from hansard.ledger.backends.sqlite import SqliteDriver
 
-    return Ledger(SqliteDriver(path_of(url), tenant=tenant, **options))
+    return Ledger(SqliteDriver(path_of(url), tenant=tenant, durability=durability, vfs=vfs))
 
 
 def on_server(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""`AsyncLedger`: the methods of `Ledger` for asyncio.
+"""How the calls of `AsyncLedger` run: queued jobs that share commits, or threads.
 
 On SQLite no thread blocks on a write: jobs go into a queue, and those that arrive during a commit share the next one.
 Cancelling an awaited call does not stop it: it is done or not done, and repeating it tells which.
@@ -7,9 +7,10 @@ Cancelling an awaited call does not stop it: it is done or not done, and repeati
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -22,26 +23,7 @@ if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
 
 T = TypeVar("T")
-_OWN = (
-    "begin_run",
-    "record",
-    "follow",
-    "iter_transcript",
-    "close",
-)  # they or their results use the ledger
-_LONG = (
-    "search",
-    "threads_where",
-    "facts",
-    "verify",
-    "project",
-    "prune",
-    "forget",
-    "backup",
-    "stats",
-    "rebuild_search",
-    "recover",
-)
+_BATCH = 256
 
 
 class _Plan(NamedTuple):
@@ -104,49 +86,52 @@ class _Queue:
         loop.call_soon(self._send, loop)  # after the tasks that were waiting, which may add jobs
 
 
-class AsyncLedger:
-    """`await ledger.aio.append(...)`: every method of `Ledger`, from `Ledger.aio`."""
+class AsyncJobs:
+    """Runs calls of a ledger for the tasks of any event loop: as queued jobs on SQLite, else in threads."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._driver = ledger._driver
+        self._sqlite = ledger._driver if isinstance(ledger._driver, SqliteDriver) else None
         self._planner = _planner(ledger)
-        self._readers = ThreadPoolExecutor(8, thread_name_prefix="hansard-reader")
+        self._threads = ThreadPoolExecutor(8, thread_name_prefix="hansard-reader")
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
 
-    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        if name.startswith("_") or not callable(getattr(type(self._ledger), name, None)):
-            raise AttributeError(f"the ledger has no method {name!r}")
-        if not isinstance(self._driver, SqliteDriver) or name in _LONG or name in _OWN:
-            method = self._in_thread(getattr(self._ledger, name))
-        else:
-            method = self._planned(self._driver, getattr(self._planner, name))
-        self.__dict__[name] = method  # cached for the next call
-        return method
+    async def queued(self, call: Callable[[Ledger], T]) -> T:
+        """The result of a call that is one job."""
+        driver = self._sqlite
+        if driver is None:
+            return await self.in_thread(call)
+        plan: Any = call(self._planner)
+        if not isinstance(plan, _Plan):
+            result: T = plan
+            return result
+        job: Job[T] = plan.job
+        if not plan.writes:
+            return await self._run(lambda: driver.read(job))
+        loop = asyncio.get_running_loop()
+        queue = self._queues.get(loop)
+        if queue is None:
+            queue = self._queues[loop] = _Queue(driver)
+        done: T = await queue.add(loop, job)
+        return done
 
-    def _planned(self, driver: SqliteDriver, method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-        async def call(*args: Any, **named: Any) -> Any:
-            plan = method(*args, **named)
-            if not isinstance(plan, _Plan):
-                return plan
-            if not plan.writes:
-                return await self._run(lambda: driver.read(plan.job))
-            loop = asyncio.get_running_loop()
-            queue = self._queues.get(loop)
-            if queue is None:
-                queue = self._queues[loop] = _Queue(driver)
-            return await queue.add(loop, plan.job)
+    async def in_thread(self, call: Callable[[Ledger], T]) -> T:
+        """The result of a call that may be more than one job."""
+        return await self._run(lambda: call(self._ledger))
 
-        return call
+    async def iterate(self, call: Callable[[Ledger], Iterator[T]]) -> AsyncIterator[T]:
+        """The items of an iterator of the ledger, fetched in a thread, a batch at a time."""
+        items = await self.in_thread(call)
+        while batch := await self._run(lambda: list(islice(items, _BATCH))):
+            for item in batch:
+                yield item
 
-    def _in_thread(self, method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-        async def call(*args: Any, **named: Any) -> Any:
-            return await self._run(lambda: method(*args, **named))
-
-        return call
+    async def close(self) -> None:
+        """Close the ledger."""
+        await self._run(self._ledger.close)
 
     async def _run(self, action: Callable[[], T]) -> T:
-        future = asyncio.get_running_loop().run_in_executor(self._readers, action)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, action)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

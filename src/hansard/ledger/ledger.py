@@ -6,7 +6,7 @@ The facade of this package: each method is one job in one transaction and calls 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from types import TracebackType
@@ -25,27 +25,29 @@ from hansard.ledger.results import (
     Branch,
     Facet,
     Hit,
+    NumberedDelta,
     Page,
     Pending,
     Problem,
     Projected,
     Pruned,
     Stats,
+    StoredThread,
     Synced,
-    Thread,
     Tombstone,
     TreeNode,
 )
-from hansard.ledger.rows import find_place, find_run, find_runs, find_thread
+from hansard.ledger.rows import find_place, find_run, find_thread
 from hansard.ledger.search import facets, index
 from hansard.ledger.search.query import search
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
 from hansard.model.parts import ToolResultPart
+from hansard.model.stored import StoredMessage, StoredRun, stored_message, stored_run
 
 if TYPE_CHECKING:
-    from hansard.ledger.aio import AsyncLedger
     from hansard.ledger.live.stream_tee import StreamTee
-    from hansard.ledger.live.tail import NumberedDelta
+else:
+    StreamTee = Any  # slow to import; so hints resolve without it
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int], None]
@@ -84,8 +86,6 @@ class Ledger:
     @cached_property
     def aio(self) -> AsyncLedger:
         """The same methods, awaited; concurrent appends share commits."""
-        from hansard.ledger.aio import AsyncLedger
-
         return AsyncLedger(self)
 
     @property
@@ -117,31 +117,31 @@ class Ledger:
         self,
         id: str | None = None,
         *,
-        title: str | UnsetType = UNSET,
-        resource_id: str | UnsetType = UNSET,
-        metadata: dict[str, Any] | UnsetType = UNSET,
-        agents: list[Agent] | UnsetType = UNSET,
-        parent_thread_id: str | UnsetType = UNSET,
-    ) -> Thread:
+        title: str | UnsetType | None = None,
+        resource_id: str | UnsetType | None = None,
+        metadata: dict[str, Any] | UnsetType | None = None,
+        agents: Sequence[Agent] | UnsetType | None = None,
+        parent_thread_id: str | UnsetType | None = None,
+    ) -> StoredThread:
         """Create a thread. Creating it again with the same description returns the existing one."""
         value = Conversation(
             messages=[],
             id=new_id() if id is None else id,
-            title=title,
-            resource_id=resource_id,
-            metadata=metadata,
-            agents=UNSET if agents is UNSET else {agent.id: agent for agent in agents},
-            parent_thread_id=parent_thread_id,
+            title=_given(title),
+            resource_id=_given(resource_id),
+            metadata=_given(metadata),
+            agents={agent.id: agent for agent in agents} if agents is not None and agents is not UNSET else UNSET,
+            parent_thread_id=_given(parent_thread_id),
         )
         return self._write(partial(threads.create, value=value, now=clock()))
 
-    def thread(self, thread_id: str) -> Thread:
+    def thread(self, thread_id: str) -> StoredThread:
         """The current state of a thread."""
         return self._read(lambda tx: threads.as_thread(tx, find_thread(tx, thread_id)))
 
     def threads(
         self, *, limit: int = 50, after: str | None = None, newest: bool = True, resource_id: str | None = None
-    ) -> Page[Thread]:
+    ) -> Page[StoredThread]:
         """A page of threads, ordered by last change; `after` is the `next` of the previous page."""
         limit = limits.check_page(limit)
         return self._read_replica(lambda tx: threads.page(tx, limit, after, newest, resource_id))
@@ -159,7 +159,7 @@ class Ledger:
         limit: int = 50,
         after: str | None = None,
         newest: bool = True,
-    ) -> Page[Thread]:
+    ) -> Page[StoredThread]:
         """A page of the threads that match all filters, ordered by last change; `facts` lists the possible values.
 
         `project` is a working directory; `since` and `until` are times as in a `search` query.
@@ -177,7 +177,7 @@ class Ledger:
         index.catch_up(self._driver)
         return self._driver.read_replica(lambda tx: facets.page(tx, limit, after, newest, filters))
 
-    def find_threads(self, text: str, *, limit: int = 10) -> list[Thread]:
+    def find_threads(self, text: str, *, limit: int = 10) -> list[StoredThread]:
         """The threads whose id starts with this text or whose title equals it, newest first."""
         return self._read(lambda tx: threads.named(tx, text, limit))
 
@@ -187,12 +187,14 @@ class Ledger:
         *,
         title: str | UnsetType | None = UNSET,
         resource_id: str | UnsetType | None = UNSET,
-        metadata: dict[str, Any] | UnsetType = UNSET,
-        agents: list[Agent] | UnsetType = UNSET,
-    ) -> Thread:
+        metadata: dict[str, Any] | UnsetType | None = None,
+        agents: Sequence[Agent] | UnsetType | None = None,
+    ) -> StoredThread:
         """Change the description of a thread. Agents are added to its registry; metadata is replaced."""
         now = clock()
-        return self._write(lambda tx: threads.update(tx, thread_id, now, title, resource_id, metadata, agents))
+        return self._write(
+            lambda tx: threads.update(tx, thread_id, now, title, resource_id, _given(metadata), _given(agents))
+        )
 
     # -- messages --------------------------------------------------------------------------------------------------
 
@@ -204,26 +206,26 @@ class Ledger:
         *,
         parent: str | UnsetType | None = UNSET,
         expected_head: str | UnsetType | None = UNSET,
-    ) -> Message: ...
+    ) -> StoredMessage: ...
 
     @overload
     def append(
         self,
         thread_id: str,
-        messages: list[Message],
+        messages: Sequence[Message],
         *,
         parent: str | UnsetType | None = UNSET,
         expected_head: str | UnsetType | None = UNSET,
-    ) -> list[Message]: ...
+    ) -> list[StoredMessage]: ...
 
     def append(
         self,
         thread_id: str,
-        messages: Message | list[Message],
+        messages: Message | Sequence[Message],
         *,
         parent: str | UnsetType | None = UNSET,
         expected_head: str | UnsetType | None = UNSET,
-    ) -> Message | list[Message]:
+    ) -> StoredMessage | list[StoredMessage]:
         """Append messages after the head of a thread. Returns them as stored, with ids and times.
 
         Appending a message again under the same id changes nothing; a different message under that id is a `Conflict`.
@@ -245,7 +247,7 @@ class Ledger:
 
         return self._write(job)  # type: ignore[no-any-return]
 
-    def get(self, thread_id: str, message_id: str) -> Message:
+    def get(self, thread_id: str, message_id: str) -> StoredMessage:
         """One message of a thread, on any branch."""
         return self._read(lambda tx: tree.message(tx, thread_id, message_id))
 
@@ -258,7 +260,7 @@ class Ledger:
         before: str | None = None,
         after: str | None = None,
         head: str | None = None,
-    ) -> Page[Message]:
+    ) -> Page[StoredMessage]:
         """A page of the transcript, newest or oldest messages first.
 
         `before` and `after` are ids of messages on the branch. Pass `next` of a page as `before` (newest first) or as
@@ -269,11 +271,11 @@ class Ledger:
             lambda tx: tree.page(tx, thread_id, limit, newest=newest, before=before, after=after, head=head)
         )
 
-    def transcript(self, thread_id: str, head: str | None = None) -> list[Message]:
+    def transcript(self, thread_id: str, head: str | None = None) -> list[StoredMessage]:
         """All messages of the active branch, or of the branch that ends with `head`."""
         return self._read_replica(lambda tx: tree.transcript(tx, thread_id, head))
 
-    def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[Message]:
+    def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[StoredMessage]:
         """The messages of a branch, oldest first, loaded a page at a time."""
         after: str | None = None
         tip = head or self.thread(thread_id).head
@@ -293,24 +295,24 @@ class Ledger:
         """Every message with its parent, in the order they were written."""
         return self._read(lambda tx: tree.nodes(tx, find_thread(tx, thread_id)))
 
-    def checkout(self, thread_id: str, message_id: str | None, *, tip: bool = False) -> Thread:
+    def checkout(self, thread_id: str, message_id: str | None, *, tip: bool = False) -> StoredThread:
         """Move the head to a message (with `tip`: to the end of its branch). All branches are kept."""
         now = clock()
         return self._write(lambda tx: threads.checkout(tx, thread_id, message_id, now, tip=tip))
 
-    def fork(self, thread_id: str, message_id: str | None, *, prune: bool = False) -> Thread:
+    def fork(self, thread_id: str, message_id: str | None, *, prune: bool = False) -> StoredThread:
         """Continue from an earlier message (None: from the start): the next append creates a new branch.
 
         `prune` deletes everything after that message, which is otherwise kept; branches of active runs stay.
         """
-        if not prune:
-            return self.checkout(thread_id, message_id)
         now = clock()
 
-        def job(tx: Tx) -> Thread:
+        def job(tx: Tx) -> StoredThread:
+            found = threads.checkout(tx, thread_id, message_id, now, tip=False)
+            if not prune:
+                return found
             from hansard.ledger.maintenance import prune as pruning
 
-            threads.checkout(tx, thread_id, message_id, now, tip=False)
             thread = find_thread(tx, thread_id, lock=True)
             pruning.prune_after(tx, thread, thread.head[:2])
             return threads.as_thread(tx, find_thread(tx, thread_id))
@@ -328,7 +330,7 @@ class Ledger:
         now = clock()
         return self._write(lambda tx: conversations.merge(tx, incoming, now))
 
-    def import_conversation(self, conversation: Conversation, thread_id: str | None = None) -> Thread:
+    def import_conversation(self, conversation: Conversation, thread_id: str | None = None) -> StoredThread:
         """Store a conversation as a thread, under its id or a new one. A second import adds only new messages."""
         key = thread_id or (conversation.id if isinstance(conversation.id, str) and conversation.id else new_id())
         incoming = conversations.Incoming(conversation, key)
@@ -344,31 +346,33 @@ class Ledger:
     def begin_run(
         self,
         thread_id: str,
-        agent_id: str | UnsetType = UNSET,
+        agent_id: str | UnsetType | None = None,
         *,
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
-        metadata: dict[str, Any] | UnsetType = UNSET,
+        metadata: dict[str, Any] | UnsetType | None = None,
     ) -> RunHandle:
         """Begin an agent run after the head, or after the message it forks from (None: before all messages)."""
-        value = Run(id=id or new_id(), agent_id=agent_id, metadata=metadata)
+        value = Run(id=id or new_id(), agent_id=_given(agent_id), metadata=_given(metadata))
         now = clock()
         run, buffer = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
         return RunHandle(self, run, buffer)
 
-    def run(self, thread_id: str, run_id: str) -> Run:
+    def get_run(self, thread_id: str, run_id: str) -> StoredRun:
         """The current state of a run."""
-        return self._read(lambda tx: find_run(tx, find_thread(tx, thread_id), run_id).value)
+        return self._read(lambda tx: stored_run(find_run(tx, find_thread(tx, thread_id), run_id).value))
 
-    def runs(self, thread_id: str) -> list[Run]:
+    run = get_run
+
+    def runs(self, thread_id: str) -> list[StoredRun]:
         """All runs of a thread, in the order they began."""
-        return self._read(lambda tx: [row.value for row in find_runs(tx, find_thread(tx, thread_id)).values()])
+        return self._read(lambda tx: [stored_run(run) for run in runs.all_runs(tx, thread_id)])
 
-    def active_runs(self, thread_id: str) -> list[Run]:
+    def active_runs(self, thread_id: str) -> list[StoredRun]:
         """The active runs of a thread, in the order they began."""
-        return self._read(lambda tx: runs.active_runs(tx, thread_id))
+        return self._read(lambda tx: [stored_run(run) for run in runs.active_runs(tx, thread_id)])
 
-    def run_messages(self, thread_id: str, run_id: str) -> list[Message]:
+    def run_messages(self, thread_id: str, run_id: str) -> list[StoredMessage]:
         """The messages of a run, staged or committed."""
         return self._read(lambda tx: runs.messages(tx, thread_id, run_id))
 
@@ -376,17 +380,17 @@ class Ledger:
         self,
         thread_id: str,
         run_id: str,
-        messages: Message | list[Message],
+        messages: Message | Sequence[Message],
         *,
         fence: int | None = None,
         through: int | None = None,
-    ) -> list[Message]:
+    ) -> list[StoredMessage]:
         """Store messages of an active run: durable, but not in the transcript until the run commits.
 
         `through`: the number of the run's deltas that the staged messages cover.
         """
         now = clock()
-        given = [messages] if isinstance(messages, Message) else messages
+        given = [messages] if isinstance(messages, Message) else list(messages)
         items = [prepare(runs.with_run_id(message, run_id), now) for message in given]
 
         return self._write(lambda tx: runs.stage(tx, thread_id, run_id, fence, items, now, through))
@@ -396,13 +400,13 @@ class Ledger:
         thread_id: str,
         run_id: str,
         *,
-        pending: list[PendingCall] | UnsetType = UNSET,
-        usage: Usage | UnsetType = UNSET,
+        pending: list[PendingCall] | UnsetType | None = None,
+        usage: Usage | UnsetType | None = None,
         force: bool = False,
         prune: bool = False,
         prune_after: str | UnsetType | None = UNSET,
         fence: int | None = None,
-    ) -> Run:
+    ) -> StoredRun:
         """Put a run into the transcript, atomically. `prune` deletes what it replaces, which is otherwise kept.
 
         What it replaces is everything after the message that it forks from (or after `prune_after`, an earlier message
@@ -410,8 +414,10 @@ class Ledger:
         """
         now = clock()
 
-        def job(tx: Tx) -> Run:
-            done = runs.commit(tx, thread_id, run_id, fence, now, pending=pending, usage=usage, force=force)
+        def job(tx: Tx) -> StoredRun:
+            done = runs.commit(
+                tx, thread_id, run_id, fence, now, pending=_given(pending), usage=_given(usage), force=force
+            )
             if prune:
                 from hansard.ledger.maintenance import prune as pruning
 
@@ -421,26 +427,26 @@ class Ledger:
                 if prune_after is not UNSET:
                     place = (0, 0) if prune_after is None else find_place(tx, thread, prune_after)[:2]
                 pruning.prune_after(tx, thread, place)
-            return done
+            return stored_run(done)
 
         return self._write(job)
 
-    def abort(self, thread_id: str, run_id: str, *, fence: int | None = None) -> Run:
+    def abort(self, thread_id: str, run_id: str, *, fence: int | None = None) -> StoredRun:
         """Give a run up; its messages are kept outside the transcript."""
         now = clock()
-        return self._write(lambda tx: runs.end(tx, thread_id, run_id, fence, "aborted", UNSET, now))
+        return self._write(lambda tx: stored_run(runs.end(tx, thread_id, run_id, fence, "aborted", UNSET, now)))
 
-    def fail(self, thread_id: str, run_id: str, error: Any, *, fence: int | None = None) -> Run:
+    def fail(self, thread_id: str, run_id: str, error: Any, *, fence: int | None = None) -> StoredRun:
         """Mark a run as failed, with its error."""
         now = clock()
-        return self._write(lambda tx: runs.end(tx, thread_id, run_id, fence, "failed", error, now))
+        return self._write(lambda tx: stored_run(runs.end(tx, thread_id, run_id, fence, "failed", error, now)))
 
-    def stop(self, thread_id: str, run_id: str) -> Run:
+    def stop(self, thread_id: str, run_id: str) -> StoredRun:
         """Stop a run, from any process: its messages so far are kept in the transcript, marked as interrupted."""
         from hansard.ledger.live.interrupt import stop
 
         now, ids = clock(), NewIds()
-        return self._write(lambda tx: stop(tx, thread_id, run_id, now, ids))
+        return self._write(lambda tx: stored_run(stop(tx, thread_id, run_id, now, ids)))
 
     def recover(self, thread_id: str | None = None) -> list[tuple[str, str]]:
         """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each.
@@ -457,16 +463,16 @@ class Ledger:
         """The tool calls that wait for an approval or for an external result."""
         return self._read(lambda tx: runs.pending(tx, thread_id))
 
-    def resolve(self, thread_id: str, results: ToolResultPart | list[ToolResultPart]) -> Message:
+    def resolve(self, thread_id: str, results: ToolResultPart | Sequence[ToolResultPart]) -> StoredMessage:
         """Answer pending calls with one tool message after the head."""
         now = clock()
         given = [results] if isinstance(results, ToolResultPart) else list(results)
         calls = [part.tool_call_id for part in given if isinstance(part.tool_call_id, str)]
         item = prepare(Message(role="tool", parts=list(given)), now)
 
-        def job(tx: Tx) -> Message:
+        def job(tx: Tx) -> StoredMessage:
             runs.resolve(tx, thread_id, calls, [item], now)
-            return item.message
+            return stored_message(item.message)
 
         return self._write(job)
 
@@ -495,7 +501,7 @@ class Ledger:
         *,
         format: str,
         thread: str,
-        agent_id: str | UnsetType = UNSET,
+        agent_id: str | UnsetType | None = None,
         fork_from: str | UnsetType | None = UNSET,
         durable: bool = False,
     ) -> StreamTee:
@@ -509,7 +515,7 @@ class Ledger:
         from hansard.ledger.live.answer_recorder import AnswerRecorder
         from hansard.ledger.live.stream_tee import StreamTee
 
-        recorder = AnswerRecorder(self, format, thread, agent_id=agent_id, fork_from=fork_from, durable=durable)
+        recorder = AnswerRecorder(self, format, thread, agent_id=_given(agent_id), fork_from=fork_from, durable=durable)
         return StreamTee(recorder, stream)
 
     # -- search ----------------------------------------------------------------------------------------------------
@@ -610,7 +616,15 @@ class Ledger:
         return stats.stats(self._driver)
 
 
+def _given(value: T | UnsetType | None) -> T | UnsetType:
+    """An argument in the terms of the model: None and UNSET both mean that it was not given."""
+    return UNSET if value is None else value
+
+
 def _thread_of(run: Run | RunHandle) -> str:
     if isinstance(run.thread_id, str):
         return run.thread_id
-    raise HansardError(f"the run {run.id!r} does not name its thread; get it with `ledger.run(thread, run)`")
+    raise HansardError(f"the run {run.id!r} does not name its thread; get it with `ledger.get_run(thread, run)`")
+
+
+from hansard.ledger.async_ledger import AsyncLedger  # noqa: E402  (its methods are made from those of `Ledger`)

@@ -22,10 +22,13 @@ from hansard.ledger.ids import new_id
 from hansard.ledger.rows import ROOT, Place, ThreadRow, find_place, find_thread, id_at, whole_seconds
 from hansard.model import native
 from hansard.model.conversation import Message, Usage
+from hansard.model.parts import Part
+from hansard.model.stored import StoredMessage, plain_messages, stored_message
 from hansard.model.times import iso_time, milliseconds
 
 _BATCH = 500
 _CACHED_HEADS = 4096
+_STRINGS = ("role", "id", "created_at", "agent_id", "run_id")
 _TOKENS = (
     "input_tokens",
     "output_tokens",
@@ -62,9 +65,27 @@ class Prepared:
 
 def prepare(message: Message, now: int) -> Prepared:
     """A message written now: the ledger gives it an id and a time where it has none."""
-    if not isinstance(message, Message):
-        raise HansardError(f"expected a Message, not {type(message).__name__}; hansard.read makes messages")
+    if type(message) is not Message:
+        if not isinstance(message, Message):
+            raise HansardError(f"expected a Message, not {type(message).__name__}; hansard.read makes messages")
+        (message,) = plain_messages([message])
+    _check(message)
     return with_id(message, message.id if isinstance(message.id, str) and message.id else new_id(), now)
+
+
+def _check(message: Message) -> None:
+    """Reject a message that was made with values of the wrong type: nothing could read it again."""
+    for name in _STRINGS:
+        value: Any = getattr(message, name)
+        if value is not UNSET and not isinstance(value, str):
+            raise HansardError(f"{name} of a message is a string, not {value!r:.60}")
+    parts: Any = message.parts
+    if not isinstance(parts, list):
+        way_out = "Message.user('...') makes a message of text"
+        raise HansardError(f"parts of a message is a list of parts, not {parts!r:.60}; {way_out}")
+    for part in parts:
+        if not isinstance(part, Part):
+            raise HansardError(f"invalid part {part!r:.60}; text is TextPart(text='...')")
 
 
 def with_id(message: Message, key: str, now: int) -> Prepared:
@@ -267,7 +288,7 @@ def append(
         return _as_stored(tx, thread, items)
     if items:
         before = unsafe(id_at(tx, thread, place)) if parent is UNSET else parent
-        return Appended(thread, tree.on_path([item.message for item in items], before))
+        return Appended(thread, tree.on_path([stored_message(item.message) for item in items], before))
     return Appended(thread, [])
 
 
@@ -275,7 +296,7 @@ class Appended(NamedTuple):
     """The thread's row, and the messages as they are stored, each with its parent."""
 
     thread: ThreadRow
-    messages: list[Message]
+    messages: list[StoredMessage]
 
 
 def _as_stored(tx: Tx, thread: ThreadRow, items: list[Prepared]) -> Appended:
@@ -315,7 +336,7 @@ class HeadCache:
         now: int,
         parent: str | UnsetType | None,
         expected_head: str | UnsetType | None,
-    ) -> list[Message]:
+    ) -> list[StoredMessage]:
         """Append in a transaction, after the cached head where that is possible; the messages as stored."""
         plain = not driver.single and _plain(items, parent, expected_head)
         if plain and (stored := self._append_in_file(tx, thread_id, items[0], now)) is not None:
@@ -333,7 +354,7 @@ class HeadCache:
         now: int,
         parent: str | UnsetType | None,
         expected_head: str | UnsetType | None,
-    ) -> list[Message] | None:
+    ) -> list[StoredMessage] | None:
         """Append in one round trip; None, and nothing is written, if the head moved or the place or id is taken."""
         if not driver.single or not _plain(items, parent, expected_head):
             return None
@@ -343,9 +364,9 @@ class HeadCache:
         if driver.statement("append_one", now=after.updated_at, **_head_values(head, after, items[0])) is None:
             return None
         self._keep(thread_id, after)
-        return tree.on_path([items[0].message], head.last)
+        return tree.on_path([stored_message(items[0].message)], head.last)
 
-    def _append_in_file(self, tx: Tx, thread_id: str, item: Prepared, now: int) -> list[Message] | None:
+    def _append_in_file(self, tx: Tx, thread_id: str, item: Prepared, now: int) -> list[StoredMessage] | None:
         """Two statements of a transaction; None under the same conditions."""
         if (head := self._heads.pop(thread_id, None)) is None:
             return None
@@ -358,7 +379,7 @@ class HeadCache:
         else:  # an index that would not change is not written
             tx.run("move_head_now", **values)
         self._keep(thread_id, after)
-        return tree.on_path([item.message], head.last)
+        return tree.on_path([stored_message(item.message)], head.last)
 
     def _keep(self, thread_id: str, head: _Head) -> None:
         self._heads[thread_id] = head

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from hansard.model.conversation import Agent, Usage
+from hansard.model.stored import StoredAgent, StoredUsage
+from hansard.streams.deltas import Delta
 
 T = TypeVar("T")
 
@@ -15,7 +16,7 @@ class Value(Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of all results."""
 
 
-class Thread(Value, frozen=True, kw_only=True):
+class StoredThread(Value, frozen=True, kw_only=True):
     """The current state of a thread: `head` is the id of the active branch's last message, `version` counts changes."""
 
     id: str
@@ -27,9 +28,12 @@ class Thread(Value, frozen=True, kw_only=True):
     title: str | None = None
     resource_id: str | None = None
     parent_thread_id: str | None = None
-    agents: dict[str, Agent] = {}
+    agents: dict[str, StoredAgent] = {}
     metadata: dict[str, Any] = {}
-    usage: Usage = Usage()
+    usage: StoredUsage = StoredUsage()
+
+
+Thread = StoredThread
 
 
 class Page(Value, Generic[T], frozen=True, kw_only=True):
@@ -168,7 +172,7 @@ class Stats(Value, frozen=True, kw_only=True):
     stored_bytes: int
     bytes_on_disk: int
     schema: int
-    usage: Usage
+    usage: StoredUsage
 
 
 class Source(Value, frozen=True, kw_only=True):
@@ -184,3 +188,10 @@ class Source(Value, frozen=True, kw_only=True):
     hash: str
     version: int
     told: dict[str, Any] = {}
+
+
+class NumberedDelta(NamedTuple):
+    """A delta and its number in the run; pass `seq` as `after` to continue from it."""
+
+    seq: int
+    delta: Delta

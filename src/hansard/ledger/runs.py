@@ -18,8 +18,9 @@ from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.live.journal import RunBuffer
 from hansard.ledger.messages import Prepared, sum_usage, write_after
 from hansard.ledger.results import Pending
-from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_thread, id_at
+from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_runs, find_thread, id_at
 from hansard.model.conversation import Message, PendingCall, Run, Usage
+from hansard.model.stored import StoredMessage, stored_message
 from hansard.model.times import iso_time
 
 ACTIVE = "active"
@@ -67,7 +68,7 @@ def begin(
 
 def stage(
     tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int, through: int | None = None
-) -> list[Message]:
+) -> list[StoredMessage]:
     """Write messages of an active run; they are outside the transcript until it commits. Gives them as stored.
 
     `through` is the number of deltas they cover: after a crash only later ones are folded into messages.
@@ -83,7 +84,7 @@ def stage(
     row.with_value(value).save(tx, thread.thread)
     if done.added != len(items):
         return [tree.message_at(tx, thread, unsafe(item.id) or "") for item in items]
-    return tree.on_path([item.message for item in items], before)
+    return tree.on_path([stored_message(item.message) for item in items], before)
 
 
 def active(tx: Tx, thread: ThreadRow, run_id: str, fence: int | None) -> RunRow:
@@ -161,13 +162,18 @@ def with_run_id(message: Message, run_id: str) -> Message:
     return replace(message, run_id=run_id) if message.run_id is UNSET else message
 
 
+def all_runs(tx: Tx, thread_id: str) -> list[Run]:
+    """All runs of a thread, in the order they began."""
+    return [row.value for row in find_runs(tx, find_thread(tx, thread_id)).values()]
+
+
 def active_runs(tx: Tx, thread_id: str) -> list[Run]:
     """The active runs of a thread, in the order they began."""
     rows = tx.all("runs_active", thread=find_thread(tx, thread_id).thread)
     return [RunRow(*row).value for row in rows]
 
 
-def messages(tx: Tx, thread_id: str, run_id: str) -> list[Message]:
+def messages(tx: Tx, thread_id: str, run_id: str) -> list[StoredMessage]:
     """The messages of a run, staged or committed."""
     thread = find_thread(tx, thread_id)
     row = find_run(tx, thread, run_id)
@@ -175,7 +181,7 @@ def messages(tx: Tx, thread_id: str, run_id: str) -> list[Message]:
     if not rows:
         return []
     first = find_place(tx, thread, unsafe(rows[0][0]) or "")
-    return tree.on_path(tree.messages_of(tx, rows), tree.parent_id(tx, thread, first))
+    return tree.on_path(tree.stored_messages(tx, thread, rows), tree.parent_id(tx, thread, first))
 
 
 def pending(tx: Tx, thread_id: str) -> list[Pending]:

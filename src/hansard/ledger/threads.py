@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -11,17 +12,18 @@ from hansard.errors import Conflict, HansardError, NotFound
 from hansard.ledger import bodies, limits, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.messages import decode_usage
-from hansard.ledger.results import Page, Thread
+from hansard.ledger.results import Page, StoredThread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
 from hansard.model.conversation import Agent, Conversation, Snapshot
 from hansard.model.digits import whole_number
+from hansard.model.stored import stored_agents, stored_usage
 from hansard.model.times import iso_time, milliseconds
 
 _FAR = 1 << 60
 _DESCRIPTION = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
 
 
-def create(tx: Tx, value: Conversation, now: int) -> Thread:
+def create(tx: Tx, value: Conversation, now: int) -> StoredThread:
     """Create a thread with the description in `value`; an existing one with the same description is returned."""
     row = start(tx, value, now)
     return as_thread(tx, row)
@@ -48,10 +50,10 @@ def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> Thre
     return row
 
 
-def as_thread(tx: Tx, row: ThreadRow) -> Thread:
-    """A row as the `Thread` that callers get."""
+def as_thread(tx: Tx, row: ThreadRow) -> StoredThread:
+    """A row as the `StoredThread` that callers get."""
     value = description(row)
-    return Thread(
+    return StoredThread(
         id=unsafe(row.id) or "",
         version=row.version,
         messages=row.messages,
@@ -61,24 +63,24 @@ def as_thread(tx: Tx, row: ThreadRow) -> Thread:
         title=unsafe(row.title),
         resource_id=unsafe(row.resource),
         parent_thread_id=unsafe(row.parent_thread),
-        agents=value.agents if isinstance(value.agents, dict) else {},
+        agents=stored_agents(value.agents) if isinstance(value.agents, dict) else {},
         metadata=value.metadata if isinstance(value.metadata, dict) else {},
-        usage=decode_usage(row.usage),
+        usage=stored_usage(decode_usage(row.usage)),
     )
 
 
-def named(tx: Tx, text: str, limit: int) -> list[Thread]:
+def named(tx: Tx, text: str, limit: int) -> list[StoredThread]:
     """The threads whose id starts with a text or whose title equals it, newest first."""
     return [as_thread(tx, ThreadRow(*row)) for row in tx.all("threads_named", text=safe(text), limit=limit)]
 
 
-def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[Thread]:
+def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[StoredThread]:
     """Threads by their last change; `after` is the `next` of the previous page."""
     name = ("threads_newest" if newest else "threads_oldest") + ("_of" if resource is not None else "")
     return pages(tx, name, limit, after, newest, {} if resource is None else {"resource": safe(resource)})
 
 
-def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[Thread]:
+def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values: dict[str, Any]) -> Page[StoredThread]:
     """A page of the rows of a statement that lists threads by their last change."""
     updated, number = _cursor(after) if after is not None else ((_FAR, _FAR) if newest else (-_FAR, -_FAR))
     given = {"updated_at": updated, "thread": number, "limit": limit + 1, **values}
@@ -104,8 +106,8 @@ def update(
     title: str | UnsetType | None,
     resource_id: str | UnsetType | None,
     metadata: dict[str, Any] | UnsetType,
-    agents: list[Agent] | UnsetType,
-) -> Thread:
+    agents: Sequence[Agent] | UnsetType,
+) -> StoredThread:
     """Change the description of a thread; agents are added to its registry, other fields are replaced."""
     row = find_thread(tx, thread_id, lock=True)
     value = description(row)
@@ -180,7 +182,7 @@ def last_message(tx: Tx, row: ThreadRow) -> str | None:
     return None if found is None else unsafe(found[0])
 
 
-def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: bool) -> Thread:
+def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: bool) -> StoredThread:
     """Move the head to a message; with `tip` to the end of the branch the message is on."""
     row = find_thread(tx, thread_id, lock=True)
     place = ROOT if message_id is None else find_place(tx, row, message_id)

@@ -7,7 +7,7 @@ parent is the segment's tip, else it opens a new segment; so messages are never 
 from __future__ import annotations
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from hansard.errors import NotFound
 from hansard.ledger import bodies
@@ -16,6 +16,8 @@ from hansard.ledger.results import Branch, Page, TreeNode
 from hansard.ledger.rows import ROOT, Place, ThreadRow, find_place, find_runs, find_thread, id_at
 from hansard.model import exact_json, native
 from hansard.model.conversation import Message
+from hansard.model.stored import StoredMessage, set_parent
+from hansard.model.times import iso_time
 
 ALL = 1 << 31
 _BLOBS = 400
@@ -46,13 +48,12 @@ def open_segment(tx: Tx, thread: ThreadRow, place: Place) -> ThreadRow:
     return thread._replace(next_seg=seg + 1)
 
 
-def on_path(messages: list[Message], parent: str | None) -> list[Message]:
-    """Consecutive messages of a branch, each with its parent; `parent` is the id of the message before the first."""
-    out = []
+def on_path(messages: list[StoredMessage], parent: str | None) -> list[StoredMessage]:
+    """Consecutive messages of a branch, each given its parent; `parent` is the id of the message before the first."""
     for message in messages:
-        out.append(message if message.parent_message_id == parent else replace(message, parent_message_id=parent))
-        parent = message.id if isinstance(message.id, str) else None
-    return out
+        set_parent(message, parent)
+        parent = message.id
+    return messages
 
 
 def messages_of(tx: Tx, rows: list[Row], *, verbatim: bool = False) -> list[Message]:
@@ -69,6 +70,19 @@ def _message(key: str, body: bytes, verbatim: bool) -> Message:
     return replace(message, id=unsafe(key) or "")
 
 
+def stored_messages(tx: Tx, thread: ThreadRow, rows: list[Row]) -> list[StoredMessage]:
+    """Rows of (id, body, ...) as callers get them; a message without a time has that of its thread."""
+    found: list[StoredMessage] = []
+    for row, body in zip(rows, read_bodies(tx, [r[1] for r in rows]), strict=True):
+        message = native.decode_own(StoredMessage, body)
+        if not message.id:
+            force_setattr(message, "id", unsafe(row[0]) or "")
+        if not message.created_at:
+            force_setattr(message, "created_at", iso_time(thread.created_at))
+        found.append(message)
+    return found
+
+
 def read_bodies(tx: Tx, stored: list[bytes]) -> list[bytes]:
     """Stored bodies as JSON, with their blobs."""
     wanted = sorted(bodies.blobs_of(stored))
@@ -81,16 +95,16 @@ def read_bodies(tx: Tx, stored: list[bytes]) -> list[bytes]:
     return [bodies.unpack(data, found) for data in stored]
 
 
-def message(tx: Tx, thread_id: str, message_id: str) -> Message:
+def message(tx: Tx, thread_id: str, message_id: str) -> StoredMessage:
     """One message of a thread, on any branch."""
     return message_at(tx, find_thread(tx, thread_id), message_id)
 
 
-def message_at(tx: Tx, thread: ThreadRow, message_id: str) -> Message:
+def message_at(tx: Tx, thread: ThreadRow, message_id: str) -> StoredMessage:
     """One message of a thread whose row is known."""
     place = find_place(tx, thread, message_id)
     rows = tx.all("range_up", thread=thread.thread, seg=place.seg, low=place.depth - 1, high=place.depth, limit=1)
-    return on_path(messages_of(tx, rows), parent_id(tx, thread, place))[0]
+    return on_path(stored_messages(tx, thread, rows), parent_id(tx, thread, place))[0]
 
 
 def parent_id(tx: Tx, thread: ThreadRow, place: Place) -> str | None:
@@ -100,33 +114,32 @@ def parent_id(tx: Tx, thread: ThreadRow, place: Place) -> str | None:
         return None
     seg, _, depth = pieces[-1]
     rows = tx.all("range_up", thread=thread.thread, seg=seg, low=depth - 1, high=depth, limit=1)
-    return messages_of(tx, rows)[0].id or None
+    return stored_messages(tx, thread, rows)[0].id or None
 
 
-def transcript(tx: Tx, thread_id: str, head: str | None) -> list[Message]:
+def transcript(tx: Tx, thread_id: str, head: str | None) -> list[StoredMessage]:
     """All messages of the active branch, or of the branch that ends with `head`."""
     thread = find_thread(tx, thread_id)
     place = thread.head if head is None else find_place(tx, thread, head)
-    return on_path(messages_of(tx, path_rows(tx, thread, place)), None)
+    return on_path(stored_messages(tx, thread, path_rows(tx, thread, place)), None)
 
 
 def page(
     tx: Tx, thread_id: str, limit: int, *, newest: bool, before: str | None, after: str | None, head: str | None
-) -> Page[Message]:
+) -> Page[StoredMessage]:
     """A page of a branch; see `Ledger.messages`."""
     thread = find_thread(tx, thread_id)
     place = thread.head if head is None else find_place(tx, thread, head)
     low = 0 if after is None else depth_on_path(tx, thread, place, after)
     high = ALL if before is None else depth_on_path(tx, thread, place, before)
     rows = page_rows(tx, thread, place, limit + 1, newest=newest, low=low, high=high)
-    found = messages_of(tx, rows if newest else rows[:limit])
+    found = stored_messages(tx, thread, rows if newest else rows[:limit])
     if newest:  # the message before the page, if there is one, tells the parent of its last
         parent = found[limit].id if len(rows) > limit else after
         found = on_path(found[limit - 1 :: -1], parent or None)[::-1]
     else:
         found = on_path(found, after)
-    last = found[-1].id if len(rows) > limit else None
-    return Page(items=found, next=last if isinstance(last, str) else None)
+    return Page(items=found, next=found[-1].id if len(rows) > limit else None)
 
 
 def path_rows(tx: Tx, thread: ThreadRow, place: Place) -> list[Row]:

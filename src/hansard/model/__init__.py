@@ -9,6 +9,8 @@ Read in this order:
     machinery               what no person typed: named events, and the text that the model saw
     agent_view              the conversation as one of several agents sees it
     diff, validate          differences for loss reports; checks with path, severity and fix
+    sdk_objects             objects of SDKs as plain data
+    stored                  the values as a ledger returns them: plain types, None for absent
     versions, schema        older native versions; JSON Schema
     times, digits, arguments, default_title     small helpers
 

@@ -20,15 +20,15 @@ from hansard.model.parts import CompactionPart, ReasoningPart, TextPart
 from hansard.model.tree import active_path
 
 
-def to_model_messages(conversation: Conversation, viewing_agent: str) -> Conversation:
+def agent_view(conversation: Conversation, viewing_agent: str) -> Conversation:
     """Return the conversation as `viewing_agent` sees it; the argument is not modified.
 
     >>> from hansard.model import Agent
     >>> answer = Message(role="assistant", agent_id="a2", parts=[TextPart(text="Sunny.")])
     >>> thread = Conversation(messages=[answer], agents={"a2": Agent(id="a2", name="Weather")})
-    >>> to_model_messages(thread, viewing_agent="a1").messages[0].parts[0].text
+    >>> agent_view(thread, viewing_agent="a1").messages[0].parts[0].text
     '{agent:Weather}: Sunny.'
-    >>> to_model_messages(thread, viewing_agent="a2").messages[0].parts[0].text
+    >>> agent_view(thread, viewing_agent="a2").messages[0].parts[0].text
     'Sunny.'
     """
     agent_of = _agents(conversation)
@@ -100,3 +100,6 @@ def _rebound_part(part: Any, before: str, prefix: str) -> Any:
     if not opaque(part) or part.binding is UNSET or part.binding.prefix != before:
         return part
     return replace(part, binding=replace(part.binding, prefix=prefix))
+
+
+to_model_messages = agent_view  # the name in ThreadProtocol

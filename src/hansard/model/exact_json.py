@@ -191,10 +191,14 @@ _BARE: dict[type, Any] = {
 
 
 def _spelled(value: Any) -> Any:
-    """What a value of another kind is in JSON: bytes are base64, a time is ISO 8601, an enum its value."""
+    """What a value of another kind is in JSON: bytes are base64, a time is ISO 8601, an SDK object what it dumps."""
     for kind, bare in _BARE.items():
         if isinstance(value, kind):
             return _copied(bare(value))
+    from hansard.model.sdk_objects import as_sent, is_sdk_object  # slow to import, and seldom needed
+
+    if is_sdk_object(value):
+        return _copied(as_sent(value))
     try:
         return _DECODER.decode(_ENCODER.encode(value))
     except (TypeError, ValueError):

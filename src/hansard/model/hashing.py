@@ -103,16 +103,18 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
                 force_setattr(part, "binding", default if given is UNSET else replace(given, prefix=default.prefix))
 
 
-def append(conversation: Conversation, answer: Conversation | list[Message]) -> Conversation:
-    """Append an answer; its opaque reasoning is bound to the conversation before it.
+def append_answer(conversation: Conversation, answer: Conversation | Message | Sequence[Message]) -> Conversation:
+    """A new conversation with an answer at its end; its opaque reasoning is bound to the conversation before it.
 
     >>> asked = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
     >>> thought = ReasoningPart(text="", signature="s", binding=Binding(provider="anthropic"))
-    >>> answered = append(asked, [Message(role="assistant", parts=[thought])])
+    >>> answered = append_answer(asked, [Message(role="assistant", parts=[thought])])
     >>> len(answered.messages), len(answered.messages[1].parts[0].binding.prefix)
     (2, 32)
     """
-    new = answer.messages if isinstance(answer, Conversation) else answer
+    if isinstance(answer, Conversation):
+        answer = answer.messages
+    new = Conversation(messages=[answer] if isinstance(answer, Message) else answer).messages
     messages = [*conversation.messages, *new]
     first = len(conversation.messages)
     for i, prefix in digests(messages, range(first, len(messages))).items():
@@ -120,6 +122,9 @@ def append(conversation: Conversation, answer: Conversation | list[Message]) -> 
         if any(part is not old for part, old in zip(parts, messages[i].parts, strict=True)):
             messages[i] = replace(messages[i], parts=parts)
     return replace(conversation, messages=messages)
+
+
+append = append_answer
 
 
 def _bound(part: Any, prefix: str) -> Any:

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
+import msgspec.structs
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import Unreadable
@@ -72,8 +73,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Node):
         tag = value.__struct_config__.tag
         out: dict[str, Any] = {"type": tag} if tag is not None else {}
+        fields = msgspec.structs.asdict(value)  # what is stored, where a property shows it differently
         for name, attribute in names(type(value)).items():
-            item = getattr(value, attribute)
+            item = fields[attribute]
             if item is not UNSET:
                 out[name] = plain(item)
         if isinstance(value.unknown, Unknown):

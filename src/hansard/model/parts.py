@@ -8,9 +8,14 @@ An absent field is `UNSET`, never None: an explicit null is data.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, StructMeta, UnsetType, field
+
+if TYPE_CHECKING:
+    from inspect import Signature
+else:
+    Signature = Any  # slow to import
 
 
 class Unknown:
@@ -31,8 +36,20 @@ class Unknown:
         return f"Unknown({self.fields!r})"
 
 
+class _NodeType(StructMeta):
+    """Shows a type's own fields before those that all values have, in `help` and completion."""
+
+    @property
+    def __signature__(cls) -> Signature:
+        shown: Signature = super().__signature__
+        late = [one for name, one in shown.parameters.items() if name in ("extra", "unknown")]
+        return shown.replace(parameters=[*(one for one in shown.parameters.values() if one not in late), *late])
+
+
 class Node(
     Struct,
+    metaclass=_NodeType,
+    repr_omit_defaults=True,
     frozen=True,
     kw_only=True,
     gc=False,
@@ -94,6 +111,21 @@ class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
     signature: str | UnsetType = UNSET
     binding: Binding | UnsetType = UNSET
 
+    @property
+    def name(self) -> str:
+        """The name of the tool; empty if the source gave none."""
+        return self.tool_name or ""
+
+    @property
+    def call_id(self) -> str:
+        """The id that the result repeats; empty if the source gave none."""
+        return self.tool_call_id or ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """`input` if it is an object, else an empty dict."""
+        return self.input if isinstance(self.input, dict) else {}
+
 
 PARTIAL = "partial"
 
@@ -123,6 +155,16 @@ class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
     preliminary: bool | UnsetType = UNSET
     signature: str | UnsetType = UNSET
     binding: Binding | UnsetType = UNSET
+
+    @property
+    def name(self) -> str:
+        """The name of the tool; empty if the source gave none."""
+        return self.tool_name or ""
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call that this answers; empty if the source gave none."""
+        return self.tool_call_id or ""
 
 
 class FilePart(Part, frozen=True, kw_only=True, tag="file"):

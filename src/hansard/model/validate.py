@@ -1,6 +1,7 @@
 """Rules that a conversation should keep, each a named check. Findings are advice: documents are stored regardless.
 
     roles            every role is one that Hansard knows
+    parts            the parts of every message are a list of parts
     schema-version   a native message says its schema version, as a number; a newer one is a warning
     times            every time is a date and time of ISO 8601
     tool-results     each result has a call before it; a call without a result before later messages is a warning
@@ -23,7 +24,7 @@ from msgspec.structs import replace
 from hansard.model import native, versions
 from hansard.model.calls import Links
 from hansard.model.conversation import ROLES, Conversation, Message
-from hansard.model.parts import RetryPart
+from hansard.model.parts import Part, RetryPart
 from hansard.model.times import is_time, parse_time
 from hansard.model.tree import active_path
 from hansard.model.turns import Turn, turns
@@ -50,6 +51,19 @@ def check_roles(conversation: Conversation) -> Iterator[Finding]:
         if message.role not in ROLES:
             problem, fix = f"unknown role {message.role!r}", f"use one of {', '.join(ROLES)}"
             yield Finding(check="roles", path=f"$.messages[{i}].role", severity="error", problem=problem, fix=fix)
+
+
+def check_parts(conversation: Conversation) -> Iterator[Finding]:
+    """The parts of every message are a list of parts."""
+    fix = "put a text into TextPart(text='...')"
+    for i, message in enumerate(conversation.messages):
+        path, parts = f"$.messages[{i}].parts", message.parts
+        wrong: list[tuple[str, Any]] = [(path, parts)]
+        if isinstance(parts, list):
+            wrong = [(f"{path}[{j}]", part) for j, part in enumerate(parts) if not isinstance(part, Part)]
+        for place, value in wrong:
+            problem = f"{value!r:.60} is not a list of parts" if place == path else f"{value!r:.60} is not a part"
+            yield Finding(check="parts", path=place, severity="error", problem=problem, fix=fix)
 
 
 def check_schema_version(conversation: Conversation) -> Iterator[Finding]:
@@ -240,6 +254,7 @@ def _shown(value: Any) -> str:
 
 CHECKS: dict[str, tuple[Check, str]] = {
     "roles": (check_roles, "every role is one that Hansard knows"),
+    "parts": (check_parts, "the parts of every message are a list of parts"),
     "schema-version": (check_schema_version, "native messages say their schema version"),
     "times": (check_times, "every time is a date and time of ISO 8601"),
     "tool-results": (check_tool_results, "each result has a call, each call a result"),
@@ -257,4 +272,6 @@ def validate(conversation: Conversation) -> list[Finding]:
     >>> [(found.check, found.path) for found in validate(Conversation(messages=[late]))]
     [('times', '$.messages[0].createdAt')]
     """
+    if any(True for _ in check_parts(conversation)):  # the other checks look at parts
+        return [*check_roles(conversation), *check_parts(conversation)]
     return [finding for check, _ in CHECKS.values() for finding in check(conversation)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from hansard.errors import HansardError
-from hansard.ledger.aio import AsyncLedger
+from hansard.ledger.async_ledger import AsyncLedger
 from hansard.ledger.ledger import Ledger
 from hansard.server.responses import AnyRequest
 

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from hansard import formats
 from hansard.errors import Unreadable
 from hansard.formats.contract import Format, Target
-from hansard.formats.rules.checks import validate_all
+from hansard.formats.rules.checks import validate
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.server import schemas as bodies
@@ -112,7 +112,7 @@ async def validate_document(request: AnyRequest) -> Response[bytes]:
 def _validate(body: bytes) -> Response[bytes]:
     order = read_body(bodies.Validate, body)
     provider = None if order.provider is UNSET else order.provider
-    findings = validate_all(data_of(order), None if order.format is UNSET else order.format, provider)
+    findings = validate(data_of(order), provider, None if order.format is UNSET else order.format)
     return answer(Validated(valid=all(one.severity != "error" for one in findings), findings=findings))
 
 

@@ -143,7 +143,7 @@ async def append_messages(request: AnyRequest, thread_id: FromPath[str]) -> Resp
     said = await served(request).aio.append(
         named(thread_id), messages_of(body.messages), parent=body.parent, expected_head=body.expected_head
     )
-    return answer(bodies.Messages(messages=said), 201)
+    return answer(bodies.Messages(messages=list(said)), 201)
 
 
 @get(f"{_ONE}/messages/{{message_id:str}}", operation_class=says(Message, 404), tags=["messages"])
@@ -188,8 +188,8 @@ async def list_runs(request: AnyRequest, thread_id: FromPath[str]) -> Response[b
 async def get_run(request: AnyRequest, thread_id: FromPath[str], run_id: FromPath[str]) -> Response[bytes]:
     """One run with its messages."""
     aio, thread, run = served(request).aio, named(thread_id), named(run_id)
-    value = await aio.run(thread, run)
-    return answer(bodies.RunShown(run=value, messages=await aio.run_messages(thread, run)))
+    value = await aio.get_run(thread, run)
+    return answer(bodies.RunShown(run=value, messages=list(await aio.run_messages(thread, run))))
 
 
 @get(f"{_ONE}/pending", operation_class=says(list[Pending], 404), tags=["runs"])

@@ -2,7 +2,7 @@
 
 Read `deltas` (the events), `decoder_base` and `emitter_base` (what each decoder and emitter builds on), `accumulator`
 (deltas to messages), then `registry`. Framing: `sse`, `jsonl`, `json_array`. Fast path: `learned_pattern`. Helpers:
-`answers` (several answers in one stream), `partial_json`, `sdk_objects`, `text_buffer`. A provider's decoder and
+`answers` (several answers in one stream), `partial_json`, `text_buffer`. A provider's decoder and
 emitter are in its folder of `formats/` (`stream`, `emit`). No module opens a socket.
 May import: `model`, `errors`. Free to change: framing and helpers, as long as `tests/laws/test_streams.py` passes. The
 deltas are journaled in ledgers: their fields and tags must stay readable.

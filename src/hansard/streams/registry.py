@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hansard.errors import UnknownFormat
+from hansard.model.conversation import Message
 
 if TYPE_CHECKING:
-    from hansard.model.conversation import Message
     from hansard.streams.decoder_base import EventDecoder
     from hansard.streams.emitter_base import EventEmitter
+else:
+    EventDecoder = EventEmitter = Any  # slow to import; so hints resolve without them
 
 _DECODERS = {
     "anthropic": ("hansard.formats.anthropic.stream", "AnthropicDecoder"),

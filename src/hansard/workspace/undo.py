@@ -359,7 +359,7 @@ class _Owners:
             self._last.get(author.run_id) if author.run_id is not None else None
         )
         if node is None:  # the run died before its first message
-            run = self._ledger.run(self._thread_id, author.run_id) if author.run_id is not None else None
+            run = self._ledger.get_run(self._thread_id, author.run_id) if author.run_id is not None else None
             answered = run.fork_from_message_id if run is not None else None
             if not isinstance(answered, str) or answered not in self._nodes:
                 raise NotFound(f"no message {author.message_id!r}")

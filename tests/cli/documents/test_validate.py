@@ -10,7 +10,7 @@ from litestar.testing import TestClient
 
 import hansard
 from hansard.cli import run
-from hansard.formats.rules.checks import validate_all
+from hansard.formats.rules.checks import validate
 from hansard.server import create_app
 
 EMPTY = {"messages": [{"role": "user", "content": ""}]}
@@ -24,7 +24,7 @@ def test_a_finding_names_its_conversation_where_there_are_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: list[object], place: str
 ) -> None:
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    (finding,) = validate_all(text.encode(), "openai-finetune", "anthropic")
+    (finding,) = validate(text.encode(), "anthropic", "openai-finetune")
     assert (finding.path, finding.check) == (place, "empty")
     (tmp_path / "talks.jsonl").write_text(text)
     given = ["--from", "openai-finetune", "--for", "anthropic", "--json"]

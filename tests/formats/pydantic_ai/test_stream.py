@@ -16,9 +16,9 @@ from hansard import formats, streams
 from hansard.formats.pydantic_ai.stream import PydanticAIDecoder
 from hansard.model import Message, exact_json, native
 from hansard.model.parts import TextPart, ToolCallPart
+from hansard.model.sdk_objects import _by_field
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import Delta, End, Failure, Other, PartDelta
-from hansard.streams.sdk_objects import _by_field
 from tests.conftest import CORPUS, GOLDEN
 from tests.formats.ai_sdk.ui.test_stream import visible, without_end
 

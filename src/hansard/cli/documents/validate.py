@@ -6,7 +6,7 @@ import click
 
 from hansard.cli.files import load, naming, save
 from hansard.cli.terminal import display, echo
-from hansard.formats.rules.checks import validate_all
+from hansard.formats.rules.checks import validate
 from hansard.model import exact_json
 
 
@@ -19,7 +19,7 @@ def command(source: str, from_: str | None, provider: str | None, as_json: bool)
     """Check the conversations in SRC (a file, or - for standard input); exit 1 if there are errors."""
     data = load(source)
     with naming(source):
-        findings = validate_all(data, from_, provider)
+        findings = validate(data, provider, from_)
     errors = [finding for finding in findings if finding.severity == "error"]
     if as_json:
         save(exact_json.encode(findings) + b"\n", None)

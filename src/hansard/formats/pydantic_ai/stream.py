@@ -30,9 +30,9 @@ from hansard.formats.pydantic_ai.fields import DIALECTS, NAME, NEWEST
 from hansard.model import exact_json
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart
+from hansard.model.sdk_objects import plain
 from hansard.streams.decoder_base import EventDecoder
 from hansard.streams.deltas import Delta, MessageStart, PartDelta, PartEnd, PartStart, StepStart
-from hansard.streams.sdk_objects import plain
 from hansard.streams.text_buffer import joined
 
 _Fields = dict[str, Any]

@@ -15,7 +15,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.errors import UnknownFormat
+from hansard.errors import AmbiguousFormat, UnknownFormat
+from hansard.formats.contract import Format
 from hansard.formats.detection import TEXTS, as_bytes
 from hansard.formats.residue import unpack
 from hansard.formats.rules.conform import Rules
@@ -26,7 +27,7 @@ from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import digests, opaque
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.model.tree import active_path
-from hansard.model.validate import CHECKS, Finding
+from hansard.model.validate import CHECKS, Finding, check_parts
 from hansard.model.validate import validate as validate_always
 
 _HOURS = {"5m": 0, "1h": 1}
@@ -374,19 +375,63 @@ ONLY = {
 }
 
 
-def validate(conversation: Conversation, provider: str | None = None) -> list[Finding]:
-    """What the checks find, for a provider's format its rules too. A finding is never a refusal to store.
+def validate(source: Any, provider: str | None = None, from_: str | None = None) -> list[Finding]:
+    """What a conversation or document does wrong: by its own rules, and with `provider` by that provider's too.
 
-    >>> from hansard.model import Conversation, Message, TextPart
-    >>> silent = Conversation(messages=[Message(role="user", parts=[TextPart(text="")])])
-    >>> validate(silent), [(found.check, found.path) for found in validate(silent, "anthropic")]
-    ([], [('empty', '$.messages[0].parts[0].text')])
+    `source` is a `Conversation`, or what `read` takes; `from_` names its format. If several formats fit and none is
+    named, it is read as a document of `provider`. Of a document of many conversations, paths begin with `$[i]`.
+    A finding has a `severity` (error, warning), `path`, `check`, `problem` and `fix`; it never prevents storing.
+
+    >>> silent = {"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}
+    >>> [(found.severity, found.path, found.check) for found in validate(silent, "anthropic")]
+    [('error', '$.messages[0].parts[0].text', 'empty')]
     """
-    return _own_findings(conversation) + _provider_findings(conversation, provider)
+    rules = _rules_of(provider)
+    if isinstance(source, Message):
+        source = [source]
+    if isinstance(source, list) and source and all(isinstance(one, Message) for one in source):
+        source = Conversation(messages=source)
+    if isinstance(source, Conversation):
+        return _findings(source, _own_findings(source), provider, rules)
+    conversations, chosen = _read(source, provider, from_)
+    if chosen.check is not None:
+        document = exact_json.decode(as_bytes(source)) if isinstance(source, TEXTS) else exact_json.copied(source)
+        return _findings(conversations[0], chosen.check(document), provider, rules)
+    every = [_findings(one, validate_always(one), provider, rules) for one in conversations]
+    if len(every) == 1:
+        return every[0]
+    return [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
+
+
+def validate_all(source: Any, format: str | None = None, provider: str | None = None) -> list[Finding]:
+    """The same for a document, its format first."""
+    return validate(source, provider, format)
+
+
+def _read(source: Any, provider: str | None, from_: str | None) -> tuple[list[Conversation], Format]:
+    """The conversations of a document, and its format: the one named or detected, else the provider's."""
+    try:
+        name = from_ or formats.detect(source)
+    except AmbiguousFormat:
+        if provider is None:
+            raise
+        name = provider
+    return formats.read_all(source, name), formats.get(name)
+
+
+def _rules_of(provider: str | None) -> Rules | None:
+    if provider is None:
+        return None
+    rules = formats.get(provider).rules
+    if rules is None:
+        raise UnknownFormat(f"no rules for provider {provider!r} (choose from {', '.join(_providers())})")
+    return rules
 
 
 def _own_findings(conversation: Conversation) -> list[Finding]:
     """What holds for every conversation; by the rules of a specification where it came from such a document."""
+    if any(True for _ in check_parts(conversation)):
+        return validate_always(conversation)
     for name in conversation.extra or ():
         chosen = formats.get(name) if name in formats.names() else None
         if chosen is not None and chosen.check is not None:
@@ -394,31 +439,18 @@ def _own_findings(conversation: Conversation) -> list[Finding]:
     return validate_always(conversation)
 
 
-def _provider_findings(conversation: Conversation, provider: str | None) -> list[Finding]:
-    found: list[Finding] = []
-    if provider is None:
+def _findings(
+    conversation: Conversation, found: list[Finding], provider: str | None, rules: Rules | None
+) -> list[Finding]:
+    """Findings, and with them those by the provider's rules."""
+    if provider is None or rules is None or any(one.check == "parts" for one in found):
         return found
-    rules = formats.get(provider).rules
-    if rules is None:
-        raise UnknownFormat(f"no rules for provider {provider!r} (choose from {', '.join(_providers())})")
     case = Case(conversation, rules, provider)
+    more: list[Finding] = []
     for name, (check, _) in PROVIDER_CHECKS.items():
         if provider in ONLY.get(name, {provider}):
-            found += [replace(finding, check=name) for finding in check(case)]
-    return found
-
-
-def validate_all(source: Any, format: str | None = None, provider: str | None = None) -> list[Finding]:
-    """The same for a document; where it holds several conversations, a path begins with the number of one."""
-    conversations = formats.read_all(source, format)
-    chosen = formats.get(format or formats.detect(source))
-    if chosen.check is not None:
-        document = exact_json.decode(as_bytes(source)) if isinstance(source, TEXTS) else source
-        return chosen.check(document) + _provider_findings(conversations[0], provider)
-    every = [validate(conversation, provider) for conversation in conversations]
-    if len(every) == 1:
-        return every[0]
-    return [replace(one, path=f"$[{i}]{one.path[1:]}") for i, found in enumerate(every) for one in found]
+            more += [replace(finding, check=name) for finding in check(case)]
+    return found + more
 
 
 def _providers() -> list[str]:

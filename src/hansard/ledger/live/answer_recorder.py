@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from hansard import streams
 from hansard.errors import Conflict, HansardError, NotFound, Unreadable
 from hansard.model.conversation import Conversation, Message
-from hansard.model.hashing import append, opaque
+from hansard.model.hashing import append_answer, opaque
+from hansard.model.sdk_objects import as_sent, is_derived, unwrapped
+from hansard.model.stored import StoredMessage
 from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other
-from hansard.streams.sdk_objects import as_sent, is_derived, unwrapped
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
@@ -44,7 +45,7 @@ class AnswerRecorder:
         metadata: dict[str, Any] | UnsetType = UNSET,
     ) -> None:
         self.run: RunHandle | None = None
-        self.messages: list[Message] = []
+        self.messages: list[StoredMessage] = []
         self.durable = durable
         self._ledger, self._format, self._thread_id = ledger, format, thread_id
         self._agent_id, self._fork_from, self._metadata = agent_id, fork_from, metadata
@@ -174,8 +175,10 @@ class AnswerRecorder:
             return messages
         assert self.run is not None
         fork = self.run.value.fork_from_message_id
-        before = self._ledger.transcript(self._thread_id, fork) if isinstance(fork, str) else []
-        return append(Conversation(messages=before), messages).messages[len(before) :]
+        before: list[StoredMessage] = []
+        if isinstance(fork, str):
+            before = self._ledger.transcript(self._thread_id, fork)
+        return append_answer(Conversation(messages=before), messages).messages[len(before) :]
 
 
 def _kind(value: Any) -> str:

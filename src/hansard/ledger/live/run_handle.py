@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from hansard.errors import HansardError
 from hansard.model.conversation import Message, PendingCall, Run, Usage
+from hansard.model.stored import StoredMessage
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
@@ -79,7 +80,7 @@ class RunHandle:
         """Wait until all written deltas are durable."""
         self._journal.flush(self._buffer)
 
-    def stage(self, messages: Message | list[Message]) -> list[Message]:
+    def stage(self, messages: Message | Sequence[Message]) -> list[StoredMessage]:
         """Store messages of this run; see `Ledger.stage`. They cover the deltas written so far."""
         self.flush()
         return self._ledger.stage(self.thread_id, self.id, messages, fence=self._fence, through=self._given)
@@ -87,8 +88,8 @@ class RunHandle:
     def commit(
         self,
         *,
-        pending: list[PendingCall] | UnsetType = UNSET,
-        usage: Usage | UnsetType = UNSET,
+        pending: list[PendingCall] | UnsetType | None = None,
+        usage: Usage | UnsetType | None = None,
         force: bool = False,
         prune: bool = False,
     ) -> Run:
@@ -111,7 +112,7 @@ class RunHandle:
         self.value = self._ledger.fail(self.thread_id, self.id, error, fence=self._fence)
         return self.value
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[StoredMessage]:
         """The messages of the run so far."""
         return self._ledger.run_messages(self.thread_id, self.id)
 

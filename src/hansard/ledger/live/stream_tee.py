@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hansard.errors import HansardError
 from hansard.ledger.live.answer_recorder import AnswerRecorder
-from hansard.model.conversation import Message
+from hansard.model.stored import StoredMessage
 
 if TYPE_CHECKING:
     from hansard.ledger.live.run_handle import RunHandle
@@ -39,7 +39,7 @@ class StreamTee:
         return self._recorder.run
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[StoredMessage]:
         return self._recorder.messages
 
     def __getattr__(self, name: str) -> Any:

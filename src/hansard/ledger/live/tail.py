@@ -12,19 +12,12 @@ from hansard.ledger import bodies, runs
 from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.ids import clock
 from hansard.ledger.live.delta_codec import read_lines
+from hansard.ledger.results import NumberedDelta
 from hansard.ledger.rows import RunRow, find_run, find_thread
-from hansard.streams.deltas import Delta
 
 _SHORTEST, _LONGEST = 0.02, 0.25  # seconds between two looks at the journal
 _PAGE = 256
 DAMAGE = (TypeError, ValueError, LookupError, AttributeError)  # what decoding a damaged row can raise
-
-
-class NumberedDelta(NamedTuple):
-    """A delta and its number in the run; pass `seq` as `after` to continue from it."""
-
-    seq: int
-    delta: Delta
 
 
 class _Look(NamedTuple):

@@ -9,6 +9,7 @@ from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.backends.migrations import migrations
 from hansard.ledger.messages import decode_usage, sum_usage
 from hansard.ledger.results import Stats
+from hansard.model.stored import stored_usage
 
 _BATCH = 500
 
@@ -37,7 +38,7 @@ def stats(driver: Driver) -> Stats:
         stored_bytes=stored + int(data),
         bytes_on_disk=driver.size(),
         schema=migrations(driver.dialect)[-1].number,
-        usage=sum_usage(usages),
+        usage=stored_usage(sum_usage(usages)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from msgspec import UNSET
@@ -99,7 +100,7 @@ def _write_fields(message: Message, parts: list[Any], node_id: str) -> dict[str,
         author = _author({"developer": "system", "event": "system"}.get(message.role, message.role), parts)
     out: dict[str, Any] = {} if hints.get("id") == "absent" else {"id": node_id}
     out["author"] = author
-    seconds = epoch_seconds(message.created_at)
+    seconds = _seconds(message, message.created_at)
     if seconds is not None:
         out["create_time"] = seconds
     out["content"] = write_content(parts, hints)
@@ -316,7 +317,7 @@ def write(conversation: Conversation, target: Target) -> Any:
     if conversation.id is not UNSET and hints.get("conversation_id") != "absent":
         out["conversation_id"] = conversation.id
     for key, time in (("create_time", conversation.created_at), ("update_time", conversation.updated_at)):
-        if (seconds := epoch_seconds(time)) is not None:
+        if (seconds := _seconds(conversation, time)) is not None:
             out[key] = seconds
     out["mapping"] = mapping
     path = active_path(conversation)
@@ -326,3 +327,10 @@ def write(conversation: Conversation, target: Target) -> Any:
     if type(hints.get("capture")) is dict:
         out = {**hints["capture"], CAPTURED: out}
     return out if hints.get("shape") == "object" else [out]
+
+
+def _seconds(node: Message | Conversation, time: Any) -> int | float | Decimal | None:
+    """A time as the export writes it; digits that no float holds are kept only of documents that had them."""
+    seconds = epoch_seconds(time)
+    own = node.extra is not UNSET and "chatgpt-export" in node.extra
+    return float(seconds) if isinstance(seconds, Decimal) and not own else seconds

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from hansard.streams import sdk_objects
-from hansard.streams.sdk_objects import plain
+from hansard.model import sdk_objects
+from hansard.model.sdk_objects import plain
 
 
 class Kind(enum.Enum):

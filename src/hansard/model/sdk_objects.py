@@ -19,18 +19,6 @@ _DERIVED = frozenset({"text", "citation", "thinking", "signature", "input_json",
 _DERIVED_GROUPS = ("content.", "refusal.", "tool_calls.", "logprobs.")
 
 
-def as_sent(value: Any) -> Any:
-    """An SDK object as the JSON it was parsed from."""
-    if isinstance(value, dict):
-        return value
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        return plain(value)
-    if type(value).__module__.startswith("google."):
-        return dump(mode="json", by_alias=True, exclude_none=True)
-    return dump(mode="json", exclude_unset=True)
-
-
 def unwrapped(event: Any) -> Any:
     """The chunk inside an event of a stream helper; any other event as it is."""
     if isinstance(event, dict) and event.get("type") == "chunk" and isinstance(event.get("chunk"), dict):
@@ -53,6 +41,24 @@ def plain(value: Any) -> Any:
     elif hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     return _by_field(value)
+
+
+def as_sent(value: Any) -> Any:
+    """An object of a provider's SDK as the JSON it stands for; a dict is returned unchanged."""
+    if isinstance(value, dict):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        return plain(value)
+    library = type(value).__module__.partition(".")[0]
+    if library == "google":
+        return dump(mode="json", by_alias=True, exclude_none=True)
+    return dump(mode="json", exclude_unset=library in ("anthropic", "openai"))
+
+
+def is_sdk_object(value: Any) -> bool:
+    """Whether a value is an object that `as_sent` knows: a pydantic model or a dataclass."""
+    return not isinstance(value, type) and (hasattr(value, "model_dump") or dataclasses.is_dataclass(value))
 
 
 @cache
