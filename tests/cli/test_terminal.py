@@ -165,6 +165,7 @@ class Place:
             "validate": [[self.odd], [self.bad], [self.odd, "--for", "anthropic"], [self.odd, "--for", "openai-chat"]],
             "verify": [ledger],
             "watch": [["--times", "1", "--thread", "t", *here]],
+            "project": [ledger],
             "prune": [ledger],
             "forget": [["t", "--yes", *ledger]],
         }

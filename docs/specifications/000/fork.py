@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import hansard
 from hansard import Message
@@ -17,7 +18,7 @@ def regenerate(ledger: hansard.Ledger, text: str) -> hansard.Run:
 
 with hansard.open(":memory:") as ledger:
     ledger.create_thread("t")
-    ledger.append("t", [hansard.read(open("linear.json", "rb").read()).messages[0]])
+    ledger.append("t", [hansard.read(Path("linear.json").read_bytes()).messages[0]])
     answer = say("assistant", "M2")
     ledger.append("t", Message(role=answer.role, parts=answer.parts, id="M2"))
     first, second = regenerate(ledger, "M3"), regenerate(ledger, "M3'")

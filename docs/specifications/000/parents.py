@@ -8,5 +8,5 @@ with hansard.open(":memory:") as ledger:
         ledger.append("t", Message(role="user", parts=[TextPart(text=text)]))
     ids = [message.id for message in ledger.transcript("t")]
     print([len(id) for id in ids], "sorted" if ids == sorted(ids) else "not sorted")
-    names = dict(zip(ids, ("M1", "M2", "M3")))
+    names = dict(zip(ids, ("M1", "M2", "M3"), strict=True))
     print([names.get(message.parent_message_id) for message in ledger.transcript("t")])

@@ -64,7 +64,7 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
         return Imported(str(session.path), first.format, first.thread_id, 0, 0, first.size, False, [], [])
     name = session.format or detect(session.path)
     if formats.get(name).session is None:
-        return _import_whole(ledger, session, stats, progress)
+        return (_import_sage if name == "sage" else _import_document)(ledger, session, name, stats, progress)
     run = _Import(ledger, name, progress, session.cwd)
     run.file(session.path, first, main=True)
     for path, known in zip(session.parts, before[1:], strict=True):
@@ -95,15 +95,38 @@ def detect(path: Path) -> str:
         return formats.detect(file.read())
 
 
-def _import_whole(ledger: Ledger, session: Session, stats: list[os.stat_result], progress: Progress) -> Imported:
-    """Import a session that is read as a whole: Sage's."""
+def _import_sage(
+    ledger: Ledger, session: Session, name: str, stats: list[os.stat_result], progress: Progress
+) -> Imported:
+    """Import a Sage session: its files are read together."""
     files = [session.path, *session.parts]
     read = sage.Read(session.path, session.parts)
     key = sage.thread_key(read.conversation, session.path)
     done = sage.store(ledger, key, read, session.path, dict(zip(files, stats, strict=True)))
     size = sum(map(len, read.data.values()))
     progress(size)
-    return Imported(str(session.path), "sage", key, done.added, done.known, size, bool(done.added), read.bad, [])
+    return Imported(str(session.path), name, key, done.added, done.known, size, bool(done.added), read.bad, [])
+
+
+def _import_document(
+    ledger: Ledger, session: Session, name: str, stats: list[os.stat_result], progress: Progress
+) -> Imported:
+    """Import a document with one or more conversations, each as a thread."""
+    data = session.path.read_bytes()
+    added = known = 0
+    key = ""
+    for i, conversation in enumerate(formats.read_all(data, name)):
+        key = conversation.id if isinstance(conversation.id, str) and conversation.id else _key(session.path, i)
+        done = ledger.sync(key, conversation)
+        added, known = added + done.added, known + done.known
+    if key:
+        number = ledger._write(lambda tx: sources.start(tx, key, _uri(session.path), name, main=True))
+        proof = hashlib.sha256(data).digest()
+        details = {"archived": False}
+        stat = stats[0]
+        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, details))
+    progress(len(data))
+    return Imported(str(session.path), name, key, added, known, len(data), bool(added), [], [])
 
 
 def _key(path: Path, index: int) -> str:
