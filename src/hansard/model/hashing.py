@@ -106,8 +106,8 @@ def bind(messages: list[Message], provider: str | None, model: str | None = None
 def append_answer(conversation: Conversation, answer: Conversation | Message | Sequence[Message]) -> Conversation:
     """A new conversation with an answer at its end; its opaque reasoning is bound to the conversation before it.
 
-    >>> asked = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
-    >>> thought = ReasoningPart(text="", signature="s", binding=Binding(provider="anthropic"))
+    >>> asked = Conversation(messages=[Message(role="user", parts=[p.TextPart(text="hi")])])
+    >>> thought = p.ReasoningPart(text="", signature="s", binding=p.Binding(provider="anthropic"))
     >>> answered = append_answer(asked, [Message(role="assistant", parts=[thought])])
     >>> len(answered.messages), len(answered.messages[1].parts[0].binding.prefix)
     (2, 32)
