@@ -28,6 +28,7 @@ class StoredThread(Value, frozen=True, kw_only=True):
     title: str | None = None
     resource_id: str | None = None
     parent_thread_id: str | None = None
+    forked_from_message_id: str | None = None
     agents: dict[str, StoredAgent] = {}
     metadata: dict[str, Any] = {}
     usage: StoredUsage = StoredUsage()

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from hansard.errors import Conflict, HansardError, NotFound
 from hansard.ledger import bodies, limits, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.messages import decode_usage
+from hansard.ledger.messages import decode_usage, subtract_usage
 from hansard.ledger.results import Page, StoredThread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
-from hansard.model.conversation import Agent, Conversation, Snapshot
+from hansard.model.conversation import Agent, Conversation, Message, Snapshot
 from hansard.model.digits import whole_number
 from hansard.model.stored import stored_agents, stored_usage
 from hansard.model.times import iso_time, milliseconds
@@ -63,6 +63,7 @@ def as_thread(tx: Tx, row: ThreadRow) -> StoredThread:
         title=unsafe(row.title),
         resource_id=unsafe(row.resource),
         parent_thread_id=unsafe(row.parent_thread),
+        forked_from_message_id=value.forked_from_message_id if isinstance(value.forked_from_message_id, str) else None,
         agents=stored_agents(value.agents) if isinstance(value.agents, dict) else {},
         metadata=value.metadata if isinstance(value.metadata, dict) else {},
         usage=stored_usage(decode_usage(row.usage)),
@@ -160,6 +161,13 @@ def date(tx: Tx, row: ThreadRow, value: Conversation) -> None:
     first = tx.one("first_message_time", thread=row.thread) if told is None else (told,)
     if first is not None and first[0]:
         tx.run("date_thread", thread=row.thread, created_at=whole_seconds(first[0]))
+
+
+def set_fork(tx: Tx, row: ThreadRow, parent: str, message_id: str, past: list[Message]) -> None:
+    """Note that a thread is a fork of another one after a message; its past is not in its token counts."""
+    value = replace(description(row), parent_thread_id=parent, forked_from_message_id=message_id)
+    _write_description(tx, row, value, row.updated_at)
+    tx.run("set_fork", thread=row.thread, parent_thread=safe(parent), usage=subtract_usage(row.usage, past))
 
 
 def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:

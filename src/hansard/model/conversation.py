@@ -234,6 +234,7 @@ class Conversation(Node, frozen=True, kw_only=True):
     snapshots: list[Snapshot] | UnsetType = UNSET
     head: str | UnsetType | None = UNSET
     parent_thread_id: str | UnsetType = UNSET
+    forked_from_message_id: str | UnsetType = UNSET
     created_at: str | UnsetType = UNSET
     updated_at: str | UnsetType = UNSET
     metadata: dict[str, Any] | UnsetType = UNSET

@@ -5,6 +5,7 @@ Read in this order:
     discovery   where each agent keeps its sessions, and which files belong to one session: a row per agent
     importer    a session into the ledger: streamed, kept byte for byte, only what is new the next time
     sage        Sage's sessions, which are read as a whole: their files, title and times
+    forks       sessions that continue others: what they inherit, where they come from
     exporter    a thread as the file it came from, with later messages appended
     handover    a thread written as a session of another agent, where that agent looks for its own
     costs       tokens by day, model or project, and their price

@@ -15,6 +15,7 @@ from hansard.ledger import sources
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.model.conversation import Message
+from hansard.sessions.forks import is_copied
 
 
 def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, bytes] | None:
@@ -87,4 +88,4 @@ def _with_new(
 
 
 def _is_new(message: Message, known: set[Any]) -> bool:
-    return message.id not in known
+    return message.id not in known and not is_copied(message)

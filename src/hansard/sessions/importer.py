@@ -30,7 +30,7 @@ from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.ledger.rows import Place, ThreadRow, find_thread, id_at
 from hansard.model.conversation import Context, Conversation, Message, Snapshot
-from hansard.sessions import sage
+from hansard.sessions import forks, sage
 from hansard.sessions.discovery import Session
 
 _BATCH_MESSAGES = 400
@@ -69,7 +69,10 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
     run.file(session.path, first, main=True)
     for path, known in zip(session.parts, before[1:], strict=True):
         run.file(path, known, main=False)
-    return run.result(session)
+    done = run.result(session)
+    if done.added:
+        forks.link(ledger, done.thread_id, name)
+    return done
 
 
 def _uri(path: Path) -> str:
@@ -228,6 +231,8 @@ class _Import:
                         self._calls.note(message)
                 if value is None:
                     value = self._thread_of(reading, path, before, main=main)
+                    past = self._inherited(value, path) if main else []
+                    messages = [*past, *(one for one in messages if not (past and one.role == "system"))]
                     handed = _HandedOver.find(self._ledger, self._thread, self._name) if main else None
                     if before is not None and before.thread_id != self._thread:
                         before, known, kept = None, None, 0  # the file names its session only now
@@ -260,6 +265,17 @@ class _Import:
         for report in reading.reports:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
+
+    def _inherited(self, value: Conversation, path: Path) -> list[Message]:
+        """What a fork takes over from the session it continues, which is imported first if it is beside it."""
+        base = forks.base_of(value)
+        if base is None:
+            return []
+        known = self._ledger._read(lambda tx: threads.exists(tx, base[0]))
+        beside = None if known else forks.file_of(base[0], path)
+        if beside is not None and beside != path:
+            import_session(self._ledger, Session(beside, self._name))
+        return forks.inherited(self._ledger, *base)
 
     def _placed(self, messages: list[Message]) -> list[Message]:
         """The messages, with the folder of the session where they name none."""

@@ -113,6 +113,9 @@ update thread set {thread_goes_on} where tenant = :tenant and thread = :thread
 -- name: first_message_time
 select min(created_at) from message where tenant = :tenant and thread = :thread and created_at > 0
 
+-- name: set_fork
+update thread set parent_thread = :parent_thread, usage = :usage where tenant = :tenant and thread = :thread
+
 -- name: date_thread
 update thread set created_at = :created_at where tenant = :tenant and thread = :thread and created_at = 0
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from hansard.formats.coding_agents.compact_ids import IdNumbers
-from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_hex, read_time, write_time
+from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, UUID, derived_hex, read_time, write_time
 from hansard.formats.coding_agents.pi import is_record
 from hansard.formats.coding_agents.pi.edits import edits_of
 from hansard.formats.coding_agents.pi.records import NAME, read_body, read_event, write_entries
@@ -53,8 +53,11 @@ class Reader(RecordReader):
             del rest["version"]
         if rest.get("cwd") == "/":
             del rest["cwd"]
+        parent = rest.get("parentSession")
+        found = UUID.findall(parent) if type(parent) is str else []
         return Conversation(
             messages=messages,
+            parent_thread_id=found[-1] if found else UNSET,
             id=UNSET if session == NO_SESSION else session,
             title=self._title,
             created_at=created,
