@@ -22,7 +22,7 @@ from hansard.ledger import sources, threads, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import TreeNode
-from hansard.ledger.rows import ThreadRow, find_thread
+from hansard.ledger.rows import ThreadRow, find_place, find_thread
 from hansard.model.conversation import Conversation, Message
 
 COPIED = "isCopiedContext"
@@ -61,7 +61,13 @@ def inherited(ledger: Ledger, thread_id: str, count: int) -> list[Message]:
     before = [node.id for node in ledger.tree(thread_id) if 0 <= _record(thread_id, node.id) < count]
     if not before:
         return []
-    path = ledger.transcript(thread_id, head=max(before, key=lambda key: _record(thread_id, key)))
+    last = max(before, key=lambda key: _record(thread_id, key))
+
+    def job(tx: Tx) -> list[Message]:
+        row = find_thread(tx, thread_id)
+        return tree.messages_of(tx, tree.path_rows(tx, row, find_place(tx, row, last)))
+
+    path = ledger._read(job)
     copies: list[Message] = []
     for message in path:
         parent = copies[-1].id if copies else None
@@ -129,8 +135,7 @@ def _mark(tx: Tx, child: ThreadRow, parent: ThreadRow, named: bool) -> bool:
     if not named and _time(tx, parent, theirs[_shared(tx, theirs, child) :]) > _time(tx, child, mine[shared:]):
         child, parent, mine = parent, child, theirs
         shared = _shared(tx, mine, parent)
-    name = unsafe(child.id) or ""
-    past = [tree.message(tx, name, node.id) for node in mine[:shared] if node.role == "assistant"]
+    past = [_message(tx, child, node.id) for node in mine[:shared] if node.role == "assistant"]
     threads.set_fork(tx, child, unsafe(parent.id) or "", mine[shared - 1].id, past)
     return True
 
@@ -140,7 +145,13 @@ def _shared(tx: Tx, path: list[TreeNode], other: ThreadRow) -> int:
     return next((i for i, node in enumerate(path) if not threads.has(tx, other, node.id)), len(path))
 
 
+def _message(tx: Tx, row: ThreadRow, key: str) -> Message:
+    place = find_place(tx, row, key)
+    at = {"thread": row.thread, "seg": place.seg, "low": place.depth - 1, "high": place.depth, "limit": 1}
+    return tree.messages_of(tx, tx.all("range_up", **at))[0]
+
+
 def _time(tx: Tx, row: ThreadRow, rest: list[TreeNode]) -> str:
     """When a session went on after the common beginning; an empty text if it did not."""
-    message = tree.message(tx, unsafe(row.id) or "", rest[0].id) if rest else None
+    message = _message(tx, row, rest[0].id) if rest else None
     return message.created_at if message is not None and isinstance(message.created_at, str) else ""
