@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hansard.errors import HansardError, Unreadable
 from hansard.formats.contract import Format
@@ -12,7 +11,9 @@ from hansard.formats.detection import TEXTS, as_bytes, may_be
 from hansard.formats.documents import read_all, write, write_all
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation
-from hansard.model.validate import Finding
+
+if TYPE_CHECKING:
+    from hansard.model.validate import Finding
 
 _JUNK = (
     b"",
@@ -145,6 +146,8 @@ def _of_junk(row: Format, documents: list[Any]) -> Iterator[Finding]:
 
 def _of_foreign(row: Format) -> Iterator[Finding]:
     """Conversations of other formats, written in this one."""
+    from importlib.resources import files  # loads much, and `hansard.formats` loads this module
+
     for name in _FOREIGN:
         (conversation,) = read_all(files("hansard.samples").joinpath(name).read_bytes())
         before = native.encode(conversation)
@@ -171,6 +174,8 @@ def _confidence(row: Format, document: Any) -> int:
 
 
 def _finding(check: str, path: str, problem: str, fix: str) -> Finding:
+    from hansard.model.validate import Finding
+
     return Finding(check=check, path=path, severity="error", problem=problem, fix=fix)
 
 
