@@ -29,7 +29,7 @@ COPIED = "isCopiedContext"
 
 
 def is_copied(message: Message) -> bool:
-    """Whether a message is a fork's copy of what was said before the fork."""
+    """Whether a message is a fork's copy of a message before the fork."""
     return message.metadata is not UNSET and message.metadata.get(COPIED) is True
 
 
@@ -120,7 +120,7 @@ def _siblings(tx: Tx, row: ThreadRow) -> Iterator[str]:
 
 
 def _path(tx: Tx, row: ThreadRow) -> list[TreeNode]:
-    """What was said on the active branch; the records between differ in every copy."""
+    """The content of the active branch; the records between differ in every copy."""
     return sorted(
         (node for node in tree.nodes(tx, row) if node.active and node.role != "event"), key=lambda one: one.depth
     )
