@@ -27,23 +27,24 @@ def main() -> int:
     wanted = releases(given.agents)
     began = time.monotonic()
     table: dict[str, dict[str, str]] = {}
-    with _alone(), ExitStack() as stack:
+    with ExitStack() as stack:
         stack.callback(_ended)
         for release in wanted:
+            stack.enter_context(_alone(release))
             table[release.name] = _run(release, given.record, given.only or list(PROMISES))
     print(f"\n{_table(table)}\n{(time.monotonic() - began) / 60:.1f} minutes")
     return 1 if any(cell == "fails" for row in table.values() for cell in row.values()) else 0
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the folders of the lab: two runs would disturb each other."""
+def _alone(release: Release) -> Iterator[None]:
+    """Hold the folders of a release: two runs of it would disturb each other."""
     ROOT.mkdir(parents=True, exist_ok=True)
-    with open(ROOT / "lock", "w") as lock:
+    with open(ROOT / f"{release.name}.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SystemExit(f"another run of the lab uses {ROOT}; wait for its end") from None
+            raise SystemExit(f"another run of the lab plays {release.name} in {ROOT}; wait for its end") from None
         yield
 
 

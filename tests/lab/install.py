@@ -1,14 +1,19 @@
-"""Install the pinned releases with npm, each in a folder of its own, on demand."""
+"""Install the pinned releases with npm, each in a folder of its own, on demand.
+
+They go below tests/lab/.agents, or where HANSARD_LAB_AGENTS says, so that several checkouts may share them.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-FOLDER = HERE / ".agents"
+FOLDER = Path(os.environ.get("HANSARD_LAB_AGENTS") or HERE / ".agents")
 
 
 class Release(NamedTuple):
@@ -50,10 +55,16 @@ def releases(wanted: list[str] | None = None) -> list[Release]:
 
 def install(release: Release) -> None:
     """Install a release unless it is there."""
-    stamp = release.folder / ".installed"
-    if stamp.exists():
-        return
     release.folder.mkdir(parents=True, exist_ok=True)
+    with open(release.folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = release.folder / ".installed"
+        if not stamp.exists():
+            _install(release)
+            stamp.touch()
+
+
+def _install(release: Release) -> None:
     print(f"installing {release.package}@{release.version}", flush=True)
     subprocess.run(
         [
@@ -65,4 +76,3 @@ def install(release: Release) -> None:
     )
     if not release.program.exists():
         raise SystemExit(f"{release.name}: npm installed no program at {release.program}")
-    stamp.touch()
