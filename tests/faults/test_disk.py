@@ -13,7 +13,7 @@ import pytest
 import hansard
 from hansard.errors import StorageError
 from tests.faults.disk_layer import Call, Layer
-from tests.faults.failing_disk import FailingDisk, Fault
+from tests.faults.sqlite.failing_disk import FailingDisk, Fault
 from tests.ledger.said import said
 
 OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"

@@ -29,7 +29,7 @@ from hansard.streams.jsonl import LineReader
 from hansard.streams.sse import SSEReader
 from hansard.workspace.imported_edits import path_in_root
 from hansard.workspace.rooted_fs import Refused, relative
-from tests.faults.fuzz_http import asking
+from tests.faults.fuzz.http import asking
 from tests.laws.test_streams import decode
 
 

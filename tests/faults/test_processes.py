@@ -11,7 +11,7 @@ import pytest
 import hansard
 from hansard.errors import Conflict
 from tests.faults.processes import together
-from tests.faults.prove_sqlite_processes import WRITERS, write
+from tests.faults.sqlite.processes import WRITERS, write
 from tests.ledger.said import said, words
 
 EACH = 250

@@ -9,7 +9,7 @@ import pytest
 
 import hansard
 from hansard.errors import ReadOnlyServer, StorageError
-from tests.faults.postgres_server import Postgres
+from tests.faults.postgres.server import Postgres
 from tests.ledger.said import said, transcript
 
 

@@ -20,7 +20,7 @@ def requests(tries: int, place: Place, defect: str | None) -> Outcome:
     from schemathesis import GenerationMode
 
     import hansard
-    from tests.faults.fuzz_http import fill
+    from tests.faults.fuzz.http import fill
     from tests.server.test_openapi import CONFIG
 
     db = place.folder / "ledger.db"
@@ -28,7 +28,7 @@ def requests(tries: int, place: Place, defect: str | None) -> Outcome:
         fill(ledger)
     failures: list[str] = []
     asked = routes = 0
-    agent = "tests.faults.faulty_server:make" if defect else "tests.server.scripted:make"
+    agent = "tests.faults.fuzz.faulty_agent:make" if defect else "tests.server.scripted:make"
     try:
         with LiveServer(db, delay=0, agent=agent) as server:
             schema = schemathesis.openapi.from_url(f"{server.url}/schema/openapi.json", config=CONFIG, headers=BEARER)

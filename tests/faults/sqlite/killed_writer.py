@@ -1,6 +1,6 @@
 """Writers that are killed: run as a program, it prints one line of JSON about what was found broken.
 
-    python -m tests.faults.killed_writer URL CYCLES SEED [DEFECT]
+    python -m tests.faults.sqlite.killed_writer URL CYCLES SEED [DEFECT]
 
 Each cycle forks a child that opens the ledger, imports a session file, does deed after deed and tells its parent
 through a pipe what was acknowledged; the parent kills it with SIGKILL at a random moment, opens the ledger and looks.
@@ -25,7 +25,7 @@ from typing import Any
 import hansard
 from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
-from tests.faults.deeds import Line, Writer, broken
+from tests.faults.operations import Line, Writer, broken
 
 RECORDS = 900
 

@@ -12,7 +12,7 @@ from hansard.errors import Unreadable
 from hansard.model import exact_json
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
-from tests.faults.fuzzing import Surface, Target
+from tests.faults.fuzz.engine import Surface, Target
 from tests.laws.test_formats import identical
 
 _LARGEST_SEED = 3000

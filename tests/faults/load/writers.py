@@ -9,7 +9,7 @@ from typing import Any
 import hansard
 from hansard.ledger.ids import clock
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.memory import peak
+from tests.faults.load.memory import peak
 from tests.ledger.said import said, words
 
 WRITERS = 8

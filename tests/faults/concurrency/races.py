@@ -11,7 +11,7 @@ from multiprocessing.synchronize import Barrier
 
 import hansard
 from hansard.errors import Conflict
-from tests.faults.defects import SCATTERED, UNLOCKED, break_it, drop_backstop
+from tests.faults.concurrency.defects import SCATTERED, UNLOCKED, break_it, drop_backstop
 from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, together, wait
 from tests.ledger.said import said

@@ -11,8 +11,8 @@ from hansard import formats
 from hansard.cli.transcript import gist, page
 from hansard.ledger.search.language import Query, atoms, fts5, tsquery
 from hansard.model import Message, TextPart
-from tests.faults.fuzz_formats import seeds
-from tests.faults.fuzzing import Surface, Target
+from tests.faults.fuzz.engine import Surface, Target
+from tests.faults.fuzz.formats import seeds
 
 QUERIES = [
     b'which tea -coffee "green tea"* since:7d until:2026-11-18 role:user tool:"web search" agent:x thread:t',

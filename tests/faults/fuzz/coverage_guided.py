@@ -1,6 +1,6 @@
 """Inputs that coverage leads to (atheris): run as a program on one surface, with instrumented modules of ours.
 
-    python -m tests.faults.coverage_guided SURFACE TRIES FOLDER
+    python -m tests.faults.fuzz.coverage_guided SURFACE TRIES FOLDER
 
 `FOLDER/corpus` has the seeds. `FOLDER/current` holds how many were tried and the input that is being tried, so that
 whoever started this knows what killed it; each thing that went wrong is a file `FOLDER/found-*`.
@@ -17,22 +17,22 @@ from pathlib import Path
 
 import atheris
 
-from tests.faults.mutations import Mutator, Seed
+from tests.faults.fuzz.mutations import Mutator, Seed
 
 with atheris.instrument_imports(include=["hansard"], enable_loader_override=False):
-    from tests.faults import fuzzing
+    from tests.faults.fuzz import engine
 
 
 def main(name: str, tries: int, folder: Path) -> None:
     with atheris.instrument_imports(include=["hansard"], enable_loader_override=False):
-        surface = next(one for one in fuzzing.surfaces() if one.name == name)
+        surface = next(one for one in engine.surfaces() if one.name == name)
         target = surface.target()
     rng = random.Random(os.getpid())
     mutator = Mutator([path.read_bytes() for path in (folder / "corpus").iterdir()], rng)
     path = folder / "current"
-    path.write_bytes(bytes(fuzzing.LARGEST + 16))
+    path.write_bytes(bytes(engine.LARGEST + 16))
     with open(path, "r+b") as file:
-        guard = fuzzing.Guard(target, mmap.mmap(file.fileno(), 0), sys.stderr)
+        guard = engine.Guard(target, mmap.mmap(file.fileno(), 0), sys.stderr)
 
     def once(data: bytes) -> None:
         if (found := guard(data, rng)) is not None:

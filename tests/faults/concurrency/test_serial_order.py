@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.history import Op, View, problems
+from tests.faults.concurrency.serial_order import Op, View, problems
 
 
 def view(

@@ -15,7 +15,7 @@ import hansard
 from hansard import Ledger
 from hansard.errors import HansardError
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.postgres_server import Postgres
+from tests.faults.postgres.server import Postgres
 from tests.ledger.said import said
 
 _WRITERS = 4

@@ -29,7 +29,7 @@ _WORD = re.compile(rb'"delta":"((?:w\d+ )+)"')
 def streams(tries: int, place: Place, defect: str | None) -> Outcome:
     words, delay = (WORDS, DELAY) if tries >= AT_ONCE else (QUICK_WORDS, QUICK_DELAY)
     db = place.folder / "load.db"
-    agent = "tests.faults.forgetful:make" if defect else "tests.server.scripted:make"
+    agent = "tests.faults.load.forgetful_agent:make" if defect else "tests.server.scripted:make"
     began = time.monotonic()
     with LiveServer(db, delay=delay, agent=agent) as server:
         assert server.process is not None

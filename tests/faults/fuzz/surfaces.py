@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.fuzzing import Surface, attack, surfaces
+from tests.faults.fuzz.engine import Surface, attack, surfaces
 from tests.faults.harness import Outcome, Place, proof
 
 TRIES = 1_000_000

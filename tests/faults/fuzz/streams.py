@@ -14,7 +14,7 @@ from hansard.streams.deltas import End
 from hansard.streams.json_array import ArrayReader
 from hansard.streams.jsonl import LineReader
 from hansard.streams.sse import Event, SSEReader, write_event
-from tests.faults.fuzzing import Surface, Target
+from tests.faults.fuzz.engine import Surface, Target
 from tests.laws.test_stream_repeats import CASES
 from tests.laws.test_streams import as_sse, decode, recorded
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 import hansard
 from hansard import Ledger
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.postgres_server import Postgres, addresses
-from tests.faults.prove_postgres_kills import Writer, more_from
+from tests.faults.postgres.kills import Writer, more_from
+from tests.faults.postgres.server import Postgres, addresses
 from tests.ledger.said import transcript
 
 _WRITERS = 3

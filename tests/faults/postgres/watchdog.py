@@ -17,7 +17,7 @@ import hansard
 from hansard.errors import StorageError
 from hansard.ledger.backends.connection_watchdog import ConnectionWatchdog
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.tcp_proxy import How, Proxy
+from tests.faults.postgres.tcp_proxy import How, Proxy
 from tests.ledger.said import said
 
 _LIMITS: dict[str, Any] = {"statement_timeout": 1.0, "network_timeout": 2.0, "lock_timeout": 0.5}

@@ -20,11 +20,11 @@ def kills(tries: int, ledger: Callable[[], str], defect: str | None) -> Outcome:
     for seed in range(0, tries, EACH):
         words = [ledger(), str(min(EACH, tries - seed)), str(seed), *([defect] if defect else [])]
         done = subprocess.run(
-            [sys.executable, "-m", "tests.faults.killed_writer", *words],
+            [sys.executable, "-m", "tests.faults.sqlite.killed_writer", *words],
             capture_output=True,
             text=True,
             check=False,
-            cwd=Path(__file__).parent.parent.parent,
+            cwd=Path(__file__).parent.parent.parent.parent,
         )
         if done.returncode:
             return Outcome(tries=seed, failures=[f"the writers could not be started: {done.stderr[-2000:]}"])

@@ -21,8 +21,8 @@ from hansard.sessions.importer import import_session
 from hansard.workspace import imported_edits
 from hansard.workspace.sage.snapshots import read_snapshots
 from hansard.workspace.workspace import Workspace
-from tests.faults.fuzz_formats import seeds
-from tests.faults.fuzzing import Surface, Target
+from tests.faults.fuzz.engine import Surface, Target
+from tests.faults.fuzz.formats import seeds
 from tests.workspace.test_imported_edits import session as claude_session
 
 AGENTS = [name for name in formats.names() if formats.get(name).session is not None] + ["sage"]

@@ -18,7 +18,7 @@ from hansard import Ledger, Message
 from hansard.errors import HansardError, StorageError
 from hansard.model.conversation import Conversation
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.tcp_proxy import Direction, Proxy
+from tests.faults.postgres.tcp_proxy import Direction, Proxy
 from tests.ledger.said import said, words
 
 _LONG = "word " * 20_000

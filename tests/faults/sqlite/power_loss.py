@@ -11,12 +11,12 @@ from pathlib import Path
 
 import hansard
 from hansard.errors import HansardError
-from tests.faults.deeds import Line, Writer, broken
 from tests.faults.disk_layer import Call, Layer
 from tests.faults.harness import Outcome, Place, proof
+from tests.faults.operations import Line, Writer, broken
 from tests.faults.power import Happened, Left, held, losses, missed, put
 
-OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
+OLD = Path(__file__).parent.parent.parent / "golden/ledgers/0001.db"
 DEEDS, EACH = 14, 125
 
 

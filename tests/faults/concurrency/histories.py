@@ -23,11 +23,11 @@ from hansard.errors import Conflict, HansardError
 from hansard.ledger import tree
 from hansard.ledger.backends.driver import Tx
 from hansard.ledger.rows import find_runs, find_thread
-from tests.faults.defects import FORGETFUL, SCATTERED, UNLOCKED, break_it, drop_backstop
+from tests.faults.concurrency.defects import FORGETFUL, SCATTERED, UNLOCKED, break_it, drop_backstop
+from tests.faults.concurrency.serial_order import Op, View, problems
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.history import Op, View, problems
+from tests.faults.postgres.tcp_proxy import Proxy
 from tests.faults.processes import Failed, started, wait
-from tests.faults.tcp_proxy import Proxy
 from tests.ledger.said import said
 
 _ACTORS = 4

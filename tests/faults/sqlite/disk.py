@@ -24,15 +24,15 @@ from hansard.sessions import importer
 from hansard.sessions.importer import import_session
 from hansard.workspace import Workspace
 from hansard.workspace.apply import Apply
-from tests.faults.deeds import Line, Writer, broken
 from tests.faults.disk_layer import Layer
-from tests.faults.failing_disk import FailingDisk, Fault
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.killed_writer import session
+from tests.faults.operations import Line, Writer, broken
+from tests.faults.sqlite.failing_disk import FailingDisk, Fault
+from tests.faults.sqlite.killed_writer import session
 from tests.ledger.said import said
 from tests.workspace import test_faults as trees
 
-OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
+OLD = Path(__file__).parent.parent.parent / "golden/ledgers/0001.db"
 RECORDS = 30
 
 

@@ -10,9 +10,9 @@ import apsw
 
 import hansard
 from hansard.errors import HansardError, StorageError
-from tests.faults.deeds import Line, Writer, broken
 from tests.faults.harness import Outcome, Place, proof
-from tests.faults.small_disk import small_disk
+from tests.faults.operations import Line, Writer, broken
+from tests.faults.sqlite.small_disk import small_disk
 
 
 class Deaf:

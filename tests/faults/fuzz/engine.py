@@ -4,7 +4,7 @@ A surface says what it is given and how: `target` may raise `HansardError` and n
 the input. A worker that used a second of processor time for one input is killed by the kernel, even inside C; one that
 wants more than 512 MB is refused it. What broke a surface is kept in `.hypothesis/found`, and
 
-    python -m tests.faults.fuzzing SURFACE FILE
+    python -m tests.faults.fuzz.engine SURFACE FILE
 
 shows it again. Where atheris is installed, a part of the inputs is led by the coverage (`coverage_guided`).
 """
@@ -34,11 +34,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hansard.errors import HansardError
+from tests.faults.fuzz.mutations import Mutator
 from tests.faults.harness import Outcome
-from tests.faults.memory import peak
-from tests.faults.mutations import Mutator
+from tests.faults.load.memory import peak
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 FOUND = ROOT / ".hypothesis" / "found"
 SECONDS = 1.0  # for an input of up to so many bytes, and as much for as many more
 LONG = 100_000
@@ -305,7 +305,7 @@ def _guide(surface: Surface, tries: int, found: dict[str, Found], counts: dict[s
             with contextlib.suppress(FileNotFoundError):
                 current.unlink()
             done = subprocess.run(
-                [sys.executable, "-m", "tests.faults.coverage_guided", surface.name, str(tries), folder],
+                [sys.executable, "-m", "tests.faults.fuzz.coverage_guided", surface.name, str(tries), folder],
                 cwd=ROOT,
                 capture_output=True,
                 check=False,
@@ -331,9 +331,9 @@ def _guide(surface: Surface, tries: int, found: dict[str, Found], counts: dict[s
 
 def surfaces() -> Iterator[Surface]:
     """Every surface there is."""
-    from tests.faults import fuzz_formats, fuzz_http, fuzz_sessions, fuzz_streams, fuzz_text
+    from tests.faults.fuzz import formats, http, sessions, streams, text
 
-    for module in (fuzz_formats, fuzz_streams, fuzz_sessions, fuzz_text, fuzz_http):
+    for module in (formats, streams, sessions, text, http):
         yield from module.SURFACES
 
 

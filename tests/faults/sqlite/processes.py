@@ -20,7 +20,7 @@ from tests.faults.harness import Outcome, Place, proof
 from tests.faults.processes import Failed, started, together, wait
 from tests.ledger.said import said, words
 
-OLD = Path(__file__).parent.parent / "golden/ledgers/0001.db"
+OLD = Path(__file__).parent.parent.parent / "golden/ledgers/0001.db"
 WRITERS, EACH = 8, 10
 
 

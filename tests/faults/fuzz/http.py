@@ -16,7 +16,7 @@ import hansard
 from hansard.model import Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
 from hansard.server import create_app
-from tests.faults.fuzzing import Surface, Target
+from tests.faults.fuzz.engine import Surface, Target
 
 _RENEWED = 4000
 _LINE = '{"type":"user","uuid":"1","sessionId":"s","message":{"role":"user","content":"hi"}}\n'
