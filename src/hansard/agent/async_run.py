@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from hansard.agent.delegation import Placed
 from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ledger import Ledger
@@ -162,16 +163,26 @@ async def open_thread(
     *,
     resource_id: str | None = None,
     title: str | None = None,
+    placed: Placed | None = None,
 ) -> None:
-    """Ensure that the thread exists and lists the agent; a new one belongs to `resource_id` and has a title."""
+    """Ensure that the thread exists and lists the agent; a new one belongs to `resource_id` and has a title.
+
+    A new thread of a run that was begun inside a run is linked to the call, and belongs to the caller's user.
+    """
     thread = await check_owner(ledger, thread_id, resource_id)
     if thread is None:
+        parent_id = placed.parent_thread_id if placed is not None else None
+        metadata = placed.metadata if placed is not None else None
+        if parent_id is not None and resource_id is None:
+            resource_id = (await ledger.aio.thread(parent_id)).resource_id
         try:
             await ledger.aio.create_thread(
                 thread_id,
                 agents=UNSET if agent is None else [agent],
                 resource_id=UNSET if resource_id is None else resource_id,
                 title=title or UNSET,
+                metadata=UNSET if metadata is None else metadata,
+                parent_thread_id=UNSET if parent_id is None else parent_id,
             )
         except Conflict:  # another writer created it
             thread = await check_owner(ledger, thread_id, resource_id)

@@ -30,6 +30,7 @@ from pydantic_ai.tools import DeferredToolRequests, RunContext
 
 from hansard.agent.async_run import AsyncRun, Listener, open_thread
 from hansard.agent.brief_help import BriefHelp
+from hansard.agent.delegation import Placed, place_run
 from hansard.agent.durability import durable_events
 from hansard.agent.events import RunEvents
 from hansard.agent.history_match import Place, find_place
@@ -42,6 +43,7 @@ from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.model.calls import Links
 from hansard.model.conversation import Agent, Message, PendingCall
+from hansard.model.default_title import chat_title
 from hansard.model.parts import ToolCallPart, ToolResultPart
 from hansard.streams.deltas import Delta, End, Failure, MessageDelta
 
@@ -81,6 +83,7 @@ class RunCapability(AbstractCapability[Any]):
         self._tail: list[str] = []  # ids of messages that hooks alone made
         self._approved: dict[Any, dict[str, Any]] = {}  # approved calls with the reason
         self._next_id: str | None = None  # of the answer whose tools run before it is staged
+        self._placed: Placed | None = None
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="innermost")
@@ -88,29 +91,37 @@ class RunCapability(AbstractCapability[Any]):
     # -- the run ---------------------------------------------------------------------------------------------------
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
-        await self._begin(ctx)
         try:
-            result: AgentRunResult[Any] = await handler()
-        except BaseException as error:
-            await asyncio.shield(self._broke(error))
-            raise
-        await self._finish(result)
-        return result
+            await self._begin(ctx)
+            try:
+                result: AgentRunResult[Any] = await handler()
+            except BaseException as error:
+                await asyncio.shield(self._broke(error))
+                raise
+            await self._finish(result)
+            return result
+        finally:
+            if self._placed is not None:
+                self._placed.end()
 
     async def _begin(self, ctx: RunContext[Any]) -> None:
         self._run_id = ctx.run_id or new_id()
         thread_id = self.thread_id or ctx.conversation_id or self._run_id
-        self.thread_id = thread_id
         named = getattr(ctx.agent, "name", None) if ctx.agent is not None else None
         self.agent_id = self.agent_id or named
         history = list(ctx.messages)
         self._resumed = ctx.prompt is None and bool(history) and isinstance(history[-1], ModelRequest)
         if self._place is None:
             agent = Agent(id=self.agent_id, name=named or UNSET) if self.agent_id is not None else None
-            await open_thread(self.ledger, thread_id, agent)
+            self._placed = await place_run(self.ledger, thread_id, self.agent_id)
+            thread_id = self._placed.thread_id
+            title = chat_title([Message.user(ctx.prompt)]) if isinstance(ctx.prompt, str) else None
+            title = title if self._placed.call is not None else None
+            await open_thread(self.ledger, thread_id, agent, title=title, placed=self._placed)
             self._place = await find_place(self.ledger, thread_id, history, resumed=self._resumed)
             self._asked = self._resumed and not self._place.knows_last
             self._resumed = self._resumed and self._place.knows_last
+        self.thread_id = thread_id
         self._mark = len(history), history[-1] if history else None
         self._reader = HistoryReader(thread_id, self._place.before)
         self.run = await AsyncRun.begin(
@@ -330,6 +341,7 @@ class RunCapability(AbstractCapability[Any]):
             message_id=self._answer_id(),
             tool_call_id=call.tool_call_id,
             agent_id=self.agent_id,
+            parent=calling.get(),
         )
         token = calling.set(told)
         try:

@@ -18,6 +18,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from hansard import formats
 from hansard.agent.async_run import check_owner, open_thread
+from hansard.agent.delegation import Placed, place_run
 from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore
 from hansard.agent.model_messages import model_messages, with_system_prompt
@@ -26,17 +27,18 @@ from hansard.agent.sse_response import Answer
 from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
+from hansard.agent.tool_call_context import calling
 from hansard.agent.ui_turns import answer_so_far, replay
 from hansard.errors import Conflict, Forbidden, HansardError, NotFound
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.model import native
-from hansard.model.agent_view import agent_view
+from hansard.model.agent_view import agent_view, last_as_input
 from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run, Thinking
-from hansard.model.default_title import default_title
+from hansard.model.default_title import chat_title
 from hansard.model.parts import AnyPart, DataPart, TextPart
 from hansard.model.stored import plain_messages
 from hansard.streams import emitter
@@ -45,7 +47,6 @@ from hansard.streams.deltas import Delta, End, Failure, MessageStart, Other
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
 
-_TITLE = 60  # characters
 Prompt: TypeAlias = str | Message | Sequence[str | AnyPart | Message] | None
 AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
@@ -162,7 +163,7 @@ class Agent:
         title: str | None = None,
     ) -> AsyncIterator[Delta]:
         """Send a prompt and stream the answer as deltas, each durable before it is yielded; arguments as in `start`."""
-        stream, _ = await self.start(
+        stream, task = await self.start(
             thread_id,
             prompt,
             fork_from=fork_from,
@@ -172,8 +173,12 @@ class Agent:
             resource_id=resource_id,
             title=title,
         )
-        async for delta in stream.deltas():
-            yield delta
+        try:
+            async for delta in stream.deltas():
+                yield delta
+        finally:
+            if calling.get() is not None:  # the caller is a run: it does not leave this one behind
+                task.cancel()
 
     async def run(
         self,
@@ -198,7 +203,15 @@ class Agent:
             resource_id=resource_id,
             title=title,
         )
-        return await asyncio.shield(task)
+        if calling.get() is None:
+            return await asyncio.shield(task)
+        try:  # the caller is a run: this one ends with it
+            return await task
+        except asyncio.CancelledError:
+            here = asyncio.current_task()
+            if task.cancelled() and (here is None or not here.cancelling()):
+                raise Conflict(f"the run of agent {self.id!r} was stopped") from None
+            raise
 
     async def start(
         self,
@@ -222,6 +235,8 @@ class Agent:
 
         A new thread belongs to the user `resource_id` and is called `title`, or as its first prompt begins; the thread
         of another user is reported as not found.
+
+        Inside a tool of another run, a run in the thread of that run gets a sub-thread of its own.
         """
         if self.store is not None:
             if fork_from is not UNSET:
@@ -239,14 +254,38 @@ class Agent:
         said = _messages_of(prompt)
         if said:
             said = with_thinking(said, resolve_thinking(self.thinking, said))
-        point = fork_from  # a prompt moves the run after it, and belongs to the branch
         title = title or chat_title(said)
-        await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title)
+        placed = await place_run(self.ledger, thread_id, self.id)
+        try:
+            return await self._start(
+                placed, registered, said, fork_from, shown_id, results, deps, prune, resource_id, title
+            )
+        except BaseException:
+            placed.end()
+            raise
+
+    async def _start(
+        self,
+        placed: Placed,
+        registered: Registered,
+        said: list[Message],
+        fork_from: str | UnsetType | None,
+        shown_id: str | None,
+        results: DeferredToolResults | None,
+        deps: Any,
+        prune: bool,
+        resource_id: str | None,
+        title: str | None,
+    ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
+        thread_id, point = placed.thread_id, fork_from  # a prompt moves the run after it, and belongs to the branch
+        await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title, placed=placed)
         await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run
         if said:
             await self.ledger.aio.append(thread_id, said, parent=fork_from)
             fork_from = UNSET
         place = await self._place(thread_id, fork_from)
+        if results is None and not said:
+            check_answerable(place.before, self.id)
         thinking = resolve_thinking(self.thinking, place.before)
         metadata: dict[str, Any] = {} if shown_id is None else {"messageId": shown_id}
         if thinking is not None:
@@ -267,6 +306,7 @@ class Agent:
         task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream, thinking))
         self._tasks[task] = thread_id, stream
         task.add_done_callback(self._ended)
+        task.add_done_callback(lambda _: placed.end())
         return stream, task
 
     # -- a store of others -----------------------------------------------------------------------------------------
@@ -336,7 +376,8 @@ class Agent:
         try:
             thread = await self.ledger.aio.thread(thread_id)
             seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
-            history = model_messages(agent_view(seen, self.id))
+            view = agent_view(seen, self.id)
+            history = model_messages(view if results is not None else last_as_input(view, self.id))
             if self.system_prompt is not None:
                 config_ref = self.config_ref
                 if self.id in thread.agents:
@@ -503,6 +544,7 @@ class Agent:
         run = await self.active_run(thread_id)
         if run is None:
             return False
+        await self._stop_below(thread_id)
         await self.ledger.aio.stop(thread_id, run.id)
         for task, (thread, stream) in list(self._tasks.items()):
             if thread == thread_id:
@@ -510,6 +552,13 @@ class Agent:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         return True
+
+    async def _stop_below(self, thread_id: str) -> None:
+        """Stop the runs that runs of this thread began."""
+        for sub in await self.ledger.aio.sub_threads(thread_id):
+            for run in await self.ledger.aio.active_runs(sub.id):
+                await self._stop_below(sub.id)
+                await self.ledger.aio.stop(sub.id, run.id)
 
     async def close(self) -> None:
         """Abort all runs of this agent; their partial answers are kept, off the transcript."""
@@ -539,12 +588,6 @@ async def _shown_or_failed(shown: Any, deltas: AsyncIterator[Delta]) -> AsyncIte
     yield shown.finish()
 
 
-def chat_title(prompts: Sequence[Message]) -> str:
-    """The beginning of the first prompt, at most 60 characters."""
-    text = " ".join(default_title(prompts).split())
-    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
-
-
 def _messages_of(prompt: Prompt) -> list[Message]:
     """The messages that a prompt adds to the thread."""
     if prompt is None:
@@ -564,6 +607,16 @@ def handoff(path: Sequence[Message], agent_id: str) -> list[Message]:
             sides = {"source_agent": message.agent_id, "target_agents": [agent_id]}
             return [Message(role="event", parts=[told], agent_id=agent_id, metadata=sides)]
     return []
+
+
+def check_answerable(path: Sequence[Message], agent_id: str) -> None:
+    """Raise if the last message is an answer of this agent: its model would not be asked again."""
+    last = next((message for message in reversed(path) if message.role != "event"), None)
+    if last is not None and last.role == "assistant" and not last.calls and last.agent_id in (agent_id, UNSET):
+        raise HansardError(
+            f"nothing to answer: the last message is an answer of {agent_id!r}; "
+            "give a prompt, or fork_from=<id of a user message>"
+        )
 
 
 def user_message(prompt: Any) -> Message:

@@ -1,4 +1,7 @@
-"""The call that a tool runs for: set by the recorder around every tool, so that file changes are attributed to it."""
+"""The call that a tool runs for: set by the recorder around every tool.
+
+File changes are attributed to it, and a run that the tool begins gets a sub-thread below it (`delegation`).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,19 @@ from hansard.errors import HansardError
 from hansard.ledger.ledger import Ledger
 
 
+class SubThread(Struct, kw_only=True):
+    """A thread that a run within a call works in; `busy` while that run is active."""
+
+    thread_id: str
+    agent_id: str | None
+    busy: bool = True
+
+
 class Call(Struct, frozen=True, kw_only=True):
-    """A running tool call; `message_id` is its message, also before that is in the ledger."""
+    """A running tool call; `message_id` is its message, also before that is in the ledger.
+
+    `parent` is the call that the run of this call was begun for; `children` are the threads of the runs begun for it.
+    """
 
     ledger: Ledger
     thread_id: str
@@ -19,6 +33,8 @@ class Call(Struct, frozen=True, kw_only=True):
     message_id: str
     tool_call_id: str
     agent_id: str | None = None
+    parent: Call | None = None
+    children: list[SubThread] = []
 
 
 calling: ContextVar[Call | None] = ContextVar("hansard_calling", default=None)

@@ -115,6 +115,13 @@ class AsyncLedger:
         """The current state of a thread."""
         return await self._jobs.queued(lambda ledger: ledger.thread(thread_id))
 
+    async def sub_threads(self, thread_id: str, tool_call_id: str | None = None) -> list[StoredThread]:
+        """The threads of the runs that were begun inside runs of this thread, of one call or of all.
+
+        Their `metadata["call"]` names the run, message and call. Forks of the thread are not among them.
+        """
+        return await self._jobs.queued(lambda ledger: ledger.sub_threads(thread_id, tool_call_id))
+
     async def threads(
         self, *, limit: int = 50, after: str | None = None, newest: bool = True, resource_id: str | None = None
     ) -> Page[StoredThread]:

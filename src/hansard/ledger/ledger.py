@@ -139,6 +139,17 @@ class Ledger:
         """The current state of a thread."""
         return self._read(lambda tx: threads.as_thread(tx, find_thread(tx, thread_id)))
 
+    def sub_threads(self, thread_id: str, tool_call_id: str | None = None) -> list[StoredThread]:
+        """The threads of the runs that were begun inside runs of this thread, of one call or of all.
+
+        Their `metadata["call"]` names the run, message and call. Forks of the thread are not among them.
+        """
+
+        def job(tx: Tx) -> list[StoredThread]:
+            return threads.below(tx, find_thread(tx, thread_id), tool_call_id)
+
+        return self._read(job)
+
     def threads(
         self, *, limit: int = 50, after: str | None = None, newest: bool = True, resource_id: str | None = None
     ) -> Page[StoredThread]:

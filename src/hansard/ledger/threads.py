@@ -70,6 +70,23 @@ def as_thread(tx: Tx, row: ThreadRow) -> StoredThread:
     )
 
 
+def below(tx: Tx, row: ThreadRow, tool_call_id: str | None) -> list[StoredThread]:
+    """The sub-threads of a thread, oldest first; of one call, or of all."""
+    keys = [unsafe(key) or "" for (key,) in tx.all("threads_of_parent", parent=row.id)]
+    found = [as_thread(tx, find_thread(tx, key)) for key in keys]
+    return [
+        one
+        for one in found
+        if one.forked_from_message_id is None
+        and (tool_call_id is None or _call_of(one).get("toolCallId") == tool_call_id)
+    ]
+
+
+def _call_of(thread: StoredThread) -> dict[str, Any]:
+    call = thread.metadata.get("call")
+    return call if type(call) is dict else {}
+
+
 def named(tx: Tx, text: str, limit: int) -> list[StoredThread]:
     """The threads whose id starts with a text or whose title equals it, newest first."""
     return [as_thread(tx, ThreadRow(*row)) for row in tx.all("threads_named", text=safe(text), limit=limit)]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import digests, opaque
 from hansard.model.machinery import all_as_seen
-from hansard.model.parts import CompactionPart, ReasoningPart, TextPart
+from hansard.model.parts import CompactionPart, FilePart, ReasoningPart, TextPart
 from hansard.model.tree import active_path
 
 
@@ -49,6 +49,20 @@ def agent_view(conversation: Conversation, viewing_agent: str) -> Conversation:
         shown.append(message)
         came_from.append(i)
     return replace(conversation, messages=_rebound(stored, shown, came_from), head=UNSET)
+
+
+def last_as_input(view: Conversation, viewing_agent: str) -> Conversation:
+    """The view with its last message as input, if it is another agent's: a model answers only what is not its own.
+
+    >>> said = Message(role="assistant", agent_id="a2", parts=[TextPart(text="{agent:Weather}: Sunny.")])
+    >>> last_as_input(Conversation(messages=[said]), "a1").messages[0].role
+    'user'
+    """
+    last = view.messages[-1] if view.messages else None
+    if last is None or last.role != "assistant" or last.agent_id in (viewing_agent, UNSET):
+        return view
+    parts = [part for part in last.parts if type(part) in (TextPart, FilePart)]
+    return replace(view, messages=[*view.messages[:-1], Message(role="user", parts=parts, id=last.id)])
 
 
 def _agents(conversation: Conversation) -> Any:

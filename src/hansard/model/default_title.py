@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart
 
+_TITLE = 60  # characters of the title of a chat
 LOOKED_AT = 20  # only the first messages are searched
 _NOT_TYPED = re.compile(
     r"<[a-z_][^<>]*>.*>$|Caveat: The messages below were generated |# AGENTS\.md instructions", re.DOTALL
@@ -31,3 +32,9 @@ def default_title(messages: Iterable[Message]) -> str:
     typed = (text for text in texts if _NOT_TYPED.match(text) is None)
     commands = (found[1].strip() for text in texts if (found := _COMMAND.search(text)) is not None)
     return next(typed, None) or next(commands, None) or next(iter(texts), "")
+
+
+def chat_title(prompts: Iterable[Message]) -> str:
+    """The beginning of the first prompt, at most 60 characters."""
+    text = " ".join(default_title(prompts).split())
+    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
