@@ -177,7 +177,7 @@ class Agent:
             async for delta in stream.deltas():
                 yield delta
         finally:
-            if calling.get() is not None:  # the caller is a run: it does not leave this one behind
+            if calling.get() is not None:  # the caller is a run: this one ends with it
                 task.cancel()
 
     async def run(
