@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
 import hansard
 from hansard import formats
 from hansard.formats.coding_agents.sage.complete import completed, migrated, prepared
-from hansard.model import Conversation, Message, TextPart, Thinking, Todo, exact_json
+from hansard.model import Conversation, Message, RawPart, TextPart, Thinking, Todo, exact_json
 from hansard.sessions import discovery
 from hansard.sessions.importer import import_session
 from hansard.workspace import Author, Workspace
@@ -240,6 +240,7 @@ def test_snapshots_among_older_messages_survive_their_migration(root: Path, shel
 
 
 @given(conversations)
+@example(Conversation(messages=[Message(role="event", parts=[RawPart(format="claude-code", value={"type": "x"})])]))
 def test_a_law_of_complete_messages(conversation: Conversation) -> None:
     """Whatever the conversation, each record has the fields of an EnhancedMessage, and says what was said before."""
     aim = {"cwd": "/work", "platform": "linux", "at": "2026-01-01T00:00:00Z"}
@@ -249,7 +250,7 @@ def test_a_law_of_complete_messages(conversation: Conversation) -> None:
     found = [json.loads(one) for one in written.json.splitlines() if one.startswith(b'{"type"')]
     uuids = [one["uuid"] for one in found if "uuid" in one]
     for one in found:
-        if one["type"] in ("user", "assistant", "tool_result") and "context" in one:
+        if one["type"] in ("user", "assistant", "tool_result", "system"):
             assert set(REQUIRED) <= one.keys()
             assert {"cwd", "platform"} <= one["context"].keys()
             assert one["parentUuid"] is None or isinstance(one["parentUuid"], str)

@@ -73,7 +73,8 @@ def completed(
 
 
 def _is_raw(message: Message) -> bool:
-    return message.role == "event" and len(message.parts) == 1 and type(message.parts[0]) is RawPart
+    part = message.parts[0] if message.role == "event" and len(message.parts) == 1 else None
+    return type(part) is RawPart and part.format == NAME
 
 
 def _completed(message: Message, todos: list[Todo], active: bool, cwd: str, platform: str, at: str | None) -> Message:
