@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from pydantic_ai import RunContext
 from pydantic_ai.messages import CustomEvent
 
@@ -299,3 +300,5 @@ def test_a_system_prompt_comes_back_from_where_the_agent_is_configured(ledger: h
     assert heard[1] == [*heard[0], "text:Fine.", "user-prompt:more"]
     assert [message.role for message in ledger.transcript("t")] == ["user", "assistant", "user", "assistant"]
     assert ledger.thread("t").agents["fred"].config_ref == "configs/fred@2"
+    exported: Any = ledger.export_conversation("t").agents
+    assert (exported["fred"].unknown, exported["fred"].created_at) == (UNSET, UNSET)  # the second run added nothing

@@ -20,7 +20,7 @@ from hansard.ledger.live.journal import DurableFuture
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
-from hansard.model.stored import plain_messages
+from hansard.model.stored import plain, plain_messages
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
 
@@ -188,7 +188,7 @@ async def open_thread(
             thread = await check_owner(ledger, thread_id, resource_id)
     if thread is None or agent is None:
         return
-    known = thread.agents.get(agent.id)
+    known = plain(thread.agents.get(agent.id))
     if known is not None:
         agent = _with_what_is_known(agent, known)
     if known != agent:
