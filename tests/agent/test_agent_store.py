@@ -148,6 +148,11 @@ def test_exactly_one_of_ledger_and_store() -> None:
                 Agent(ScriptedModel([["x"]]), **given)  # type: ignore[arg-type]
 
 
+def test_what_is_not_a_store_is_refused_with_what_it_lacks() -> None:
+    with pytest.raises(hansard.HansardError, match="dict is not a MemoryStore: it has no list_messages, save_messages"):
+        Agent(ScriptedModel([["x"]]), store={})  # type: ignore[arg-type]
+
+
 def test_one_run_at_a_time() -> None:
     agent = Agent(ScriptedModel([["One two three"]], delay=0.05), store=PlainStore())
 

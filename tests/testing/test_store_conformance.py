@@ -7,6 +7,9 @@ import copy
 import itertools
 from typing import Any
 
+import psycopg
+import psycopg.rows
+import psycopg.types.json
 import pytest
 
 import hansard
@@ -143,6 +146,73 @@ def test_the_ledgers_store_keeps_the_contract(ledger: Ledger, url: str) -> None:
         for one in opened:
             one.close()
     assert report.passed, report
+
+
+class DocumentStore:
+    """The specification's own table, as somebody else would write its adapter: UUIDs, jsonb, moments."""
+
+    COLUMNS = {"threadId": "thread_id", "createdAt": "created_at", "resourceId": "resource_id"}
+
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        self.connection = connection
+        connection.execute("DROP TABLE IF EXISTS conversation_message, thread")
+        connection.execute(
+            "CREATE TABLE conversation_message (id uuid PRIMARY KEY, thread_id uuid NOT NULL, role text NOT NULL,"
+            " type text NOT NULL, content jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now(),"
+            " resource_id text, place bigserial)"
+        )
+        connection.execute("CREATE TABLE thread (id uuid PRIMARY KEY, told jsonb NOT NULL)")
+
+    async def list_messages(self, *, thread_id: str, limit: int | None = None, order_by: str = "asc") -> list[Any]:
+        order = "ASC" if order_by == "asc" else "DESC"
+        rows = self.connection.execute(
+            f"SELECT id, thread_id, role, type, content, created_at, resource_id FROM conversation_message"
+            f" WHERE thread_id = %s ORDER BY place {order} LIMIT %s",
+            (thread_id, limit),
+        )
+        return [self._record(row) for row in rows]
+
+    def _record(self, row: dict[str, Any]) -> dict[str, Any]:
+        names = {column: key for key, column in self.COLUMNS.items()}
+        told = {names.get(column, column): value for column, value in row.items() if value is not None}
+        return {**told, "id": str(told["id"]), "threadId": str(told["threadId"])}
+
+    async def save_messages(self, *, messages: list[dict[str, Any]]) -> None:
+        with self.connection.transaction():
+            for one in messages:
+                row = {self.COLUMNS.get(key, key): value for key, value in one.items()}
+                row["content"] = psycopg.types.json.Jsonb(row["content"])
+                columns, values = ", ".join(row), ", ".join(f"%({column})s" for column in row)
+                self.connection.execute(
+                    f"INSERT INTO conversation_message ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING",
+                    row,
+                )
+
+    async def get_thread_by_id(self, *, thread_id: str) -> dict[str, Any] | None:
+        row = self.connection.execute("SELECT told FROM thread WHERE id = %s", (thread_id,)).fetchone()
+        return None if row is None else row["told"]
+
+    async def save_thread(self, *, thread: dict[str, Any]) -> None:
+        self.connection.execute(
+            "INSERT INTO thread VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET told = excluded.told",
+            (thread["id"], psycopg.types.json.Jsonb(thread)),
+        )
+
+
+def test_an_adapter_of_the_specifications_own_table_keeps_all_but_nul_and_other_ids(database: str) -> None:
+    with psycopg.connect(database, autocommit=True, row_factory=psycopg.rows.dict_row) as connection:
+        report = asyncio.run(run_store_conformance(lambda: DocumentStore(connection)))
+    assert [result.statement[:7] for result in report.failures] == ["A NUL i", "Ids are"], report
+
+
+def test_what_differs_is_named() -> None:
+    class Shouting(PlainStore):
+        async def save_messages(self, *, messages: list[dict[str, Any]]) -> None:
+            await super().save_messages(messages=[{**one, "role": one["role"].upper()} for one in messages])
+
+    report = asyncio.run(run_store_conformance(Shouting))
+    (again,) = [result for result in report.failures if result.statement.startswith("Saving the same message")]
+    assert again.problem == "the messages, number 1, the field role: expected 'user', found 'USER'"
 
 
 def test_a_store_that_cannot_be_made_fails_every_statement() -> None:

@@ -58,6 +58,16 @@ class MemoryStore(Protocol):
         ...
 
 
+def missing_methods(store: Any) -> list[str]:
+    """The methods of a `MemoryStore` that an object lacks.
+
+    >>> missing_methods(object())
+    ['list_messages', 'save_messages', 'get_thread_by_id', 'save_thread']
+    """
+    names = ("list_messages", "save_messages", "get_thread_by_id", "save_thread")
+    return [name for name in names if not callable(getattr(store, name, None))]
+
+
 class LedgerMemoryStore:
     """The `MemoryStore` on a ledger: the active branch of each thread.
 

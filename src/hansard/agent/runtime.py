@@ -20,7 +20,7 @@ from hansard import formats
 from hansard.agent.async_run import check_owner, open_thread
 from hansard.agent.delegation import Placed, place_run
 from hansard.agent.history_match import Place
-from hansard.agent.memory_store import MemoryStore
+from hansard.agent.memory_store import MemoryStore, missing_methods
 from hansard.agent.model_messages import model_messages, with_system_prompt
 from hansard.agent.recorder import RunCapability
 from hansard.agent.sse_response import Answer
@@ -112,6 +112,8 @@ class Agent:
     ) -> None:
         if (ledger is None) == (store is None):
             raise HansardError("an agent needs exactly one of ledger and store: Agent(model, ledger=hansard.open(...))")
+        if store is not None and (missing := missing_methods(store)):
+            raise HansardError(f"{type(store).__name__} is not a MemoryStore: it has no {', '.join(missing)}")
         self.thinking = default_thinking(thinking)
         self.store, self._ledger = store, ledger
         self._save: Callable[[Sequence[Message]], Awaitable[None]] | None = None

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -89,16 +90,19 @@ def _statement(text: str) -> Callable[[_Check], _Check]:
 
 # -- what is saved -------------------------------------------------------------------------------------------------
 
+FIRST, SECOND, NOWHERE = (f"00000000-0000-4000-8000-000000{n}00000" for n in (1, 2, 9))  # columns may be UUIDs
+_TIMES = ("createdAt", "updatedAt")
 
-def _message(n: int, thread: str = "thread-1", **more: Any) -> CanonicalMessage:
+
+def _message(n: int, thread: str = FIRST, **more: Any) -> CanonicalMessage:
     role = ("user", "assistant")[n % 2]
     content = {"format": 2, "parts": [{"type": "text", "text": f"This is message {n}."}]}
-    at = f"2026-01-02T03:04:{n:02}.000Z"
-    fields = {"id": f"{thread}-message-{n}", "threadId": thread, "role": role, "type": "text", "content": content}
+    at = f"2026-01-02T03:{4 + n // 60:02}:{n % 60:02}.000Z"
+    fields = {"id": f"{thread[:-4]}{n + 1:04}", "threadId": thread, "role": role, "type": "text", "content": content}
     return {**fields, "createdAt": at, **more}
 
 
-def _thread(id: str = "thread-1", **more: Any) -> ThreadRecord:
+def _thread(id: str = FIRST, **more: Any) -> ThreadRecord:
     return {"id": id, "createdAt": "2026-01-02T03:04:00.000Z", "updatedAt": "2026-01-02T03:04:00.000Z", **more}
 
 
@@ -123,14 +127,40 @@ _TEXTS = ["", "  two  spaces\n\ttab", "naïve 你好 \u0627\u0644", "\U0001f469\
 
 
 async def _saved(store: MemoryStore, messages: list[CanonicalMessage], *threads: str) -> None:
-    for thread in threads or ("thread-1",):
+    for thread in threads or (FIRST,):
         await store.save_thread(thread=_thread(thread))
     await store.save_messages(messages=copy.deepcopy(messages))
 
 
 def _same(found: Any, expected: Any, what: str) -> None:
-    if found != expected:
-        raise _Broken(f"{what}: expected {_short(expected)}, found {_short(found)}")
+    found, expected = _comparable(found), _comparable(expected)
+    if found == expected:
+        return
+    if isinstance(found, list) and type(expected) is list and len(found) == len(expected):
+        i = next(i for i, one in enumerate(expected) if found[i] != one)
+        what, found, expected = f"{what}, number {i + 1}", found[i], expected[i]
+    if isinstance(found, dict) and type(expected) is dict:
+        keys = [key for key in (*expected, *found) if found.get(key) != expected.get(key) or key not in found]
+        if keys and found.get("id") == expected.get("id"):
+            what, found, expected = f"{what}, the field {keys[0]}", found.get(keys[0]), expected.get(keys[0])
+    raise _Broken(f"{what}: expected {_short(expected)}, found {_short(found)}")
+
+
+def _comparable(value: Any) -> Any:
+    """A record with its times as moments: a store returns them as text or as `datetime`."""
+    if isinstance(value, (list, tuple)):
+        return [_comparable(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _moment(item) if key in _TIMES else item for key, item in value.items()}
+
+
+def _moment(value: Any) -> Any:
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return time.replace(tzinfo=UTC) if isinstance(time, datetime) and time.tzinfo is None else time
 
 
 def _short(value: Any) -> str:
@@ -143,9 +173,9 @@ def _short(value: Any) -> str:
 
 @_statement("A thread without messages, or one that was never saved, lists no messages.")
 async def _empty(store: MemoryStore) -> None:
-    _same(await store.list_messages(thread_id="nowhere"), [], "the messages of an unknown thread")
+    _same(await store.list_messages(thread_id=NOWHERE), [], "the messages of an unknown thread")
     await store.save_thread(thread=_thread())
-    _same(await store.list_messages(thread_id="thread-1"), [], "the messages of an empty thread")
+    _same(await store.list_messages(thread_id=FIRST), [], "the messages of an empty thread")
 
 
 @_statement("Messages are listed in the order they were saved, over one call or several.")
@@ -154,7 +184,7 @@ async def _order(store: MemoryStore) -> None:
     await _saved(store, messages[:4])
     await store.save_messages(messages=messages[4:5])
     await store.save_messages(messages=messages[5:])
-    found = await store.list_messages(thread_id="thread-1")
+    found = await store.list_messages(thread_id=FIRST)
     _same([one.get("id") for one in found], [one["id"] for one in messages], "the order")
 
 
@@ -169,9 +199,8 @@ async def _whole(store: MemoryStore) -> None:
     }
     message = _message(1, type="tool", content=content, resourceId="user-7")
     await _saved(store, [message])
-    (found,) = await store.list_messages(thread_id="thread-1")
-    for key, value in message.items():
-        _same(found.get(key), value, f"the field {key}")
+    (found,) = await store.list_messages(thread_id=FIRST)
+    _same({key: found.get(key) for key in message}, message, "the message")
 
 
 @_statement("Every role and type is kept: system, user, assistant and tool; text, tool and event.")
@@ -186,17 +215,19 @@ async def _roles(store: MemoryStore) -> None:
         _message(4, role="system", type="event", content={"format": 2, "parts": event}),
     ]
     await _saved(store, messages)
-    found = await store.list_messages(thread_id="thread-1")
+    found = await store.list_messages(thread_id=FIRST)
     _same([(one["role"], one["type"]) for one in found], [(one["role"], one["type"]) for one in messages], "the roles")
 
 
-@_statement("Text is kept letter for letter: white space, any script, emoji, separators, NUL.")
+@_statement("Text is kept letter for letter: white space, any script, emoji, separators.")
 async def _letters(store: MemoryStore) -> None:
-    texts = [*_TEXTS, "a\x00b"]
-    await _saved(
-        store, [_message(1, content={"format": 2, "parts": [{"type": "text", "text": text} for text in texts]})]
-    )
-    (found,) = await store.list_messages(thread_id="thread-1")
+    await _texts_kept(store, _TEXTS)
+
+
+async def _texts_kept(store: MemoryStore, texts: list[str]) -> None:
+    parts = [{"type": "text", "text": text} for text in texts]
+    await _saved(store, [_message(1, content={"format": 2, "parts": parts})])
+    (found,) = await store.list_messages(thread_id=FIRST)
     _same([part["text"] for part in found["content"]["parts"]], texts, "the texts")
 
 
@@ -206,30 +237,30 @@ async def _again(store: MemoryStore) -> None:
     await _saved(store, messages[:2])
     await store.save_messages(messages=copy.deepcopy(messages[:1]))
     await store.save_messages(messages=copy.deepcopy(messages))
-    _same(await store.list_messages(thread_id="thread-1"), messages, "the messages")
+    _same(await store.list_messages(thread_id=FIRST), messages, "the messages")
 
 
 @_statement("Saving no messages changes nothing.")
 async def _nothing(store: MemoryStore) -> None:
     await _saved(store, [_message(1)])
     await store.save_messages(messages=[])
-    _same(len(await store.list_messages(thread_id="thread-1")), 1, "the number of messages")
+    _same(len(await store.list_messages(thread_id=FIRST)), 1, "the number of messages")
 
 
 @_statement("order_by='desc' lists the newest message first; 'asc' is the default.")
 async def _descending(store: MemoryStore) -> None:
     messages = [_message(n) for n in range(4)]
     await _saved(store, messages)
-    _same(await store.list_messages(thread_id="thread-1", order_by="desc"), messages[::-1], "with desc")
-    _same(await store.list_messages(thread_id="thread-1", order_by="asc"), messages, "with asc")
+    _same(await store.list_messages(thread_id=FIRST, order_by="desc"), messages[::-1], "with desc")
+    _same(await store.list_messages(thread_id=FIRST, order_by="asc"), messages, "with asc")
 
 
 @_statement("limit gives the first messages of that order: the oldest with 'asc', the newest with 'desc'.")
 async def _limited(store: MemoryStore) -> None:
     messages = [_message(n) for n in range(5)]
     await _saved(store, messages)
-    _same(await store.list_messages(thread_id="thread-1", limit=2), messages[:2], "limit 2")
-    found = await store.list_messages(thread_id="thread-1", limit=2, order_by="desc")
+    _same(await store.list_messages(thread_id=FIRST, limit=2), messages[:2], "limit 2")
+    found = await store.list_messages(thread_id=FIRST, limit=2, order_by="desc")
     _same(found, messages[:-3:-1], "limit 2 with desc")
 
 
@@ -237,16 +268,16 @@ async def _limited(store: MemoryStore) -> None:
 async def _generous(store: MemoryStore) -> None:
     messages = [_message(n) for n in range(3)]
     await _saved(store, messages)
-    _same(await store.list_messages(thread_id="thread-1", limit=100), messages, "limit 100")
+    _same(await store.list_messages(thread_id=FIRST, limit=100), messages, "limit 100")
 
 
 @_statement("Each message goes to the thread it names, also when one call saves messages of several.")
 async def _apart(store: MemoryStore) -> None:
-    mixed = [_message(1), _message(1, "thread-2"), _message(2), _message(2, "thread-2")]
-    await _saved(store, mixed, "thread-1", "thread-2")
-    for thread in ("thread-1", "thread-2"):
+    mixed = [_message(1), _message(1, SECOND), _message(2), _message(2, SECOND)]
+    await _saved(store, mixed, FIRST, SECOND)
+    for thread in (FIRST, SECOND):
         expected = [one for one in mixed if one["threadId"] == thread]
-        _same(await store.list_messages(thread_id=thread), expected, thread)
+        _same(await store.list_messages(thread_id=thread), expected, f"thread {thread}")
 
 
 @_statement("Calls at the same time lose nothing and repeat nothing.")
@@ -254,18 +285,15 @@ async def _together(store: MemoryStore) -> None:
     messages = [_message(n) for n in range(12)]
     await _saved(store, [])
     await asyncio.gather(*(store.save_messages(messages=[copy.deepcopy(one)]) for one in [*messages, *messages]))
-    found = await store.list_messages(thread_id="thread-1")
+    found = await store.list_messages(thread_id=FIRST)
     _same(sorted(one["id"] for one in found), sorted(one["id"] for one in messages), "the messages")
 
 
 @_statement("A long thread is listed whole.")
 async def _long(store: MemoryStore) -> None:
-    messages = [
-        _message(n % 60, id=f"long-{n:04}", createdAt=f"2026-01-02T03:{n // 60:02}:{n % 60:02}.000Z")
-        for n in range(600)
-    ]
+    messages = [_message(n) for n in range(600)]
     await _saved(store, messages)
-    found = await store.list_messages(thread_id="thread-1")
+    found = await store.list_messages(thread_id=FIRST)
     _same([one["id"] for one in found], [one["id"] for one in messages], "the messages")
 
 
@@ -274,18 +302,18 @@ async def _long(store: MemoryStore) -> None:
 
 @_statement("A thread that was never saved is None.")
 async def _no_thread(store: MemoryStore) -> None:
-    _same(await store.get_thread_by_id(thread_id="nowhere"), None, "an unknown thread")
+    _same(await store.get_thread_by_id(thread_id=NOWHERE), None, "an unknown thread")
 
 
 @_statement("A thread is returned with the fields it was saved with.")
 async def _thread_kept(store: MemoryStore) -> None:
     thread = _thread(title="Tea", resourceId="user-7", metadata={"topic": "tea", "n": [1, None]})
     await store.save_thread(thread=copy.deepcopy(thread))
-    found = await store.get_thread_by_id(thread_id="thread-1")
+    found = await store.get_thread_by_id(thread_id=FIRST)
     if found is None:
         raise _Broken("the saved thread was not found")
-    for key in ("id", "title", "resourceId", "metadata", "createdAt"):
-        _same(found.get(key), thread[key], f"the field {key}")
+    saved = {key: thread[key] for key in ("id", "title", "resourceId", "metadata", "createdAt")}
+    _same({key: found.get(key) for key in saved}, saved, "the thread")
 
 
 @_statement("Saving a thread again replaces what was saved of it, and its messages stay.")
@@ -294,15 +322,30 @@ async def _thread_again(store: MemoryStore) -> None:
     await _saved(store, messages)
     await store.save_thread(thread=_thread(title="Tea", metadata={"old": 1}))
     await store.save_thread(thread=_thread(title="Coffee", metadata={"new": 2}))
-    found = await store.get_thread_by_id(thread_id="thread-1") or {}
+    found = await store.get_thread_by_id(thread_id=FIRST) or {}
     _same((found.get("title"), found.get("metadata")), ("Coffee", {"new": 2}), "title and metadata")
-    _same(await store.list_messages(thread_id="thread-1"), messages, "the messages")
+    _same(await store.list_messages(thread_id=FIRST), messages, "the messages")
 
 
 @_statement("Threads do not touch one another.")
 async def _threads_apart(store: MemoryStore) -> None:
-    await store.save_thread(thread=_thread("thread-1", title="One"))
-    await store.save_thread(thread=_thread("thread-2", title="Two"))
-    for thread, title in (("thread-1", "One"), ("thread-2", "Two")):
+    await store.save_thread(thread=_thread(FIRST, title="One"))
+    await store.save_thread(thread=_thread(SECOND, title="Two"))
+    for thread, title in ((FIRST, "One"), (SECOND, "Two")):
         found = await store.get_thread_by_id(thread_id=thread) or {}
-        _same(found.get("title"), title, thread)
+        _same(found.get("title"), title, f"the title of {thread}")
+
+
+# -- what a database may refuse --------------------------------------------------------------------------------------
+
+
+@_statement("A NUL in a text is kept, which PostgreSQL's jsonb takes only escaped.")
+async def _nul(store: MemoryStore) -> None:
+    await _texts_kept(store, ["a\x00b"])
+
+
+@_statement("Ids are any text: a new message of an agent has a ULID, a client's message the id it came with.")
+async def _ids(store: MemoryStore) -> None:
+    messages = [_message(n, "a chat", id=id) for n, id in enumerate(("01ARZ3NDEKTSV4RRFFQ69G5FAV", "msg-1/\u00e9"))]
+    await _saved(store, messages, "a chat")
+    _same(await store.list_messages(thread_id="a chat"), messages, "the messages")
