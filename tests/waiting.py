@@ -17,13 +17,19 @@ DEADLINE = 60.0
 INTERVAL = 0.01
 
 
-def wait_until(condition: Callable[[], T], what: str = "", *, seconds: float = DEADLINE) -> T:
+def wait_until(
+    condition: Callable[[], T],
+    what: str = "",
+    *,
+    seconds: float = DEADLINE,
+    pause: Callable[[float], object] = time.sleep,
+) -> T:
     """Poll until the condition is truthy and return its value; after `seconds` fail, naming `what`."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(_late(condition, what, seconds, value))
-        time.sleep(INTERVAL)
+        pause(INTERVAL)
     return value
 
 

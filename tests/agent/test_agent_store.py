@@ -154,12 +154,13 @@ def test_what_is_not_a_store_is_refused_with_what_it_lacks() -> None:
 
 
 def test_one_run_at_a_time() -> None:
-    agent = Agent(ScriptedModel([["One two three"]], delay=0.05), store=PlainStore())
+    agent = Agent(ScriptedModel([["One ", {"delay": 600}, "two"]]), store=PlainStore())
 
     async def go() -> None:
-        await agent.start("t", "count")
+        _, running = await agent.start("t", "count")
         with pytest.raises(Conflict, match="a run is active"):
             await agent.start("t", "again")
+        running.cancel()
         await agent.wait()
 
     asyncio.run(go())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -49,9 +50,11 @@ def test_a_run_is_stopped_and_asked_again(ledger: hansard.Ledger) -> None:
 def test_a_stream_whose_database_is_gone_ends_with_an_error(database: str, resumed: bool) -> None:
     name = str(psycopg.conninfo.conninfo_to_dict(database)["dbname"])
 
+    endless = itertools.repeat("more ")
+
     async def go() -> bytes:
         ledger = hansard.open(database, retry_for=0.2)
-        agent = Agent(ScriptedModel(["one ", *["more "] * 40], delay=0.05), ledger=ledger)
+        agent = Agent(ScriptedModel([["one ", {"text": "", "pieces": endless}]], delay=0.05), ledger=ledger)
         answer = await agent.sse({"id": "t", "messages": [MESSAGE]})
         await anext(answer)
         stream: Any = await agent.resume("t") if resumed else answer

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pydantic_ai import Agent as PydanticAgent
 
 import hansard
 from hansard import Ledger
-from hansard.agent import Agent, FileTools, Recorder, ScriptedModel
+from hansard.agent import Agent, FileTools, Recorder, ScriptedModel, shell
 from hansard.errors import HansardError
 from hansard.model import Message, ToolCallPart, ToolResultPart
 from tests.waiting import wait_until, wait_until_async
@@ -394,7 +395,15 @@ def gone(pid: int) -> bool:
     return wait_until(ended, f"process {pid}")
 
 
-def test_a_shell_is_told_apart_by_its_end_and_leaves_nothing_running(memory: Ledger, root: Path) -> None:
+def test_a_shell_is_told_apart_by_its_end_and_leaves_nothing_running(
+    monkeypatch: pytest.MonkeyPatch, memory: Ledger, root: Path
+) -> None:
+    def late() -> float:
+        """The time is over once the command has said what it started."""
+        pid = root / "pid"
+        return 1e9 if pid.exists() and pid.stat().st_size else 0.0
+
+    monkeypatch.setattr(shell, "time", SimpleNamespace(monotonic=late))
     (root / "here").touch()
     answers = told(
         memory,

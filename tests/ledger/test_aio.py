@@ -53,7 +53,7 @@ def test_an_event_loop_that_ended_leaves_the_ledger_to_the_next(tmp_path: Path) 
 
         asyncio.run(leave())
         for i in range(3):
-            asyncio.run(asyncio.wait_for(ledger.aio.append(thread, said(f"{i}", id=f"{i}")), 20))
+            asyncio.run(asyncio.wait_for(ledger.aio.append(thread, said(f"{i}", id=f"{i}")), 60))
         assert [word for word in transcript(ledger, thread) if word != "left"] == ["0", "1", "2"]
 
 

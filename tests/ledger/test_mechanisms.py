@@ -34,7 +34,7 @@ from hansard.model import TextPart
 from hansard.streams.deltas import PartDelta, PartStart
 from tests.faults.disk_layer import Call, Layer
 from tests.ledger.said import said, transcript, words
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_async
 
 OLDEST = Path(__file__).parent.parent / "golden/ledgers/0001.db"
 
@@ -571,8 +571,7 @@ def test_a_cancelled_call_is_done_whole_and_the_next_one_works(path: str) -> Non
             driver: Any = ledger._driver
             with driver._lock:
                 task = asyncio.create_task(ledger.aio.append("t", [said("one"), said("two")]))
-                while not driver._jobs._queue:
-                    await asyncio.sleep(0.001)
+                await wait_until_async(lambda: driver._jobs._queue, "the call is in the queue")
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task

@@ -140,7 +140,7 @@ def test_what_a_run_streams_can_be_followed_from_elsewhere(ledger: Ledger, reope
         run.write([End(how="done")]).result()
         run.stage(said("0123456789" * 10, "assistant"))
         run.commit()
-        listener.join(20)
+        listener.join(60)
         assert [one.seq for one in heard] == list(range(1, 104))  # type: ignore[attr-defined]
         rest = list(other.follow(run.value, after=100))
         assert rest == heard[100:]

@@ -91,6 +91,14 @@ def test_a_draft_that_was_answered_since_is_written_with_parts() -> None:
     assert "content" not in message
 
 
+def test_a_draft_whose_text_has_got_more_than_text_keeps_it() -> None:
+    """A text that was signed or marked since would be a bare string in the draft."""
+    conversation = formats.read([{"role": "user", "content": "hi", "metadata": {"schemaVersion": 0}}], "hansard")
+    conversation.messages[0].parts[0] = TextPart(text="hi", extra={"anthropic": {"cache_control": {"type": "x"}}})
+    (message,) = exact_json.decode(formats.write(conversation, "hansard").json)
+    assert message["parts"][0]["extra"] == {"anthropic": {"cache_control": {"type": "x"}}}
+
+
 def test_beside_a_draft_other_messages_stay_what_they_are() -> None:
     draft = {"role": "user", "content": "hi", "metadata": {"schemaVersion": 0}}
     others = [message(version) for version in (1, -1, 1.5)] + [{"role": "user", "parts": []}]

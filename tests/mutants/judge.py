@@ -27,7 +27,7 @@ from tests.mutants.operators import Mutant
 from tests.mutants.reached import ROOT
 
 LIMIT = 60.0  # seconds of CPU for one mutant
-HANGS = 180  # seconds until a test fails that waits for ever
+HANGS = 45  # seconds until a test fails that waits for ever, or turns for ever: before it is cut off
 MEMORY = 4 << 30
 _STARVED = 30  # on a machine that is busy otherwise, a second of CPU may take so many
 _LINKED = ("tests/node/node_modules", "tests/.harbor", "examples/react_chat/node_modules", "examples/react_chat/dist")
@@ -150,6 +150,7 @@ class Copy:
             os.environ.pop("PYTHONDONTWRITEBYTECODE", None) if compiled else os.environ.update(
                 PYTHONDONTWRITEBYTECODE="1"
             )
+            os.environ.pop("PYTHONPATH", None)  # the copy has its own
             os.environ.update(HANSARD_TEST_POSTGRES=self.server.get_uri(), TMPDIR=str(self.folder / "t"))
             (self.folder / "t").mkdir(exist_ok=True)
             tempfile.tempdir = None

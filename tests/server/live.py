@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -33,11 +33,9 @@ class LiveServer:
         agent: str = "tests.server.scripted:make",
         environment: dict[str, str] | None = None,
     ) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url, self.db, self.log = f"http://127.0.0.1:{self.port}", db, db.with_suffix(".said")
-        self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db), "--port", str(self.port)]
+        self.port = 0  # any free one; the same when it is started again
+        self.url, self.db, self.log = "", db, db.with_suffix(".said")
+        self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db)]
         self._command += ["--agent", agent, *options]
         about = {"SCRIPTED_DELAY": str(delay), "SCRIPTED_LOG": str(self.log)}
         self._environment = {**os.environ, **about, **(environment or {"HANSARD_TOKEN": TOKEN})}
@@ -46,12 +44,19 @@ class LiveServer:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            self._command, cwd=ROOT, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*self._command, "--port", str(self.port)],
+            cwd=ROOT,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if self.url not in line:
+        found = re.search(r"https?://127\.0\.0\.1:(\d+)", line)
+        if found is None:
             raise RuntimeError(f"the server did not start: {self.process.communicate()[1]}")
+        self.url, self.port = found[0], int(found[1])
         self.link = line.split()[2]
 
     def kill(self) -> None:
@@ -70,7 +75,7 @@ class LiveServer:
         """Ctrl-C: the exit code, and what was printed to stderr."""
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
-        errors = self.process.communicate(timeout=20)[1]
+        errors = self.process.communicate(timeout=60)[1]
         return self.process.returncode, errors
 
     def __enter__(self) -> LiveServer:
@@ -82,7 +87,7 @@ class LiveServer:
     ) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            errors = self.process.communicate(timeout=20)[1]
+            errors = self.process.communicate(timeout=60)[1]
             assert "Traceback" not in errors, errors
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,11 @@ def test_a_killed_server_loses_nothing_that_a_client_saw(tmp_path: Path) -> None
 def test_a_server_killed_at_any_moment_loses_nothing_older_than_a_moment(tmp_path: Path, _: int) -> None:
     seed = random.randrange(1 << 32)
     print("seed", seed)
-    asyncio.run(_scenario(tmp_path / "ledger.db", 20, random.Random(seed)))
+    moment = random.Random(seed).uniform(0, 1.5)
+    asyncio.run(_scenario(tmp_path / "ledger.db", 20, lambda: asyncio.sleep(moment)))
 
 
-async def _scenario(db: Path, streams: int, dice: random.Random | None = None) -> None:
+async def _scenario(db: Path, streams: int, wait: Callable[[], Awaitable[None]] | None = None) -> None:
     listeners = [Listener(f"chat-{i}") for i in range(streams)]
     limits = httpx.Limits(max_connections=None)
     with LiveServer(db, delay=GAP) as server:
@@ -73,8 +75,8 @@ async def _scenario(db: Path, streams: int, dice: random.Random | None = None) -
             await wait_until_async(
                 lambda: min(len(listener.words) for listener in listeners) >= 5, "five words of each"
             )
-            if dice is not None:
-                await asyncio.sleep(dice.uniform(0, 1.5))
+            if wait is not None:
+                await wait()
             killed = time.time()
             server.kill()
             await asyncio.gather(*tasks)
@@ -82,7 +84,7 @@ async def _scenario(db: Path, streams: int, dice: random.Random | None = None) -
         again = [Listener(listener.id) for listener in listeners]
         async with httpx.AsyncClient(base_url=server.url, headers=BEARER, timeout=60, limits=limits) as client:
             tasks = [asyncio.create_task(listener.resume(client)) for listener in again]
-            if dice is None:
+            if wait is None:
                 await wait_until_async(lambda: all(listener.words for listener in again), "the resumed streams")
                 await asyncio.to_thread(server.expire_leases)
             await asyncio.gather(*tasks)
@@ -106,7 +108,7 @@ async def _scenario(db: Path, streams: int, dice: random.Random | None = None) -
             kept = partial.parts[0].text.split()
             assert kept == [f"w{i}" for i in range(len(kept))]
             assert kept == "".join(resumed.words).split()
-            if dice is not None:
+            if wait is not None:
                 assert len(kept) >= sum(when <= killed - LATEST for name, when in spoken if name == listener.id)
 
 

@@ -162,7 +162,7 @@ def test_a_client_that_only_listens_is_not_hurried(monkeypatch: pytest.MonkeyPat
         async def receive() -> Any:
             if waiting:
                 return waiting.pop()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0)
             return {"type": "http.disconnect"}
 
         asked = patience.in_time(receive)

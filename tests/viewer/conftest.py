@@ -33,6 +33,7 @@ from hansard.model import (
 )
 from hansard.workspace import Author, Workspace
 from tests.server.live import ROOT, TOKEN, LiveServer
+from tests.waiting import wait_until
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -308,8 +309,6 @@ def show(page: Any, thread_id: str) -> None:
 
 def until(page: Any, expression: str) -> None:
     """Waits until it is so. Asked from outside: the page's own policy forbids what Playwright does inside for this."""
-    for _ in range(200):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never so: {expression}")
+    wait_until(
+        lambda: page.evaluate(expression), expression, pause=lambda seconds: page.wait_for_timeout(1000 * seconds)
+    )

@@ -203,8 +203,9 @@ def test_a_page_that_is_led_to_what_is_not_there_says_so_in_words(watch: Watch) 
 def test_what_is_found_is_words(watch: Watch) -> None:
     page = watch.page
     for word in ("needle", '"<script>window"', "<img src=x onerror=alert(1)>"):
-        page.fill("#search", word)
-        page.wait_for_timeout(600)
+        with page.expect_response(lambda answer: "/api/search" in answer.url):
+            page.fill("#search", word)
+        until(page, "document.getElementById('threads').ariaBusy === 'false'")
         assert watch.wrong() == []
     page.fill("#search", "needle")
     page.wait_for_selector("#threads mark")
@@ -231,7 +232,7 @@ def test_paths_and_words_of_files_are_words(watch: Watch, snap: Snap) -> None:
     press(page, "#show-files")
     until(page, "document.getElementById('files').innerText.includes('＜script＞')")
     page.evaluate("document.querySelectorAll('#files details').forEach((one) => { one.open = true })")
-    page.wait_for_timeout(500)
+    until(page, "[...document.querySelectorAll('#files .changed-file')].every((one) => one.childElementCount > 1)")
     assert watch.wrong() == []
     snap(page, "hostile-files")
     press(page, "#show-files")

@@ -50,16 +50,19 @@ def rows(page: Any) -> list[str]:
     return page.locator("#threads .row-title").all_inner_texts()
 
 
+def to_the_end(page: Any, rows: int) -> None:
+    """Scrolls on until there are no more pages."""
+    end = "document.getElementById('threads').scrollTop = 1e6"
+    until(page, f"({end}) && document.querySelectorAll('#threads .row').length === {rows}")
+
+
 def test_filters_narrow_the_list_and_its_pages(tab: Any, snap: Snap) -> None:
     tab.click("#show-filters")
     until(tab, "document.querySelectorAll('#filter-agent option').length === 3")
     tab.select_option("#filter-agent", "even")
     tab.wait_for_selector("#show-filters:has-text('Filter · 1')")
     until(tab, "document.querySelectorAll('#threads .row').length === 50")
-    for _ in range(3):  # all pages behind the first are narrowed too
-        tab.evaluate("document.getElementById('threads').scrollTop = 1e6")
-        tab.wait_for_timeout(300)
-    until(tab, f"document.querySelectorAll('#threads .row').length === {MANY // 2}")
+    to_the_end(tab, MANY // 2)  # all pages behind the first are narrowed too
     assert all(int(name.split()[1]) % 2 == 0 for name in rows(tab))
     tab.select_option("#filter-model", "opus")
     until(tab, "document.querySelectorAll('#threads .row').length === 2")
@@ -95,10 +98,7 @@ def test_filters_narrow_what_is_found(tab: Any, snap: Snap) -> None:
     until(tab, "document.querySelectorAll('#filter-agent option').length === 3")
     tab.select_option("#filter-agent", "even")
     tab.wait_for_selector("#threads .row:has-text('Thread 128')")
-    for _ in range(3):
-        tab.evaluate("document.getElementById('threads').scrollTop = 1e6")
-        tab.wait_for_timeout(300)
-    until(tab, f"document.querySelectorAll('#threads .row').length === {MANY // 2}")
+    to_the_end(tab, MANY // 2)
     assert all(int(name.split()[1]) % 2 == 0 for name in rows(tab))
     tab.select_option("#filter-model", "opus")
     until(tab, "document.querySelectorAll('#threads .row').length === 2")

@@ -66,7 +66,7 @@ class Watch:
         """Everything that is wrong since the last look."""
         every = "document.querySelectorAll('#conversation *')"
         self.page.evaluate(f"{every}.forEach((one) => one.dispatchEvent(new MouseEvent('mouseover')))")
-        self.page.wait_for_timeout(20)
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         found = [*self._seen, *self.page.evaluate(_WRONG)]
         self._seen.clear()
         return found

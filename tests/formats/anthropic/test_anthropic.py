@@ -127,6 +127,22 @@ def test_only_files_that_anthropic_takes_are_written(file: FilePart, source: obj
     assert source is not None or [loss.path for loss in written.losses] == ["$.messages[0].parts[1]"]
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "base64", "media_type": "image/png", "data": "aGk=", "detail": "high"},
+        {"type": "url", "url": "https://example.org/a.png", "expires": {"at": 1}},
+        {"type": "file", "file_id": "f1", "version": None},
+    ],
+)
+def test_fields_of_a_source_that_are_not_known_yet_are_written_back(source: dict[str, object]) -> None:
+    """What a newer API adds to a picture's source is sent again with the next request."""
+    document = {"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]}
+    written = formats.write(formats.read(exact_json.encode(document), "anthropic"), "anthropic")
+    assert written.data["messages"][0]["content"][0]["source"] == source
+    assert written.losses == []
+
+
 def test_a_summary_is_carried_to_others_and_its_seal_stays_here() -> None:
     question = formats.read([{"role": "user", "content": "hi"}], "anthropic")
     block = {"type": "compaction", "content": "We said hello.", "encrypted_content": "ENC", "signature": "SIG"}

@@ -18,7 +18,7 @@ from hansard.formats.gemini.reasoning import DUMMY
 from hansard.formats.gemini.stream.decoder import GeminiDecoder
 from hansard.formats.gemini.stream.partial_args import Arguments
 from hansard.formats.residue import unpack
-from hansard.model import Message, exact_json, native
+from hansard.model import Message, ModelRef, exact_json, native
 from hansard.model.parts import DataPart, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hansard.streams.accumulator import fold
 from hansard.streams.deltas import End, Failure, MessageDelta, MessageStart, Other, PartDelta, PartEnd, PartStart
@@ -249,6 +249,15 @@ def test_text_is_emitted_as_it_arrives() -> None:
     assert kinds == [MessageStart, PartStart, PartDelta, PartDelta]
     assert [type(delta) for delta in decoder.feed(framed([chunk({"text": ""}, finish="STOP")]))] == [MessageDelta]
     assert type(decoder.finish()[0]) is PartEnd
+
+
+def test_who_answers_is_known_with_the_first_event() -> None:
+    """An answer that is cut off, or that somebody follows, still says which model gave it, and its response id."""
+    start, *_ = GeminiDecoder().feed(framed([chunk({"text": "Hel"})]))
+    assert isinstance(start, MessageStart)
+    assert start.model == ModelRef(provider="google", name="g", response_id="r")
+    (message,) = fold([start])
+    assert message.model == start.model
 
 
 def test_texts_of_one_kind_that_follow_one_another_are_one() -> None:

@@ -321,6 +321,23 @@ def test_custom_calls_older_calls_and_calls_with_data_are_read() -> None:
     assert calls(message) == [("a", "sql", "select 1"), ("b", "f", {"a": 1}), (UNSET, "old", {"a": 1})]
 
 
+def test_an_older_call_is_shown_as_it_arrives_and_only_that_of_the_first_choice() -> None:
+    """Listeners see which function is called and its arguments grow; other choices are alternatives."""
+
+    def older(index: int, **call: str) -> dict[str, Any]:
+        return {"index": index, "delta": {"function_call": call}, "finish_reason": None}
+
+    events = [
+        {**chunk(), "choices": [older(0, name="old", arguments=""), older(1, name="other", arguments="")]},
+        {**chunk(), "choices": [older(1, arguments='{"b":2}'), older(0, arguments='{"a"')]},
+        {**chunk(), "choices": [older(0, arguments=":1}")]},
+    ]
+    deltas = OpenAIChatDecoder().feed(framed(events))
+    starts = [delta.part for delta in deltas if isinstance(delta, PartStart)]
+    assert [part.tool_name for part in starts if isinstance(part, ToolCallPart)] == ["old"]
+    assert [delta.text for delta in deltas if isinstance(delta, PartDelta)] == ['{"a"', ":1}"]
+
+
 def test_arguments_that_are_no_json_keep_their_text() -> None:
     message = said(chunk(call(0, "a", "f", args='{"a": [1, "te')), chunk(call(0, args="x")), chunk(finish="length"))
     (part,) = message.parts

@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
 
+import pydantic_ai.messages
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPartDelta, ThinkingPartDelta, ToolCallPartDelta
 
 from hansard import formats, streams
 from hansard.formats.pydantic_ai.stream import PydanticAIDecoder
@@ -136,6 +138,39 @@ def test_live_objects_are_made_plain_by_whoever_can() -> None:
     assert from_library == decode(dumped(run_events()[:12]))
     assert said(fold(live(run_events()[:12], _by_field))) == said(fold(from_library))
     assert said(fold(live(run_events()[:12], lambda event: dumped([event])[0]))) == said(fold(from_library))
+
+
+PARTS = [
+    pydantic_ai.messages.TextPart("a"),
+    pydantic_ai.messages.ThinkingPart("a"),
+    pydantic_ai.messages.ToolCallPart("f", "{", "c"),
+]
+DELTAS = [
+    TextPartDelta(content_delta="b"),
+    TextPartDelta(content_delta="b", provider_name="p", provider_details={"k": 1}),
+    ThinkingPartDelta(content_delta="b"),
+    ThinkingPartDelta(content_delta="b", signature_delta="signed", provider_name="p"),
+    ThinkingPartDelta(signature_delta="signed"),
+    ToolCallPartDelta(args_delta="}"),
+    ToolCallPartDelta(tool_name_delta="g", args_delta="}", tool_call_id="other", provider_details={"k": 1}),
+]
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=str)
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.part_kind)
+def test_a_live_delta_says_what_the_same_delta_as_data_says(part: Any, delta: Any) -> None:
+    """A signature or an id that comes with a piece of text is sent back with the next request; a delta that does not
+    suit its part is no failure."""
+    events = [PartStartEvent(index=0, part=part), *(PartDeltaEvent(index=0, delta=one) for one in (delta, delta))]
+    assert live(events) == decode(dumped(events))
+
+
+def test_an_id_that_comes_late_is_the_id_of_the_call() -> None:
+    """Results name the call by it."""
+    events = [start(0, call("{", "")), grows(0, "tool_call", args_delta="}", tool_call_id="late")]
+    (part,) = fold(decode(events))[0].parts
+    assert isinstance(part, ToolCallPart)
+    assert part.tool_call_id == "late"
 
 
 def test_a_live_object_that_cannot_be_made_plain_is_a_failure() -> None:

@@ -16,7 +16,7 @@ from hansard.model import TextPart, ToolCallPart
 from hansard.streams.deltas import Delta, MessageEnd, MessageStart, PartStart
 from tests.ledger.said import said, transcript, words
 
-_SECONDS = 20
+_SECONDS = 60
 
 
 def _words(text: str) -> list[Delta]:

@@ -23,7 +23,7 @@ from hansard.model import TextPart
 from hansard.streams.deltas import Delta, PartStart
 from tests.waiting import wait_until
 
-_SECONDS = 20
+_SECONDS = 60
 
 
 def _words(text: str) -> list[Delta]:

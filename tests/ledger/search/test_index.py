@@ -27,7 +27,7 @@ def _beside(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
         while waiting:
             working = threading.Thread(target=waiting.pop(), daemon=True)
             working.start()
-            working.join(20)
+            working.join(60)
             assert not working.is_alive()
         return tokens(message, repeats, **about)
 
