@@ -269,6 +269,15 @@ def test_of_two_that_name_the_same_head_the_second_is_refused(ledger: Ledger, re
     assert transcript(ledger, "t") == ["one", "theirs"]
 
 
+def test_who_appends_nothing_at_a_head_that_moved_is_told_too(ledger: Ledger) -> None:
+    """As a check whether there are new messages."""
+    ledger.create_thread("t")
+    ledger.append("t", said("one", id="1"))
+    ledger.append("t", [], expected_head="1")
+    with pytest.raises(Conflict, match="read the new messages"):
+        ledger.append("t", [], expected_head="0")
+
+
 def test_of_two_runs_from_one_head_the_second_commit_is_refused_and_a_forced_one_supersedes(
     ledger: Ledger, reopened: Callable[[], Ledger]
 ) -> None:
