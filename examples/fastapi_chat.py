@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 import hansard
-from hansard.agent import AI_SDK_HEADERS, Agent, ScriptedModel
+from hansard.agent import Agent, ScriptedModel, resume_point
 from hansard.errors import HansardError
 
 app, ledger = FastAPI(), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
@@ -18,13 +18,14 @@ agent = Agent(model, ledger=ledger, name="waiter", instructions="Be kind.")
 
 @app.post("/api/chat")
 async def chat(body: dict[str, object]) -> Response:
-    return StreamingResponse(await agent.sse(body), headers=AI_SDK_HEADERS)
+    stream = await agent.sse(body)
+    return StreamingResponse(stream, headers=stream.headers)
 
 
 @app.get("/api/chat/{thread_id}/stream")
-async def resume(thread_id: str) -> Response:
-    stream = await agent.resume(thread_id)
-    return StreamingResponse(stream, headers=AI_SDK_HEADERS) if stream else Response(status_code=204)
+async def resume(thread_id: str, request: Request) -> Response:
+    stream = await agent.resume(thread_id, start=resume_point(request.query_params, request.headers))
+    return StreamingResponse(stream, headers=stream.headers) if stream else Response(status_code=204)
 
 
 @app.exception_handler(HansardError)

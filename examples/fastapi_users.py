@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 import hansard
-from hansard.agent import AI_SDK_HEADERS, Agent, ScriptedModel
+from hansard.agent import Agent, ScriptedModel, resume_point
 from hansard.errors import HansardError
 
 app, ledger = FastAPI(), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
@@ -27,13 +27,15 @@ User = Annotated[str, Depends(current_user)]
 
 @app.post("/api/chat")
 async def chat(body: dict[str, object], user: User) -> Response:
-    return StreamingResponse(await agent.sse(body, resource_id=user), headers=AI_SDK_HEADERS)
+    stream = await agent.sse(body, resource_id=user)
+    return StreamingResponse(stream, headers=stream.headers)
 
 
 @app.get("/api/chat/{thread_id}/stream")
-async def resume(thread_id: str, user: User) -> Response:
-    stream = await agent.resume(thread_id, resource_id=user)
-    return StreamingResponse(stream, headers=AI_SDK_HEADERS) if stream else Response(status_code=204)
+async def resume(thread_id: str, request: Request, user: User) -> Response:
+    start = resume_point(request.query_params, request.headers)
+    stream = await agent.resume(thread_id, start=start, resource_id=user)
+    return StreamingResponse(stream, headers=stream.headers) if stream else Response(status_code=204)
 
 
 @app.post("/api/chat/{thread_id}/stop")

@@ -202,7 +202,7 @@ def test_a_run_is_heard_again_from_its_start_in_another_process(ledger: hansard.
 
     live, replayed = asyncio.run(listen())
     assert live == replayed
-    assert live.startswith(b'data: {"type":"start"')
+    assert live.startswith(b'id: 0\ndata: {"type":"start"')
 
 
 def test_a_failure_is_told_and_kept(ledger: hansard.Ledger) -> None:

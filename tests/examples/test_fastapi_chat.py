@@ -62,6 +62,22 @@ def test_a_client_that_goes_away_comes_back_to_the_whole_answer(server: ChatServ
     assert text(again.content) == "Tea is served. " * 20
 
 
+def test_an_answer_is_resumed_from_any_chunk(server: ChatServer) -> None:
+    with httpx.Client(base_url=f"{server.url}/api/chat", timeout=30) as client:
+        first = client.post("", json=posted("c"))
+        events = first.text.split("\n\n")[:-2]
+        for n in range(len(events)):
+            name = ("c", first.headers["x-workflow-run-id"])[n % 2]
+            for query, header in (
+                ({"startIndex": str(n)}, {}),
+                ({"startIndex": str(n - len(events))}, {}),
+                ({"starting_after": str(n - 1)}, {}),
+                ({"startIndex": "0"}, {"last-event-id": str(n - 1)} if n else {}),
+            ):
+                rest = client.get(f"/{name}/stream", params=query, headers=header)
+                assert rest.text.split("\n\n")[:-2] == events[n:], (query, header)
+
+
 def test_stopping_keeps_what_was_said(server: ChatServer) -> None:
     data = b""
     with httpx.stream("POST", f"{server.url}/api/chat", json=posted("c")) as answer:

@@ -18,6 +18,7 @@
 //                 that is refused, or says an error, ok is false, "errors" says why, and "message" is what came before;
 //                 option message: the answer that goes on
 //   chat          a real client that talks to a live server; see chat.mjs
+//   cuts          real transports whose connections are cut; see cuts.mjs
 //
 // JSON has no URL and no bytes. A prompt spells them {"$url": "..."} and {"$bytes": "base64"}; with "revive": true
 // the same spelling is understood in the messages asked about.
@@ -25,6 +26,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 import { chat } from './chat.mjs';
+import { cuts } from './cuts.mjs';
 
 const ALIASES = ['ai5', 'ai5oldest', 'ai6', 'ai6oldest', 'ai7', 'ai7oldest'];
 const MODEL_SPECIFICATION = { 5: 'v2', 6: 'v3', 7: 'v4' };
@@ -196,12 +198,13 @@ const COMMANDS = {
   'stream-text': askStreamText,
   'read-sse': readSse,
   chat,
+  cuts,
 };
 
 async function answer({ cmd, ...request }) {
   const command = Object.hasOwn(COMMANDS, cmd) ? COMMANDS[cmd] : undefined;
   if (!command) throw new Misuse(`no command ${JSON.stringify(cmd)}; there are ${Object.keys(COMMANDS).join(', ')}`);
-  if (!['versions', 'read-sse', 'chat'].includes(cmd) && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
+  if (!['versions', 'read-sse', 'chat', 'cuts'].includes(cmd) && !Array.isArray(request.messages)) throw new Misuse('messages must be a list');
   return command(request);
 }
 

@@ -7,8 +7,9 @@
     async for data in await agent.sse(body):                    # body: what `DefaultChatTransport` posted, as a dict
     await agent.ui_messages(thread_id)                          # initial messages of a page
     stream = await agent.resume(thread_id)                      # bytes of the active run from its start, or None
+    stream = await agent.resume(thread_id, start=resume_point(query, headers))  # from a chunk
     await agent.stop(thread_id)                                 # from any process; whether a run was active
-    AI_SDK_HEADERS                                              # the headers of `sse` and `resume`
+    stream.headers                                              # of the response: AI_SDK_HEADERS, and the run
 
 A run continues when its consumer disconnects: it belongs to the agent, and `await agent.wait()` waits for all runs.
 `Recorder` records an existing Pydantic AI agent, `HansardConversationStore` is a conversation store for it,
@@ -19,7 +20,8 @@ A run continues when its consumer disconnects: it belongs to the agent, and `awa
 makes them the input of `streamText` again. These four need no Pydantic AI.
 
 Read `runtime` (Agent) and `async_run` (a run of the ledger on asyncio), then `events` (agent events to deltas),
-`durability` (waiting for writes) and `stream_hub` (listeners). Clients: `chat_request`, `sse_response`, `ui_turns`.
+`durability` (waiting for writes) and `stream_hub` (listeners). Clients: `chat_request`, `sse_response`, `resumption`,
+`ui_turns`.
 Existing agents: `recorder`, `history_match`, `model_messages`, `conversation_store`. Tools: `file_tools`, `shell`,
 `tool_call_context`. Stores: `memory_store`, `store_runs`, `message_list`, `conversions`. Tests: `scripted_model`,
 `replay_server`. May import: every package but `sessions`, `server`, `cli` and `demo`. Free to change: everything but
@@ -39,11 +41,12 @@ if TYPE_CHECKING:
     from hansard.agent.memory_store import LedgerMemoryStore, MemoryStore
     from hansard.agent.message_list import MessageList
     from hansard.agent.recorder import Recorder
-    from hansard.agent.runtime import AI_SDK_HEADERS, Agent, RunResult
+    from hansard.agent.runtime import Agent, RunResult
     from hansard.agent.scripted_model import ScriptedModel
+    from hansard.agent.sse_response import AI_SDK_HEADERS, resume_point
 
 _HOMES = {
-    "AI_SDK_HEADERS": "runtime",
+    "AI_SDK_HEADERS": "sse_response",
     "Agent": "runtime",
     "RunResult": "runtime",
     "FileTools": "file_tools",
@@ -53,6 +56,7 @@ _HOMES = {
     "MessageList": "message_list",
     "Recorder": "recorder",
     "ScriptedModel": "scripted_model",
+    "resume_point": "sse_response",
     "to_ai_sdk_messages": "conversions",
 }
 
@@ -87,5 +91,6 @@ __all__ = [
     "Recorder",
     "RunResult",
     "ScriptedModel",
+    "resume_point",
     "to_ai_sdk_messages",
 ]

@@ -16,7 +16,7 @@ from hansard.agent.delegation import Placed
 from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ledger import Ledger
-from hansard.ledger.live.journal import DurableFuture
+from hansard.ledger.live.journal import DurableFuture, nothing_to_write
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
@@ -62,6 +62,8 @@ class AsyncRun:
             id=run_id,
             metadata=UNSET if metadata is None else metadata,
         )
+        if listener is not None:
+            listener([], nothing_to_write())
         return cls(ledger, run, agent_id, listener, save)
 
     @property

@@ -23,32 +23,30 @@ from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore, missing_methods
 from hansard.agent.model_messages import model_messages, with_system_prompt
 from hansard.agent.recorder import RunCapability
-from hansard.agent.sse_response import Answer
+from hansard.agent.resumption import STOPPED, resumed, shown_or_failed
+from hansard.agent.sse_response import Answer, ChunkNumbers, headers_of
 from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
 from hansard.agent.tool_call_context import calling
-from hansard.agent.ui_turns import answer_so_far, replay
 from hansard.errors import Conflict, Forbidden, HansardError, NotFound
-from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
 from hansard.model import native
 from hansard.model.agent_view import agent_view, last_as_input
-from hansard.model.calls import pending_calls
 from hansard.model.conversation import Agent as Registered
 from hansard.model.conversation import Conversation, Message, PendingCall, Run, Thinking
 from hansard.model.default_title import chat_title
 from hansard.model.parts import AnyPart, DataPart, TextPart
 from hansard.model.stored import plain_messages
 from hansard.streams import emitter
-from hansard.streams.deltas import Delta, End, Failure, MessageStart, Other
+from hansard.streams.deltas import Delta
+from hansard.streams.emitter_base import EventEmitter
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
 
 Prompt: TypeAlias = str | Message | Sequence[str | AnyPart | Message] | None
-AI_SDK_HEADERS = dict(AiSdkUiEmitter.headers)
 
 
 SystemPrompts: TypeAlias = Callable[[str], "str | Awaitable[str | None] | None"]
@@ -292,7 +290,7 @@ class Agent:
         metadata: dict[str, Any] = {} if shown_id is None else {"messageId": shown_id}
         if thinking is not None:
             metadata["thinking"] = native.plain(thinking)
-        stream = StreamHub()
+        stream = StreamHub(new_id())
         recorder = RunCapability(
             self.ledger,
             thread_id=thread_id,
@@ -389,7 +387,7 @@ class Agent:
             result = await self.agent.run(
                 message_history=history,
                 conversation_id=thread_id,
-                run_id=new_id(),
+                run_id=stream.run_id,
                 deferred_tool_results=results,
                 deps=deps,
                 capabilities=[recorder],
@@ -447,7 +445,7 @@ class Agent:
 
     async def _answer(
         self, request: Request, target: str, deps: Any, prune: bool, resource_id: str | None, title: str | None
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> tuple[AsyncGenerator[bytes, None], dict[str, str]]:
         from hansard.agent.chat_request import ask
 
         if self.store is not None:
@@ -479,7 +477,8 @@ class Agent:
             shown.go_on([*asked.results.calls, *asked.results.approvals])
         data = _emitted(shown, stream)
         await anext(data)
-        return data
+        await stream.begun.wait()  # a client resumes by the run's id
+        return data, headers_of(stream.run_id if self.store is None else None)
 
     async def ui_messages(
         self, thread_id: str, *, target: str | None = None, resource_id: str | None = None
@@ -499,34 +498,33 @@ class Agent:
         return written.data  # type: ignore[no-any-return]
 
     async def resume(
-        self, thread_id: str, *, target: str | None = None, resource_id: str | None = None
-    ) -> AsyncIterator[bytes] | None:
-        """The stream of the active run of a thread from its start, from any process; None without one."""
+        self,
+        thread_id: str,
+        *,
+        start: int | None = None,
+        target: str | None = None,
+        resource_id: str | None = None,
+    ) -> Answer | None:
+        """The stream of the active run of a thread, from any process; None without one.
+
+        `start` is the number of the first chunk wanted, negative from the end (`resume_point` reads it from a request):
+        a client that has chunks also gets the rest of the last run after it has ended, and None if there is none.
+        Clients may name the run, as `headers` do, in place of the thread: then its chunks are those of `sse`. For a
+        thread, those of an answer that continues an earlier one begin with the chunks of that one.
+        """
         self._require_ledger("resume")
-        await check_owner(self.ledger, thread_id, resource_id)
-        run = await self.active_run(thread_id)
-        return None if run is None else self._replay(run, target or self.target)
-
-    async def _replay(self, run: Run, target: str) -> AsyncIterator[bytes]:
-        told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
-        shown = emitter("ai-sdk-ui", target=target, message_id=told)
-        before: list[Message] = []
-        if told is not None and isinstance(run.thread_id, str):  # a continued answer: clients rebuild it
-            path = await self.ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
-            before = answer_so_far(plain_messages(path), told)
-            for delta in replay(before):
-                if data := shown.emit(delta):
-                    yield data
-            waiting = [call.tool_call_id for _, call in pending_calls(Conversation(messages=before))]
-            shown.go_on(call_id for call_id in waiting if isinstance(call_id, str))
-
-        async def deltas() -> AsyncIterator[Delta]:
-            async for numbered in self.ledger.follow_async(run):
-                if not (before and isinstance(numbered.delta, MessageStart)):
-                    yield numbered.delta
-
-        async for data in _shown_or_failed(shown, deltas()):
-            yield data
+        version = target or self.target
+        if await check_owner(self.ledger, thread_id, resource_id) is not None:
+            run = await self.active_run(thread_id)
+            if run is None and start is not None:
+                run = await self.ledger.aio.newest_run(thread_id)
+            return None if run is None else await resumed(self.ledger, run, version, start=start, rebuild=True)
+        try:
+            run = await self.ledger.aio.find_run(thread_id)
+        except NotFound:
+            return None
+        await check_owner(self.ledger, run.thread_id or "", resource_id)
+        return await resumed(self.ledger, run, version, start=start or 0, rebuild=False)
 
     async def active_run(self, thread_id: str) -> Run | None:
         """The active run of a thread. A run whose process died is marked as interrupted first."""
@@ -550,7 +548,7 @@ class Agent:
         await self.ledger.aio.stop(thread_id, run.id)
         for task, (thread, stream) in list(self._tasks.items()):
             if thread == thread_id:
-                stream.say([Other(format="ai-sdk-ui", value={"type": "abort"}), End(how="cut")])
+                stream.say(STOPPED)
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         return True
@@ -569,25 +567,14 @@ class Agent:
         await self.wait()
 
 
-async def _emitted(shown: Any, stream: StreamHub) -> AsyncGenerator[bytes, None]:
+async def _emitted(shown: EventEmitter, stream: StreamHub) -> AsyncGenerator[bytes, None]:
+    numbers = ChunkNumbers()
     try:
         yield b""  # started, so that a disconnect before the first byte is noticed too
-        async for data in _shown_or_failed(shown, stream.deltas()):
-            yield data
+        async for data in shown_or_failed(shown, stream.deltas()):
+            yield numbers(data)
     finally:
         stream.leave()
-
-
-async def _shown_or_failed(shown: Any, deltas: AsyncIterator[Delta]) -> AsyncIterator[bytes]:
-    """The bytes of a stream with its end. If the ledger fails, the client gets an error event and the same end."""
-    try:
-        async for delta in deltas:
-            if data := shown.emit(delta):
-                yield data
-    except HansardError as error:
-        if data := shown.emit(Failure(text=str(error))):
-            yield data
-    yield shown.finish()
 
 
 def _messages_of(prompt: Prompt) -> list[Message]:

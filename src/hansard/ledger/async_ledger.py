@@ -21,6 +21,7 @@ from hansard.ledger.results import (
     Branch,
     Facet,
     Hit,
+    Journaled,
     NumberedDelta,
     Page,
     Pending,
@@ -325,6 +326,14 @@ class AsyncLedger:
         """The active runs of a thread, in the order they began."""
         return await self._jobs.queued(lambda ledger: ledger.active_runs(thread_id))
 
+    async def newest_run(self, thread_id: str) -> StoredRun | None:
+        """The run of a thread that began last; None if it has none."""
+        return await self._jobs.queued(lambda ledger: ledger.newest_run(thread_id))
+
+    async def find_run(self, run_id: str) -> StoredRun:
+        """The run with this id, in whatever thread it is."""
+        return await self._jobs.queued(lambda ledger: ledger.find_run(run_id))
+
     async def run_messages(self, thread_id: str, run_id: str) -> list[StoredMessage]:
         """The messages of a run, staged or committed."""
         return await self._jobs.queued(lambda ledger: ledger.run_messages(thread_id, run_id))
@@ -412,6 +421,10 @@ class AsyncLedger:
     def follow(self, run: Run | RunHandle, *, after: int = 0) -> AsyncIterator[NumberedDelta]:
         """The deltas of a run from any process: those after the first `after`, then new ones until the run ends."""
         return self._ledger.follow_async(run, after=after)
+
+    async def journaled(self, run: Run | RunHandle, *, after: int = 0) -> Journaled:
+        """The deltas of a run so far, after the first `after`; they are kept until its thread's next run begins."""
+        return await self._jobs.queued(lambda ledger: ledger.journaled(run, after=after))
 
     async def record(
         self,

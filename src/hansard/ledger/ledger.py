@@ -25,6 +25,7 @@ from hansard.ledger.results import (
     Branch,
     Facet,
     Hit,
+    Journaled,
     NumberedDelta,
     Page,
     Pending,
@@ -383,6 +384,14 @@ class Ledger:
         """The active runs of a thread, in the order they began."""
         return self._read(lambda tx: [stored_run(run) for run in runs.active_runs(tx, thread_id)])
 
+    def newest_run(self, thread_id: str) -> StoredRun | None:
+        """The run of a thread that began last; None if it has none."""
+        return self._read(lambda tx: None if (run := runs.newest_run(tx, thread_id)) is None else stored_run(run))
+
+    def find_run(self, run_id: str) -> StoredRun:
+        """The run with this id, in whatever thread it is."""
+        return self._read(lambda tx: stored_run(runs.run_by_id(tx, run_id)))
+
     def run_messages(self, thread_id: str, run_id: str) -> list[StoredMessage]:
         """The messages of a run, staged or committed."""
         return self._read(lambda tx: runs.messages(tx, thread_id, run_id))
@@ -505,6 +514,12 @@ class Ledger:
         from hansard.ledger.live.tail import follow_async
 
         return follow_async(self._driver, _thread_of(run), run.id, after)
+
+    def journaled(self, run: Run | RunHandle, *, after: int = 0) -> Journaled:
+        """The deltas of a run so far, after the first `after`; they are kept until its thread's next run begins."""
+        from hansard.ledger.live.tail import journal_so_far
+
+        return self._read(lambda tx: journal_so_far(tx, _thread_of(run), run.id, after))
 
     def record(
         self,

@@ -196,3 +196,10 @@ class NumberedDelta(NamedTuple):
 
     seq: int
     delta: Delta
+
+
+class Journaled(NamedTuple):
+    """What the journal of a run has: its deltas so far, and whether the run has ended."""
+
+    deltas: list[NumberedDelta]
+    ended: bool

@@ -173,6 +173,22 @@ def active_runs(tx: Tx, thread_id: str) -> list[Run]:
     return [RunRow(*row).value for row in rows]
 
 
+def newest_run(tx: Tx, thread_id: str) -> Run | None:
+    """The run of a thread that began last."""
+    row = tx.one("run_newest", thread=find_thread(tx, thread_id).thread)
+    return None if row is None else RunRow(*row).value
+
+
+def run_by_id(tx: Tx, run_id: str) -> Run:
+    """The run with this id, in whatever thread it is."""
+    found = tx.all("threads_of_run", id=safe(run_id))
+    if not found:
+        raise NotFound(f"no run {run_id!r}")
+    if len(found) > 1:
+        raise Conflict(f"several threads have a run {run_id!r}; name the thread")
+    return find_run(tx, find_thread(tx, unsafe(found[0][0]) or ""), run_id).value
+
+
 def messages(tx: Tx, thread_id: str, run_id: str) -> list[StoredMessage]:
     """The messages of a run, staged or committed."""
     thread = find_thread(tx, thread_id)

@@ -1,7 +1,7 @@
 """Chat endpoints for `useChat` and `DefaultChatTransport`.
 
-A client that disconnects does not stop an answer: it continues and is recorded, and `GET .../stream` replays it from
-its start, on any process. Stopping is a separate request.
+A client that disconnects does not stop an answer: it continues and is recorded, and `GET .../stream` replays it, from
+its start or after the chunks that the client has, on any process. Stopping is a separate request.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
@@ -25,6 +25,9 @@ from hansard.server import schemas as bodies
 from hansard.server.app_state import Served, named, served
 from hansard.server.openapi import says, streams
 from hansard.server.responses import AnyRequest, answer, read_body
+
+if TYPE_CHECKING:
+    from hansard.agent.sse_response import Answer
 
 _MOST = 1 << 20  # bytes queued for a slow client before its answer pauses
 _log = logging.getLogger("hansard.server")
@@ -54,13 +57,31 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     return _streamed(here, await anext(stream, b""), stream)
 
 
+Point = Annotated[
+    str | None, QueryParameter(name="startIndex", description="First chunk wanted; negative: counted from the end.")
+]
+After = Annotated[
+    str | None, QueryParameter(description="The last chunk received; so is the header Last-Event-ID, which goes first.")
+]
+
+
 @get("/api/chat/{thread_id:str}/stream", operation_class=streams(or_nothing=True), tags=["chat"])
-async def resume(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Stream | Response[None]:
-    """The running answer from its start; 204 if there is none."""
-    here = served(request)
+async def resume(
+    request: AnyRequest,
+    thread_id: FromPath[str],
+    target: Version = None,
+    start_index: Point = None,
+    starting_after: After = None,
+) -> Stream | Response[None]:
+    """The running answer, from its start or from the chunk with a number, which is the `id` of its event; 204 if there
+    is none. With a number also the rest of the last answer; the path may name its run (`x-workflow-run-id`) instead."""
+    from hansard.agent import resume_point
+
+    here, version = served(request), _target(target)
+    start = resume_point(request.query_params, request.headers)
     try:
-        wanted = _target(target)
-        stream = await here.agent(None).resume(named(thread_id), target=wanted) if here.agents else None
+        name = named(thread_id)
+        stream = await here.agent(None).resume(name, start=start, target=version) if here.agents else None
     except NotFound:
         stream = None
     if stream is None:
@@ -93,10 +114,8 @@ def _target(version: str | None) -> str | None:
     return version
 
 
-def _streamed(here: Served, first: bytes, rest: AsyncIterator[bytes]) -> Stream:
-    from hansard.agent import AI_SDK_HEADERS
-
-    return Stream(coalesced(first, rest, here.streams), headers=AI_SDK_HEADERS, media_type="text/event-stream")
+def _streamed(here: Served, first: bytes, rest: Answer) -> Stream:
+    return Stream(coalesced(first, rest, here.streams), headers=rest.headers, media_type="text/event-stream")
 
 
 async def coalesced(

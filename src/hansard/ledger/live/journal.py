@@ -53,7 +53,8 @@ class DurableFuture(_Uncancellable):
     batch: JournalBatch | None = None
 
 
-def _nothing_to_write() -> DurableFuture:
+def nothing_to_write() -> DurableFuture:
+    """The future of no deltas."""
     done = DurableFuture()
     done.set_result(None)
     return done
@@ -108,7 +109,7 @@ class Journal:
             before = len(buffer.waiting)
             buffer.waiting += deltas
             if not buffer.waiting:
-                return buffer.underway if buffer.durable != buffer.given else _nothing_to_write()
+                return buffer.underway if buffer.durable != buffer.given else nothing_to_write()
             if len(buffer.waiting) == before:
                 return buffer.future
             idle, self._some = not self._some, True

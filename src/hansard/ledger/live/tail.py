@@ -7,12 +7,12 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
-from hansard.errors import Damaged, HansardError
+from hansard.errors import Damaged, HansardError, NotFound
 from hansard.ledger import bodies, runs
 from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.ids import clock
 from hansard.ledger.live.delta_codec import read_lines
-from hansard.ledger.results import NumberedDelta
+from hansard.ledger.results import Journaled, NumberedDelta
 from hansard.ledger.rows import RunRow, find_run, find_thread
 
 _SHORTEST, _LONGEST = 0.02, 0.25  # seconds between two looks at the journal
@@ -39,6 +39,17 @@ def deltas_after(tx: Tx, thread_id: str, run_id: str, after: int) -> _Look:
     active, full = row.status == runs.ACTIVE, len(rows) == _PAGE
     dead = active and not found and row.lease_until is not None and row.lease_until < clock()
     return _Look(found, (active and not dead) or full, dead)
+
+
+def journal_so_far(tx: Tx, thread_id: str, run_id: str, after: int) -> Journaled:
+    """All deltas of a run after the first `after`, without waiting for more."""
+    thread = find_thread(tx, thread_id)
+    row = find_run(tx, thread, run_id)
+    ended = row.status != runs.ACTIVE
+    if ended and row.chunks and tx.one("chunks_after", thread=thread.thread, run=row.run, after=0, limit=1) is None:
+        raise NotFound(f"the stream of run {run_id!r} is no longer kept; read its messages")
+    found = [numbered for numbered in journaled(tx, thread.thread, row, after) if numbered.seq > after]
+    return Journaled(found, ended)
 
 
 def _decode(seq: int, count: int, data: bytes) -> list[NumberedDelta]:

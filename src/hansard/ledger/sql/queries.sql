@@ -206,6 +206,13 @@ select {run_columns} from run where tenant = :tenant and thread = :thread and st
 select {run_columns}
 from run where tenant = :tenant and thread = :thread order by run
 
+-- name: run_newest
+select {run_columns} from run where tenant = :tenant and thread = :thread order by run desc limit 1
+
+-- name: threads_of_run
+select t.id from run r join thread t on t.tenant = r.tenant and t.thread = r.thread
+where r.tenant = :tenant and r.id = :id and t.forgotten_at is null order by t.thread limit 2
+
 -- name: set_run
 update run set status = :status, seg = :seg, depth = :depth, tip_hash = :tip_hash, tip_said = :tip_said,
   staged = :staged, pending = :pending, folded = :folded, fence = :fence, lease_until = :lease_until, superseded_by = :superseded_by, body = :body
