@@ -131,6 +131,7 @@ create table run (
   UNIQUE (tenant, thread, id)
 ) partition by HASH (thread);
 CREATE INDEX run_fork ON ONLY run USING btree (tenant, thread, fork_seg, fork_depth);
+CREATE INDEX run_id ON ONLY run USING btree (tenant, id);
 CREATE INDEX run_lease ON ONLY run USING btree (tenant, lease_until) WHERE (status = 'active'::text);
 CREATE INDEX run_pending ON ONLY run USING btree (tenant, thread) WHERE (pending > 0);
 CREATE UNIQUE INDEX run_one_committed ON ONLY run USING btree (tenant, thread, fork_seg, fork_depth) WHERE (status = 'committed'::text);

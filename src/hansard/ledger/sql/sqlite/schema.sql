@@ -90,6 +90,8 @@ CREATE TABLE run_chunk (
 
 CREATE INDEX run_fork on run (tenant, thread, fork_seg, fork_depth);
 
+CREATE INDEX run_id on run (tenant, id);
+
 CREATE INDEX run_lease on run (tenant, lease_until) where status = 'active';
 
 CREATE UNIQUE INDEX run_one_committed on run (tenant, thread, fork_seg, fork_depth) where status = 'committed';
