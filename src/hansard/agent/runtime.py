@@ -23,8 +23,7 @@ from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore, missing_methods
 from hansard.agent.model_messages import model_messages, with_system_prompt
 from hansard.agent.recorder import RunCapability
-from hansard.agent.resumption import STOPPED, resumed, shown_or_failed
-from hansard.agent.sse_response import Answer, ChunkNumbers, headers_of
+from hansard.agent.sse_response import STOPPED, Answer, ChunkNumbers, headers_of, resumed, shown_or_failed
 from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
