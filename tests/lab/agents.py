@@ -26,6 +26,7 @@ class Agent:
     sessions: ClassVar[str]  # its main session files below HOME
     kept: ClassVar[tuple[str, ...]]  # what of HOME belongs to the sessions
     cannot: ClassVar[dict[str, str]] = {}  # promise -> why the agent has no such thing
+    keeps_reasoning_count: ClassVar[bool] = True  # whether its sessions tell the tokens of reasoning apart
 
     def __init__(self, program: Path, home: Path, workspace: Path, url: str) -> None:
         self.program, self.home, self.workspace, self.url = str(program), home, workspace, url
@@ -161,6 +162,7 @@ class Claude(Agent):
 
     name, format, model = "claude", "claude-code", "claude-sonnet-4-5"
     sessions = ".claude/projects/*/*.jsonl"
+    keeps_reasoning_count = False
     kept = (".claude/projects/**/*", ".claude/file-history/**/*", ".claude/tasks/**/*.json", ".claude/todos/*.json")
 
     def environment(self) -> dict[str, str]:
@@ -238,6 +240,7 @@ class Pi(Agent):
     name, format, model = "pi", "pi", "gpt-5"
     sessions = ".pi/agent/sessions/*/*.jsonl"
     kept = (".pi/agent/sessions/**/*.jsonl",)
+    keeps_reasoning_count = False
 
     def environment(self) -> dict[str, str]:
         return {"OPENAI_API_KEY": "sk-dummy", "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}

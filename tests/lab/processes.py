@@ -27,7 +27,8 @@ class Done(NamedTuple):
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a program: ours, without settings of agents and proxies, and with the mark."""
-    kept = {key: os.environ[key] for key in ("PATH", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR") if key in os.environ}
+    ours = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR")
+    kept = {key: os.environ[key] for key in ours if key in os.environ}
     return {"LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost", **kept, **more, _MARK: _OURS}
 
 

@@ -122,7 +122,17 @@ def check_path(path: list[dict[str, Any]], turns: list[dict[str, Any]]) -> Fault
 
 def usage_(bench: Bench) -> Faults:
     """The tokens of all threads are those that the provider gave, each answer once."""
-    return check_usage(bench, bench.manifest["usage"], bench.ledger)
+    return check_usage(bench, recorded_usage(bench), bench.ledger)
+
+
+def recorded_usage(bench: Bench) -> dict[str, dict[str, int]]:
+    """The tokens that the provider gave, as far as the agent keeps them."""
+    return _as_kept(bench.agent, bench.manifest["usage"])
+
+
+def _as_kept(agent: type[Agent], given: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    more = {} if agent.keeps_reasoning_count else {"reasoning": 0}
+    return {model: {**row, **more} for model, row in given.items()}
 
 
 def check_usage(bench: Bench, wanted: dict[str, dict[str, int]], ledger: Path) -> Faults:
@@ -133,10 +143,7 @@ def check_usage(bench: Bench, wanted: dict[str, dict[str, int]], ledger: Path) -
         for kind in KINDS:
             name = _NAMES[kind]
             given = row.get(name, 0)
-            counted = {given, given + row.get("reasoningTokens", 0)} if kind == "output" else {given}
-            if kind == "reasoning" and not given and bench.agent.name in ("claude", "pi"):
-                continue  # these agents keep no such figure
-            if truth[kind] not in counted:
+            if truth[kind] != given:
                 faults.append(f"{model}: {name} {given}, the provider gave {truth[kind]}")
     return faults
 
@@ -169,7 +176,7 @@ def watched(bench: Bench) -> Faults:
             faults.append(f"{row['id']}: {counts[1]} messages instead of {counts[0]}")
         elif [one["id"] for one in path_of(whole)] != [one["id"] for one in path_of(live)]:
             faults.append(f"{row['id']}: another path")
-    return faults + check_usage(bench, bench.manifest["usage"], followed)
+    return faults + check_usage(bench, recorded_usage(bench), followed)
 
 
 def undo(bench: Bench) -> Faults:
@@ -303,8 +310,8 @@ def _back(
         faults.append("the path does not begin with the handed-over messages")
     if len(bench.json("threads", ledger=ledger)["items"]) != len(bench.json("threads")["items"]):
         faults.append("it came back as another thread")
-    wanted = {model: dict(row) for model, row in bench.manifest["usage"].items()}
-    for model, row in more.items():
+    wanted = recorded_usage(bench)
+    for model, row in _as_kept(type(target.agent), more).items():
         sums = wanted.setdefault(model, dict.fromkeys(row, 0))
         for kind, count in row.items():
             sums[kind] += count

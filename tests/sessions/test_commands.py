@@ -135,7 +135,7 @@ def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:
     (row,) = json.loads(hansard_(home, "import", str(path), "--json"))
     with hansard.open(str(home / "ledger.db")) as ledger:
         said = words(ledger.transcript(row["threadId"]))
-    for to in ("codex", "gemini-cli", "sage", "pi"):
+    for to in ("codex", "copilot-cli", "gemini-cli", "sage", "pi"):
         done = json.loads(hansard_(home, "handover", row["threadId"], "--to", to, "--cwd", "/work/x", "--json"))
         placed = Path(done["path"])
         assert placed.is_relative_to(home)

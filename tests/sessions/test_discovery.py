@@ -107,7 +107,11 @@ PROJECT = hashlib.sha256(b"/work/my.app_1").hexdigest()
 PLACES = {
     "claude-code": (f".claude/projects/-work-my-app-1/{SESSION}.jsonl", f"claude --resume {SESSION}"),
     "codex": (f".codex/sessions/2026/07/16/rollout-2026-07-16T01-15-44-{SESSION}.jsonl", f"codex resume {SESSION}"),
-    "gemini-cli": (f".gemini/tmp/{PROJECT}/chats/session-2026-07-16T01-15-{SESSION[:8]}.jsonl", "gemini --resume"),
+    "copilot-cli": (f".copilot/session-state/{SESSION}/events.jsonl", f"copilot --resume={SESSION}"),
+    "gemini-cli": (
+        f".gemini/tmp/{PROJECT}/chats/session-2026-07-16T01-15-{SESSION[:8]}.jsonl",
+        f"gemini --resume {SESSION}",
+    ),
     "sage": (f".sage/sessions/{SESSION}/messages.jsonl", f"sage --resume {SESSION}"),
     "pi": (f".pi/agent/sessions/--work-my.app_1--/2026-07-16T01-15-44-946Z_{SESSION}.jsonl", "pi --session {path}"),
 }

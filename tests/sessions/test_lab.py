@@ -203,3 +203,28 @@ def test_the_past_of_a_fork_is_not_in_its_token_counts(bench: Bench, tmp_path: P
         row = next(one for one in bench.json("threads", ledger=ledger)["items"] if one["id"] == fork["session"])
         assert row["parentThreadId"] == bench.manifest["session"]
         assert row["usage"]["outputTokens"] == wanted
+
+
+def test_a_session_that_was_handed_over_as_of_a_message_comes_back_as_a_branch(bench: Bench) -> None:
+    """As of an answer in the middle: the new turn follows it, and is the head; `--dry-run` writes nothing."""
+    key, to = bench.manifest["session"], "claude-code" if bench.agent.name == "codex" else "codex"
+    before = path_of(bench.thread(key))
+    at = next(one["id"] for one in reversed(before[:-1]) if one["role"] == "assistant" and text_of(one))
+    given = ("handover", key, "--to", to, "--cwd", str(bench.workspace), "--at", at)
+    tried = bench.json(*given, "--dry-run")
+    assert not Path(tried["path"]).exists()
+    done = bench.json(*given)
+    assert done["path"].rpartition("/")[0] == tried["path"].rpartition("/")[0]
+    assert bench.hansard(*given).code == 2  # it never writes over a session
+    written = Path(done["path"])
+    there = hansard.read(written.read_bytes(), to)
+    turn = Message(role="user", parts=[TextPart(text="And now?")], id="11111111-1111-8111-8111-111111111111")
+    longer = replace(there, messages=[*there.messages, turn], head=UNSET)
+    written.unlink()
+    written = written.with_name(written.name.replace("rollout-", "rollout-moved-"))  # agents move and rename files
+    written.write_bytes(hansard.write(longer, to).json)
+    bench.hansard("import")
+    after = path_of(bench.thread(key))
+    shared = [one["id"] for one in before].index(at) + 1
+    assert [one["id"] for one in after[:shared]] == [one["id"] for one in before[:shared]]
+    assert [text_of(one) for one in after[shared:] if one["role"] == "user"] == ["And now?"]

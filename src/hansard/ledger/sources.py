@@ -52,6 +52,11 @@ def every(tx: Tx) -> list[Source]:
     return [as_source(row) for row in tx.all("all_sources")]
 
 
+def with_message(tx: Tx, thread: ThreadRow, message_id: str) -> list[Source]:
+    """The main files of other threads that have a message of this id."""
+    return [as_source(row) for row in tx.all("sources_with_message", thread=thread.thread, id=safe(message_id))]
+
+
 def content(driver: Driver, source: Source) -> Iterator[bytes]:
     """The bytes of a file, a piece at a time."""
     at = 0

@@ -11,7 +11,6 @@ names the parent, the session that went on first after the common beginning is t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import UNSET
@@ -84,39 +83,33 @@ def _record(thread_id: str, key: str) -> int:
 # -- where a fork comes from -----------------------------------------------------------------------------------------
 
 
-def link(ledger: Ledger, thread_id: str, format_: str) -> None:
+def link(tx: Tx, thread_id: str, format_: str) -> None:
     """Note the parent of a thread that was imported, if it is a fork, and the forks that wait for it."""
-
-    def job(tx: Tx) -> None:
-        row = find_thread(tx, thread_id, lock=True)
-        if threads.as_thread(tx, row).forked_from_message_id is None:
-            parents = [unsafe(row.parent_thread) or ""] if row.parent_thread is not None else []
-            if format_ == "claude-code":
-                parents = list(_siblings(tx, row))
-            for parent in parents:
-                if threads.exists(tx, parent) and _mark(
-                    tx, row, find_thread(tx, parent, lock=True), bool(row.parent_thread)
-                ):
-                    break
-        for (child,) in tx.all("threads_of_parent", parent=safe(thread_id)):
-            waiting = find_thread(tx, unsafe(child) or "", lock=True)
-            if threads.as_thread(tx, waiting).forked_from_message_id is None:
-                _mark(tx, waiting, find_thread(tx, thread_id), True)
-
-    ledger._write(job)
+    row = find_thread(tx, thread_id, lock=True)
+    if threads.as_thread(tx, row).forked_from_message_id is None:
+        parents = [unsafe(row.parent_thread) or ""] if row.parent_thread is not None else []
+        if format_ == "claude-code":
+            parents = _siblings(tx, row)
+        for parent in parents:
+            if threads.exists(tx, parent) and _mark(
+                tx, row, find_thread(tx, parent, lock=True), bool(row.parent_thread)
+            ):
+                break
+    for (child,) in tx.all("threads_of_parent", parent=safe(thread_id)):
+        waiting = find_thread(tx, unsafe(child) or "", lock=True)
+        if threads.as_thread(tx, waiting).forked_from_message_id is None:
+            _mark(tx, waiting, find_thread(tx, thread_id), True)
 
 
-def _siblings(tx: Tx, row: ThreadRow) -> Iterator[str]:
+def _siblings(tx: Tx, row: ThreadRow) -> list[str]:
     """The other sessions of the project that have the first prompt of this one."""
     first = next((node.id for node in _path(tx, row) if node.role == "user"), None)
     own = [one.uri for one in sources.of_thread(tx, unsafe(row.id) or "") if one.main]
     if first is None or not own:
-        return
+        return []
     folder = os.path.dirname(own[0])
-    for one in sources.every(tx):
-        if one.main and one.format == "claude-code" and one.thread_id != unsafe(row.id):
-            if os.path.dirname(one.uri) == folder and threads.has(tx, find_thread(tx, one.thread_id), first):
-                yield one.thread_id
+    others = sources.with_message(tx, row, first)
+    return [one.thread_id for one in others if one.format == "claude-code" and os.path.dirname(one.uri) == folder]
 
 
 def _path(tx: Tx, row: ThreadRow) -> list[TreeNode]:

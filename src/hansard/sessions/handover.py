@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from hansard import formats
 from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import CannotWrite
-from hansard.formats.coding_agents.identity import session_uuid
+from hansard.formats.coding_agents.identity import derived_uuid, session_uuid
 from hansard.formats.contract import Written
 from hansard.ledger import sources
 from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Context, Conversation, Message
+from hansard.model.machinery import is_machinery
 from hansard.model.parts import TextPart
 from hansard.model.times import iso_time
 from hansard.model.tree import active_path
@@ -28,12 +29,14 @@ from hansard.sessions.discovery import AGENTS, walk
 
 
 class HandedOver(NamedTuple):
-    """A written session: its path, the command that resumes it, and the losses."""
+    """A written session: its path and id, the command that resumes it, and the losses."""
 
     path: Path
+    session: str
     resume: str
     written: Written
     messages: list[Message]  # on the path that was handed over
+    head: str | None  # the message that what comes after follows
 
 
 def _claude(folder: Path, session: str, cwd: str, time: str) -> Path:
@@ -61,36 +64,69 @@ def _pi(folder: Path, session: str, cwd: str, time: str) -> Path:
     return folder / name / f"{time.replace(':', '-').replace('.', '-')}_{session}.jsonl"
 
 
+def _copilot(folder: Path, session: str, cwd: str, time: str) -> Path:
+    return folder / session / "events.jsonl"
+
+
 _PLACES: dict[str, tuple[Callable[[Path, str, str, str], Path], str]] = {
     "claude-code": (_claude, "cd {cwd} && claude --resume {session}"),
     "codex": (_codex, "cd {cwd} && codex resume {session}"),
-    "gemini-cli": (_gemini, "cd {cwd} && gemini --resume"),
-    "sage": (_sage, "cd {cwd} && sage --resume {session}"),
+    "copilot-cli": (_copilot, "cd {cwd} && copilot --resume={session}"),
+    "gemini-cli": (_gemini, "cd {cwd} && gemini --resume {session}"),
     "pi": (_pi, "cd {cwd} && pi --session {path}"),
+    "sage": (_sage, "cd {cwd} && sage --resume {session}"),
 }
 TARGETS = tuple(_PLACES)
 
 
-def handover(conversation: Conversation, to: str, *, cwd: str | None = None, now: int) -> HandedOver:
-    """Write a conversation as a session of that agent, in its own folder; an existing file is not replaced."""
+def handover(
+    conversation: Conversation, to: str, *, cwd: str | None = None, at: str | None = None, dry: bool = False, now: int
+) -> HandedOver:
+    """Write a conversation as a session of that agent, in its own folder; an existing file is not replaced.
+
+    The session has the messages up to the head, or up to the message `at` of any branch; with `dry` it is not written.
+    """
     if to not in _PLACES:
         raise CannotWrite(f"cannot hand over to {to!r} (choose from {', '.join(TARGETS)})")
     place, command = _PLACES[to]
     folder = next(agent.folder() for agent in AGENTS if agent.format == to)
-    directory = cwd or _cwd(conversation) or os.getcwd()
-    conversation = _with_cwd(_without_usage(conversation), directory)
-    session = session_uuid(conversation)
-    conversation = replace(conversation, id=session)
+    directory = os.path.abspath(cwd or _cwd(conversation) or os.getcwd())
+    session = _session_id(conversation, at)
+    conversation = conversation if at is None else replace(conversation, head=at)
+    path = [conversation.messages[i] for i in active_path(conversation)]
+    head = path[-1].id if path else None
+    conversation = _as_seen(conversation, path)
+    conversation = replace(_with_cwd(_unspent(conversation, to), directory), id=session)
     written = formats.write(conversation, to)
-    path = place(folder, session, directory, iso_time(now))
-    before = next((one for one in walk(folder, ".jsonl") if one == path or _is_of(one, session)), None)
+    file = place(folder, session, directory, iso_time(now))
+    before = next((one for one in walk(folder, ".jsonl") if one == file or _is_of(one, session)), None)
     if before is not None:
         raise CannotWrite(f"this thread was handed over before: {before}; continue that session, or move the file away")
-    make_folders(str(path.parent), 0o700)
-    write_whole(str(path), written.json, mode=0o600, replace=False)
-    given = [conversation.messages[i] for i in active_path(conversation)]
-    resume = command.format(cwd=shlex.quote(directory), session=session, path=shlex.quote(str(path)))
-    return HandedOver(path, resume, written, given)
+    data = written.json
+    if not dry:
+        make_folders(str(file.parent), 0o700)
+        write_whole(str(file), data, mode=0o600, replace=False)
+    resume = command.format(cwd=shlex.quote(directory), session=session, path=shlex.quote(str(file)))
+    return HandedOver(file, session, resume, written, conversation.messages, head if isinstance(head, str) else None)
+
+
+def _session_id(conversation: Conversation, at: str | None) -> str:
+    """The id of the new session: that of the thread, or for an earlier message one of its own."""
+    whole = session_uuid(conversation)
+    if at is None or at == conversation.head:
+        return whole
+    return derived_uuid("handover", whole, at)
+
+
+def _as_seen(conversation: Conversation, path: list[Message]) -> Conversation:
+    """What a model saw of a path: no other branches, no sub-agents, no notes of the agent."""
+    seen = [one for one in path if one.role != "event" or any(map(is_machinery, one.parts))]
+    known = {one.id for one in seen}
+    snapshots = conversation.snapshots
+    if snapshots is not UNSET:
+        snapshots = [one for one in snapshots if one.message_id in known] or UNSET
+    messages = [replace(one, parent_message_id=UNSET) for one in seen]
+    return replace(conversation, messages=messages, head=UNSET, runs=UNSET, snapshots=snapshots)
 
 
 def note_handover(ledger: Ledger, thread_id: str, done: HandedOver) -> None:
@@ -107,22 +143,27 @@ def note_handover(ledger: Ledger, thread_id: str, done: HandedOver) -> None:
         for one in back
         if isinstance(one.id, str) and one.role == "user" and _text(one) in said
     }
-    head = done.messages[-1].id if done.messages else None
-    told = {"ids": [one.id for one in back], "head": head, "at": at}
-    uri = os.path.realpath(done.path)
+    told = {"ids": [one.id for one in back], "head": done.head, "at": at}
+    uri = uri_of(format_, done.session)
     number = ledger._write(lambda tx: sources.start(tx, thread_id, uri, format_, main=False))
     proof = hashlib.sha256(data).digest()
     details = {"archived": False, "handover": told}
     ledger._write(lambda tx: sources.finish(tx, thread_id, number, len(data), stat.st_mtime_ns, proof, details))
 
 
+def uri_of(format_: str, session: str) -> str:
+    """Where a ledger keeps what was handed over as a session: agents move files, but keep ids."""
+    return f"handover:{format_}:{session}"
+
+
 def _text(message: Message) -> str:
     return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
 
 
-def _without_usage(conversation: Conversation) -> Conversation:
-    """The conversation without token counts: they were spent by the agent that it comes from."""
-    messages = [one if one.usage is UNSET else replace(one, usage=UNSET) for one in conversation.messages]
+def _unspent(conversation: Conversation, to: str) -> Conversation:
+    """The conversation without token counts, which were spent by the agent that it comes from; for Codex also without
+    models, since it warns at length when a session was recorded with another one than its own."""
+    messages = [replace(one, usage=UNSET, model=UNSET if to == "codex" else one.model) for one in conversation.messages]
     return replace(conversation, messages=messages)
 
 

@@ -32,6 +32,7 @@ from hansard.ledger.rows import Place, ThreadRow, find_thread, id_at
 from hansard.model.conversation import Context, Conversation, Message, Snapshot
 from hansard.sessions import forks, sage
 from hansard.sessions.discovery import Session
+from hansard.sessions.handover import uri_of
 
 _BATCH_MESSAGES = 400
 _BATCH_BYTES = 4 << 20
@@ -69,10 +70,7 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
     run.file(session.path, first, main=True)
     for path, known in zip(session.parts, before[1:], strict=True):
         run.file(path, known, main=False)
-    done = run.result(session)
-    if done.added:
-        forks.link(ledger, done.thread_id, name)
-    return done
+    return run.result(session)
 
 
 def _uri(path: Path) -> str:
@@ -167,6 +165,7 @@ class _Batch(NamedTuple):
     arrivals: list[sources.Piece]
     snapshots: list[Snapshot]
     snapshot_count: int
+    returned: bool  # whether the session was handed over, and comes back
     end: _End | None
 
 
@@ -230,10 +229,10 @@ class _Import:
                     for message in messages:
                         self._calls.note(message)
                 if value is None:
-                    value = self._thread_of(reading, path, before, main=main)
+                    handed = _HandedOver.find(self._ledger, reading, self._name) if main else None
+                    value = self._thread_of(reading, path, before, handed, main=main)
                     past = self._inherited(value, path) if main else []
                     messages = [*past, *(one for one in messages if not (past and one.role == "system"))]
-                    handed = _HandedOver.find(self._ledger, self._thread, self._name) if main else None
                     if before is not None and before.thread_id != self._thread:
                         before, known, kept = None, None, 0  # the file names its session only now
                 if handed is not None:
@@ -246,14 +245,24 @@ class _Import:
                     or batch_bytes >= _BATCH_BYTES
                     or sum(len(one.items) for one in waiting) >= _BATCH_MESSAGES
                 ):
+                    returned = handed is not None and handed.over
                     details: dict[str, Any] = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
                     if not chunk and reading.unsettled:
                         details["unsettled"] = sorted(reading.unsettled)
-                    if not chunk and handed is not None and handed.over:
+                    if not chunk and handed is not None and returned:
                         details["handover"] = handed.told
                     end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), details)
                     batch = _Batch(
-                        path, main, before, known, value, waiting, snapshots if main else [], snapshot_count, end
+                        path,
+                        main,
+                        before,
+                        known,
+                        value,
+                        waiting,
+                        snapshots if main else [],
+                        snapshot_count,
+                        returned,
+                        end,
                     )
                     begun = self._write(begun, batch)
                     snapshot_count += len(snapshots)
@@ -295,18 +304,24 @@ class _Import:
             if (end := batch.end) is not None:
                 if batch.main:
                     new = done.added > 0
-                    move_head = state.fresh or (state.move_head and done.has_head)
+                    move_head = state.fresh or batch.returned or (state.move_head and done.has_head)
                     self._finish(tx, end.reading, move_head=move_head, leaf=done.leaf if new else None)
+                    if new:
+                        forks.link(tx, self._thread, self._name)
                 sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
             return state._replace(filing=done)
 
         return self._ledger._write(job)
 
-    def _thread_of(self, reading: Reading, path: Path, before: Source | None, *, main: bool) -> Conversation:
-        """The thread of a file, which its first piece names; otherwise the thread of its last import, or for a new file
-        the id in its name."""
+    def _thread_of(
+        self, reading: Reading, path: Path, before: Source | None, handed: _HandedOver | None, *, main: bool
+    ) -> Conversation:
+        """The thread of a file: the one that was handed over, or that its first piece names, or that of its last
+        import; for a new file the id in its name."""
         value = reading.conversation([])
-        if main:
+        if handed is not None:
+            self._thread = handed.thread_id
+        elif main:
             named = path.stem if is_uuid(path.stem) else _key(path, 0)
             named = named if before is None else before.thread_id
             self._thread = value.id if isinstance(value.id, str) and value.id else named
@@ -367,22 +382,22 @@ def _continues(tx: Tx, row: ThreadRow, leaf: Place) -> bool:
 class _HandedOver:
     """A session that was written here as a session of another agent: its beginning is not new."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.told = told
-        self._ids: list[str] = told["ids"]
+    def __init__(self, source: Source) -> None:
+        self.thread_id = source.thread_id
+        self.told: dict[str, Any] = source.told["handover"]
+        self._ids: list[str] = self.told["ids"]
         self._waiting: list[Message] = []
         self.over = False  # whether the file began with what was handed over
         self._links: dict[str, str] = {}
 
     @staticmethod
-    def find(ledger: Ledger, thread_id: str, format_: str) -> _HandedOver | None:
-        """What was handed over of a thread to this agent, the latest."""
-
-        def job(tx: Tx) -> list[Source]:
-            return sources.of_thread(tx, thread_id) if threads.exists(tx, thread_id) else []
-
-        told = [one.told["handover"] for one in ledger._read(job) if one.format == format_ and "handover" in one.told]
-        return _HandedOver(told[-1]) if told else None
+    def find(ledger: Ledger, reading: Reading, format_: str) -> _HandedOver | None:
+        """What was handed over to this agent as the session of a file."""
+        session = reading.conversation([]).id
+        if not isinstance(session, str):
+            return None
+        source = ledger._read(lambda tx: sources.find(tx, uri_of(format_, session)))
+        return _HandedOver(source) if source is not None and "handover" in source.told else None
 
     def without(self, messages: list[Message], *, last: bool) -> list[Message]:
         """The messages after the beginning that was handed over; all of them if the file begins otherwise."""

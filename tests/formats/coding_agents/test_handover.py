@@ -31,7 +31,7 @@ from tests.strategies import ids, json_values, texts
 LISTED = [agent for agent in AGENTS if agent in formats.names()]
 PAIRS = list(permutations(LISTED, 2))
 OWN = {"claude-code": {"claude-code": {"version": "2.1.37"}}, "codex": {"codex": {"originator": "codex-tui"}}}
-OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi")}
+OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli")}
 
 
 def called(name: str, given: Any, source: str, **more: Any) -> Conversation:
@@ -51,8 +51,14 @@ def handed(conversation: Conversation, to: str) -> list[Message]:
     return formats.read(formats.write(conversation, to).json, to).messages
 
 
-def said(conversation: Conversation) -> dict[str, Counter[Any]]:
-    """Every text, call and result on the path."""
+def folders_of(conversation: Conversation) -> list[str]:
+    """The working directories of a conversation, those below others first."""
+    return sorted({f"{one.context.cwd}/" for one in conversation.messages if one.context and one.context.cwd})[::-1]
+
+
+def said(conversation: Conversation, folders: list[str]) -> dict[str, Counter[Any]]:
+    """Every text, call and result on the path. Paths below the working directories are made relative to them: some
+    agents take only absolute ones."""
     found: dict[str, Counter[Any]] = {"texts": Counter(), "calls": Counter(), "results": Counter()}
     for i in active_path(conversation):
         message = conversation.messages[i]
@@ -60,7 +66,8 @@ def said(conversation: Conversation) -> dict[str, Counter[Any]]:
             if type(part) is TextPart and message.role in ("user", "assistant"):
                 found["texts"][part.text] += 1
             elif type(part) is ToolCallPart:
-                found["calls"][part.tool_call_id, part.tool_name, exact_json.encode(part.input)] += 1
+                given = exact_json.encode(_relative(part.input, folders))
+                found["calls"][part.tool_call_id, part.tool_name, given] += 1
             elif type(part) is ToolResultPart:
                 words: Any = part.output
                 if part.content is not UNSET:
@@ -68,6 +75,20 @@ def said(conversation: Conversation) -> dict[str, Counter[Any]]:
                     words = words[0] if len(words) == 1 else words
                 found["results"][part.tool_call_id, repr(words)] += 1
     return found
+
+
+def _relative(given: Any, folders: list[str]) -> Any:
+    """The arguments of a call with its path relative to the working directory."""
+    if isinstance(given, str) and given.startswith("*** Begin Patch"):
+        for folder in folders:
+            given = given.replace(f"*** Add File: {folder}", "*** Add File: ")
+    key = next((key for key in ("path", "file_path", "absolute_path") if isinstance(given, dict) and key in given), "")
+    if not key or not isinstance(given[key], str):
+        return given
+    path = given[key]
+    for folder in folders:
+        path = path.removeprefix(folder)
+    return {**given, key: path.removeprefix("./")}
 
 
 MATCHES = [
@@ -86,6 +107,11 @@ MATCHES = [
     ("codex", "shell", {"command": ["bash", "-lc", "ls"]}, "sage", "bash", {"command": "ls"}),
     ("codex", "exec_command", {"cmd": "ls", "workdir": "/x"}, "gemini-cli", "run_shell_command", {"dir_path": "/x"}),
     ("pi", "bash", {"command": "ls", "timeout": 5}, "claude-code", "Bash", {"command": "ls", "timeout": 5000}),
+    ("copilot-cli", "bash", {"command": "ls"}, "codex", "exec_command", {"cmd": "ls"}),
+    ("copilot-cli", "create", {"path": "/a", "file_text": "x\n"}, "claude-code", "Write", {"file_path": "/a"}),
+    ("gemini-cli", "replace", {"file_path": "/a", "old_string": "x", "new_string": "y"}, "copilot-cli", "edit", {}),
+    ("pi", "write", {"path": "a", "content": "x"}, "claude-code", "Write", {"file_path": "/work/a"}),
+    ("pi", "read", {"path": "./a"}, "copilot-cli", "view", {"path": "/work/a"}),
 ]
 
 
@@ -275,7 +301,8 @@ def test_any_call_comes_back_as_it_went(source: str, to: str, data: st.DataObjec
     conversation = data.draw(sessions(source))
     there = formats.read(formats.write(conversation, to).json, to)
     back = formats.read(formats.write(there, source).json, source)
-    before, after = said(conversation), said(back)
+    folders = folders_of(conversation)
+    before, after = said(conversation, folders), said(back, folders)
     assert after["calls"] == before["calls"]
     assert after["results"] == before["results"]
 
@@ -287,7 +314,8 @@ def test_there_and_back_every_text_call_and_result_is_kept(source: str, to: str,
         conversation = formats.read(path.read_bytes(), source)
         there = formats.read(formats.write(conversation, to).json, to)
         back = formats.read(formats.write(there, source).json, source)
-        before, after = said(conversation), said(back)
+        folders = folders_of(conversation)
+        before, after = said(conversation, folders), said(back, folders)
         for what in before:
             assert not before[what] - after[what], (path.name, what)
 

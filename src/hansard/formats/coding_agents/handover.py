@@ -287,6 +287,11 @@ def _json(value: Any) -> str:
     return exact_json.encode(value).decode("utf-8", "surrogatepass")
 
 
+def is_carried(text: str) -> bool:
+    """Whether a text looks like a call or result that is carried as text."""
+    return text.startswith(("<tool_call ", "<tool_result "))
+
+
 def call_as_text(call: ToolCallPart, agent: str) -> list[Part]:
     """A call as text."""
     attributes: dict[str, Any] = {"agent": agent, "name": call.tool_name, "id": call.tool_call_id}

@@ -76,6 +76,11 @@ def derived_uuid(*values: Any) -> str:
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-9{digest[17:20]}-{digest[20:32]}"
 
 
+def valid_uuid(given: str) -> str:
+    """The id itself if it is a UUID, else a UUID derived from it."""
+    return given if UUID.fullmatch(given) else derived_uuid("id", given)
+
+
 def is_derived(uuid: str, *values: Any) -> bool:
     """Whether `derived_uuid` gives this UUID for these values."""
     return uuid[14:15] == "8" and uuid == derived_uuid(*values)

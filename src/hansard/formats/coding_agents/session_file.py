@@ -45,6 +45,7 @@ class Reading:
     def __init__(self, name: str, scanner: Scanner, reader: RecordReader, whole: Callable[[Any], bool]) -> None:
         self._name, self._scanner, self._reader, self._whole = name, scanner, reader, whole
         self._bad: list[Report] = []
+        self.unsettled: set[str] = set()  # once finished: messages that a longer file may change, and those after them
         self.records = 0
         self.known = False  # whether there was a record of this format
         self.unlisted = 0
@@ -59,7 +60,11 @@ class Reading:
 
     def finish(self) -> list[Message]:
         """The messages still held at the end of the file."""
-        return self._shown(self._reader.feed(self._good(self._scanner.finish())) + self._reader.finish())
+        found = self._reader.feed(self._good(self._scanner.finish()))
+        held = self._reader.finish()
+        first = next((i for i, one in enumerate(held) if one.id in self._reader.unsettled), len(held))
+        self.unsettled = {str(one.id) for one in held[first:]}
+        return self._shown(found + held)
 
     def _shown(self, messages: list[Message]) -> list[Message]:
         """The messages, with what no person typed as events."""
@@ -85,11 +90,6 @@ class Reading:
     def reports(self) -> list[Report]:
         """Bad records and repairs so far, in file order; `unlisted` counts those beyond the limit."""
         return sorted([*self._bad, *self._reader.repairs], key=lambda report: report.byte)
-
-    @property
-    def unsettled(self) -> set[str]:
-        """The ids of messages that a longer file may change."""
-        return self._reader.unsettled
 
     def conversation(self, messages: list[Message]) -> Conversation:
         """The conversation around these messages, with the reports as a mark."""

@@ -6,11 +6,12 @@
     write         path content                                 Write        apply_patch     write_file         Write
     edit          path old new all                             Edit         -               replace            Edit
     todo          todos: content status                        TodoWrite    update_plan     write_todos        TodoWrite
-    ...                                                        (pi: bash, read, write, edit)
+    ...                                   (pi: bash, read, write, edit; Copilot CLI: bash, view, create, edit)
 
 A call is mapped only if the other tool does the same with these arguments: every field has a counterpart, or is a
 remark that has no effect (`_REMARKS`), or has its default value (`_DEFAULTS`); those two are passed on under their own
-names. Anything else does not match. A tool of an older release (`offered=False`) is understood, never written.
+names. Anything else does not match. A tool of an older release (`offered=False`) is understood, never written. A tool
+that takes no relative paths (`absolute`) gets them below the working directory, if that is known.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Tool(NamedTuple):
     fields: dict[str, str]
     spellings: dict[str, Spelling] = {}
     offered: bool = True
+    absolute: bool = False
     patch: bool = False
 
 
@@ -119,10 +121,10 @@ _MANY = {"path": "file_path", "edits": "edits"}
 TOOLS: dict[str, tuple[Tool, ...]] = {
     "claude-code": (
         Tool("shell", "Bash", {"command": "command", "timeout": "timeout", "background": "run_in_background"}),
-        Tool("read", "Read", _READ),
-        Tool("write", "Write", {**_PATH, "content": "content"}),
-        Tool("edit", "Edit", {**_EDIT, "all": "replace_all"}),
-        Tool("edits", "MultiEdit", _MANY),
+        Tool("read", "Read", _READ, absolute=True),
+        Tool("write", "Write", {**_PATH, "content": "content"}, absolute=True),
+        Tool("edit", "Edit", {**_EDIT, "all": "replace_all"}, absolute=True),
+        Tool("edits", "MultiEdit", _MANY, absolute=True),
         Tool("grep", "Grep", _GREP),
         Tool("glob", "Glob", _GLOB),
         Tool("list", "LS", {"path": "path"}, offered=False),
@@ -187,6 +189,12 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("edit", "edit", {"path": "path", "old": "oldText", "new": "newText"}),
         Tool("glob", "find", _GLOB, offered=False),
         Tool("list", "ls", {"path": "path"}, offered=False),
+    ),
+    "copilot-cli": (
+        Tool("shell", "bash", {"command": "command"}),
+        Tool("read", "view", {"path": "path"}, absolute=True),
+        Tool("write", "create", {"path": "path", "content": "file_text"}, absolute=True),
+        Tool("edit", "edit", {"path": "path", "old": "old_str", "new": "new_str"}, absolute=True),
     ),
 }
 AGENTS = tuple(TOOLS)
@@ -256,14 +264,23 @@ def call_for(agent: str, call: Call, source: str, name: Any, cwd: Any) -> tuple[
     for tool in TOOLS[agent]:
         if tool.does != call.does or not tool.offered:
             continue
+        meant = _absolute(call, cwd) if tool.absolute else call
         try:
-            given = _write_patch(call) if tool.patch else _write(tool, call, theirs, cwd)
+            given = _write_patch(meant) if tool.patch else _write(tool, meant, theirs, cwd)
         except Unmatched:
             continue
         again = understood(agent, tool.name, given, cwd)
-        if again is not None and all(_same(key, again, call, tool) for key in again.given.keys() - again.unmapped):
+        if again is not None and all(_same(key, again, meant, tool) for key in again.given.keys() - again.unmapped):
             return tool, given
     return None
+
+
+def _absolute(call: Call, cwd: Any) -> Call:
+    """The call with a relative path as one below the working directory."""
+    path = call.given.get("path")
+    if type(path) is not str or type(cwd) is not str or not path or path.startswith(("/", "~")) or path[1:3] == ":\\":
+        return call
+    return call._replace(given={**call.given, "path": f"{cwd.rstrip('/')}/{path.removeprefix('./')}"})
 
 
 def _same(key: str, again: Call, call: Call, tool: Tool) -> bool:

@@ -15,6 +15,12 @@ where s.tenant = :tenant and s.thread = :thread and s.replaced = 0 order by s.ma
 select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
 where s.tenant = :tenant and s.replaced = 0 order by s.source
 
+-- name: sources_with_message
+select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.replaced = 0 and s.main = 1 and s.thread <> :thread and exists (
+  select 1 from message m where m.tenant = :tenant and m.thread = s.thread and m.id = :id
+) order by s.source
+
 -- name: add_source
 insert into source (tenant, uri, format, thread, main, size, mtime, hash, version, body)
 values (:tenant, :uri, :format, :thread, :main, :size, :mtime, :hash, :version, :body)

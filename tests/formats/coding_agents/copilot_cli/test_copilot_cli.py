@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
+from hansard.formats.coding_agents.identity import is_uuid
 from hansard.formats.coding_agents.session_file import without_evidence
 from hansard.model import (
     CompactionPart,
@@ -167,3 +169,14 @@ def test_a_thought_is_said_again_only_by_the_agent_that_thought_it(agent: str, c
     events[2]["data"]["reasoningText"] = "Ok then"  # type: ignore[index]
     raw = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
     assert len(formats.read(raw, "copilot-cli").messages) == count
+
+
+def test_what_is_written_is_what_the_cli_accepts() -> None:
+    """It refuses a session without its version, and events whose ids are not UUIDs."""
+    said = [Message(role="user", parts=[TextPart(text=text)], id=f"of:{text}") for text in ("one", "two")]
+    lines = [
+        json.loads(line) for line in formats.write(Conversation(messages=said, id="s"), "copilot-cli").json.splitlines()
+    ]
+    assert lines[0]["data"]["copilotVersion"] == "1.0.102"
+    assert all(is_uuid(line["id"]) for line in lines)
+    assert [line["parentId"] for line in lines[1:]] == [None, lines[1]["id"]]

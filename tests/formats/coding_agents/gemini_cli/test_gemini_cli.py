@@ -156,3 +156,30 @@ def test_many_messages_are_given_before_the_file_ends() -> None:
     assert len(given) > 100
     assert len(given) + len(reading.finish()) == 700
     assert reading.conversation([]).head is UNSET
+
+
+def test_a_resumed_session_is_told_again_and_stays_one_path() -> None:
+    """Gemini CLI 0.61 begins with its context, then tells the model's history again: calls as parts, with or without
+    their list, without tokens. A session that was handed over has no context of its own."""
+    call = {"id": "c", "name": "write_file", "args": {"file_path": "a"}, "status": "success"}
+    asked = [{"functionCall": {"id": "c", "name": "write_file", "args": {"file_path": "a"}}}]
+    context = {"id": "ctx", "type": "user", "content": [{"text": "<session_context>\nHere.\n</session_context>"}]}
+    first: dict[str, Any] = {"id": "u", "type": "user", "content": "Write a."}
+    answer = {"id": "g", "type": "gemini", "content": "", "tokens": {"input": 9, "output": 3}, "toolCalls": [call]}
+    for told in (asked, asked + asked):
+        for listed in ({}, {"toolCalls": [call]}):
+            again = [context, {**first, "content": [{"text": "Write a."}]}]
+            again.append({"id": "g", "type": "gemini", "content": told, **listed})
+            lines = [{"sessionId": "s"}, first, answer, {"sessionId": "s"}, {"$set": {"messages": [context]}}]
+            lines += [{"$set": {"messages": again}}, {"id": "v", "type": "user", "content": "And b."}]
+            read = formats.read("".join(json.dumps(one) + "\n" for one in lines), "gemini-cli")
+            assert followed(read) == ["Write a.", "And b."]
+            assert [message.role for message in read.messages] == ["user", "assistant", "user"]
+
+
+def test_the_context_of_a_new_session_is_its_first_message() -> None:
+    context = {"id": "ctx", "type": "user", "content": [{"text": "<session_context>\nHere.\n</session_context>"}]}
+    start: list[dict[str, Any]] = [{"sessionId": "s"}, {"$set": {"messages": [context]}}]
+    for lines in (start, [*start, {"id": "u", "type": "user", "content": "Hi."}]):
+        read = formats.read("".join(json.dumps(one) + "\n" for one in lines), "gemini-cli")
+        assert [message.role for message in read.messages] == ["event", "user"][: len(lines) - 1]

@@ -17,7 +17,6 @@ from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats.anthropic.content import read_block, write_block
-from hansard.formats.coding_agents.identity import UUID, derived_uuid
 from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model import parts as p
@@ -31,11 +30,6 @@ EPOCH = "1970-01-01T00:00:00.000+00:00"
 
 
 # -- placeholder values ----------------------------------------------------------------------------------------------
-
-
-def valid_uuid(given: str) -> str:
-    """The id itself if it is a UUID, as Claude Code requires, else a UUID derived from it."""
-    return given if UUID.fullmatch(given) else derived_uuid("id", given)
 
 
 def placeholder_time(before: str | None) -> str:

@@ -20,13 +20,12 @@ from hansard.formats.coding_agents.claude_code.content import (
     read_thinking,
     read_todos,
     read_usage,
-    valid_uuid,
     write_parts,
     write_thinking,
     write_todo,
     write_usage,
 )
-from hansard.formats.coding_agents.identity import derived_uuid, is_derived
+from hansard.formats.coding_agents.identity import derived_uuid, is_derived, valid_uuid
 from hansard.formats.coding_agents.records import only_part, raw_record
 from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef

@@ -14,7 +14,6 @@ from hansard.formats.coding_agents.claude_code.content import (
     NAME,
     SNAPSHOT,
     read_snapshot,
-    valid_uuid,
     write_snapshot,
 )
 from hansard.formats.coding_agents.claude_code.edits import edits_of
@@ -31,7 +30,7 @@ from hansard.formats.coding_agents.claude_code.records import (
     write_user,
 )
 from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
-from hansard.formats.coding_agents.identity import derived_uuid, is_derived
+from hansard.formats.coding_agents.identity import derived_uuid, is_derived, valid_uuid
 from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile

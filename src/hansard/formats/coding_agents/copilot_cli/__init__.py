@@ -66,4 +66,5 @@ FORMAT = Format(
     text=True,
     verbatim=True,
     trees=True,
+    coding_agent=True,
 )

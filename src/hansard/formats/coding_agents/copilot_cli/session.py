@@ -23,15 +23,25 @@ from hansard.formats.coding_agents.copilot_cli.records import (
     write_other,
     write_result,
 )
-from hansard.formats.coding_agents.identity import NO_SESSION, NO_TIME, derived_uuid, is_derived, read_time, write_time
+from hansard.formats.coding_agents.handover import is_carried
+from hansard.formats.coding_agents.identity import (
+    NO_SESSION,
+    NO_TIME,
+    derived_uuid,
+    is_derived,
+    read_time,
+    valid_uuid,
+    write_time,
+)
 from hansard.formats.coding_agents.records import Chain, RecordReader, raw_record
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Context, Conversation, Message
-from hansard.model.parts import RawPart, ToolResultPart
+from hansard.model.parts import RawPart, TextPart, ToolCallPart, ToolResultPart
 
+_VERSION = "1.0.102"  # what is written follows this release
 _SILENT = (
     "hook.",
     "permission.",
@@ -58,6 +68,7 @@ class Reader(RecordReader):
         self._thought: tuple[dict[str, Any], str, int] | None = None  # which the next message may repeat
         self._context: Context | UnsetType = UNSET
         self._first_seen = False
+        self._without_id = False  # whether the previous message has no id
 
     def feed(self, records: Iterable[Record]) -> list[Message]:
         return [message for record in records for message in self._read(record)]
@@ -77,6 +88,8 @@ class Reader(RecordReader):
         if rest.get("producer") == "hansard":
             del rest["producer"]
             rest.pop("context", None)  # the messages have it
+            if rest.get("copilotVersion") == _VERSION:
+                del rest["copilotVersion"]
         own = UNSET if session == NO_SESSION else session
         return Conversation(messages=messages, id=own, created_at=created, extra=pack(NAME, rest))
 
@@ -139,7 +152,11 @@ class Reader(RecordReader):
         before = self._agents.get(side, parent) if type(side) is str else parent
         above = self._ids[before] if before >= 0 else None
         fields: dict[str, Any] = {"id": own, "parent_message_id": above, "created_at": created}
-        if is_derived(own, len(self._ids)) and before == len(self._ids) - 1:
+        follows = before == len(self._ids) - 1
+        if follows and self._without_id:
+            del fields["parent_message_id"]
+        self._without_id = follows and is_derived(own, len(self._ids))
+        if self._without_id:
             fields = {"created_at": created}
         self._numbers[own] = len(self._ids)
         if self._context is not UNSET:
@@ -210,15 +227,21 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
         data = {"sessionId": session, "version": rest.pop("version", 1), "producer": rest.pop("producer", "hansard")}
         place = next((one.context for one in conversation.messages if one.context is not UNSET), Context())
         context = set_present({}, cwd=place.cwd, branch=place.git_branch)
-        if context and data["producer"] == "hansard":
-            data["context"] = context
+        if data["producer"] == "hansard":
+            data["copilotVersion"] = rest.pop("copilotVersion", _VERSION)  # it refuses a session without
+            if context:
+                data["context"] = context
         yield _event({"type": "session.start", "data": {**data, "startTime": time, **rest}}, start, None, time)
     chain = Chain(derived_uuid)
+    ids: dict[str | None, str | None] = {None: None}
     for i, message in enumerate(conversation.messages):
+        new = already is None or i >= len(already.messages)
         events = _events(message)
-        for event, (own, parent) in zip(events, chain.links(message, len(events)), strict=True):
-            if already is None or i >= len(already.messages):
-                yield _event(event, own, parent, write_time(message.created_at))
+        for n, (own, parent) in enumerate(chain.links(message, len(events))):
+            valid = own if not new else derived_uuid(NAME, own) if n else valid_uuid(own)
+            ids[own] = valid  # of a message's further events: other ids than other agents' writers derive
+            if new:
+                yield _event(events[n], valid, ids[parent], write_time(message.created_at))
 
 
 def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> dict[str, Any]:
@@ -246,11 +269,30 @@ def _message_events(message: Message, marks: dict[str, Any]) -> list[dict[str, A
     results = [part for part in message.parts if type(part) is ToolResultPart]
     has_text = len(results) < len(message.parts) or not results
     events: list[dict[str, Any]] = []
-    if message.role == "assistant":
-        events.append(write_answer(message, data))
-    elif has_text:
-        events.append(write_input(message, dict(data), marks))
+    pieces = _pieces(message)
+    for i, piece in enumerate(pieces if message.role == "assistant" or has_text else []):
+        rest = dict(data) if i == len(pieces) - 1 else {}
+        events.append(write_answer(piece, rest) if message.role == "assistant" else write_input(piece, rest, marks))
     return events + [write_result(part, dict(data), marks) for part in results]
+
+
+def _pieces(message: Message) -> list[Message]:
+    """The message as several: an answer has one text, and a call or result carried as text stands alone in a prompt."""
+    texts = [part for part in message.parts if type(part) is TextPart]
+    answer = message.role == "assistant"
+    if len(texts) < 2 or not (answer or any(is_carried(part.text) for part in texts)):
+        return [message]
+    calls = [part for part in message.parts if type(part) is ToolCallPart]
+    pieces: list[list[Any]] = [[]]
+    for part in message.parts:
+        if type(part) is TextPart and any(type(one) is TextPart for one in pieces[-1]):
+            pieces.append([])
+        if type(part) is not ToolCallPart:
+            pieces[-1].append(part)
+    pieces[-1] += calls  # in the last event: results follow their calls
+    model = message.model if message.model is UNSET else replace(message.model, response_id=UNSET)
+    earlier = [replace(message, parts=parts, usage=UNSET, model=model) for parts in pieces[:-1]]
+    return [*earlier, replace(message, parts=pieces[-1])]
 
 
 SESSION = SessionFile(name=NAME, reader=Reader, records=records, whole=is_record, edits=edits_of)

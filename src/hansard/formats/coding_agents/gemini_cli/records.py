@@ -231,26 +231,30 @@ def answered(record: Fields) -> set[str]:
     )
 
 
+def is_context(record: Fields) -> bool:
+    """Whether a record is the context that Gemini CLI tells the model at the start of a session."""
+    return record.get("type") == "user" and _plain(record.get("content")).lstrip().startswith("<session_context>")
+
+
 def retells(new: Fields, old: Fields) -> bool:
     """Whether a record says what an earlier one with its id said, in the form of the model's history.
 
-    Gemini CLI writes its history again when a session is resumed: calls as parts, without results and tokens; and the
-    context of the session as of then.
+    Gemini CLI writes its history again when a session is resumed: calls as parts, with or without the list of calls,
+    without tokens; and the context of the session as of then.
     """
     if new.get("type") != old.get("type"):
         return False
+    if is_context(new):
+        return is_context(old)
     text = _plain(new.get("content"))
-    if new.get("type") == "user" and text.lstrip().startswith("<session_context>"):
-        return _plain(old.get("content")).lstrip().startswith("<session_context>")
     blocks = new["content"] if type(new.get("content")) is list else []
-    asked = {
-        str(block["functionCall"].get("id"))
-        for block in blocks
-        if type(block) is dict and type(block.get("functionCall")) is dict
-    }
-    calls = old["toolCalls"] if type(old.get("toolCalls")) is list else []
-    known = {str(call.get("id")) for call in calls if type(call) is dict}
-    return text == _plain(old.get("content")) and asked <= known and not new.get("toolCalls")
+    asked = [block.get("functionCall") for block in blocks if type(block) is dict]
+    return text == _plain(old.get("content")) and _ids(asked) | _ids(new.get("toolCalls")) <= _ids(old.get("toolCalls"))
+
+
+def _ids(calls: Any) -> set[str]:
+    """The ids of calls; entries of another kind are left out."""
+    return {str(call.get("id")) for call in calls if type(call) is dict} if type(calls) is list else set()
 
 
 def _plain(content: Any) -> str:

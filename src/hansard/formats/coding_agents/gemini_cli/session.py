@@ -13,6 +13,7 @@ from hansard.formats.coding_agents.gemini_cli.records import (
     NAME,
     RESULTS,
     answered,
+    is_context,
     read_message,
     responses,
     retells,
@@ -56,6 +57,9 @@ class Reader(RecordReader):
         self._path: list[_Node] = []
         self._places: dict[str, int] = {}  # in the path, by id
         self._turn = 0  # where in the path the last turn begins
+        self._context: tuple[list[Any], Record] | None = (
+            None  # that the CLI writes when it starts, until it is known what it resumes
+        )
         self._late: dict[str, tuple[dict[str, Any], Record, int]] = {}  # replaced after their turn, not yet repeated
         self._nodes: dict[str, _Node] = {}  # the last message of each id so far
         self._answered: set[str] = set()  # calls whose results are in the records of the model
@@ -66,6 +70,8 @@ class Reader(RecordReader):
         out: list[Message] = []
         for record in records:
             value = record.value
+            if self._context is not None and (is_message(value) or "$rewindTo" in value):
+                self._begin_anew()
             if type(value) is not dict:
                 self.report(record, "a record is a JSON object", "bad")
             elif "$rewindTo" in value:
@@ -81,6 +87,8 @@ class Reader(RecordReader):
         return out
 
     def finish(self) -> list[Message]:
+        if not self._path:
+            self._begin_anew()
         before = len(self._held)
         self._repeat_late()
         turn = next((i for i in range(before - 1, -1, -1) if self._held[i].record["type"] == "user"), 0)
@@ -189,10 +197,26 @@ class Reader(RecordReader):
         messages = fields.get("messages")
         if type(messages) is not list:
             return
-        self._repeat_late()
         listed = [one for one in messages if is_message(one) and responses(one) is None]
-        if self._retold(listed):
+        if len(messages) == 1 and len(listed) == 1 and is_context(listed[0]):
+            self._context = messages, record
             return
+        self._context = None
+        self._repeat_late()
+        if self._retold(listed) or (listed and is_context(listed[0]) and self._retold(listed[1:])):
+            return
+        self._replace_path(messages, record)
+
+    def _begin_anew(self) -> None:
+        """The context of a session that resumes nothing."""
+        context, self._context = self._context, None
+        if context is not None:
+            self._repeat_late()
+            if not self._retold(context[0]):
+                self._replace_path(*context)
+
+    def _replace_path(self, messages: list[Any], record: Record) -> None:
+        """Make these messages the path: those that differ, and what came after them, are a branch."""
         listed = [one for one in messages if is_message(one)]
         size = len(record.raw) // max(1, len(listed))
         same = 0
