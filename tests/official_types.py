@@ -4,9 +4,9 @@
     # ['$.messages[0].content: 3 is not a string', ...]
 
 Stricter than the SDKs themselves, which pass most things through: an unknown key, a literal that is not
-listed, a missing required key and a number in place of a string are all problems. Only the conversation and
-the system prompt are looked at, not the other settings of a request. An empty list means that the SDK's types
-describe this document; for Anthropic, that the stable or the beta types do.
+listed, a missing required key and a number in place of a string are all problems. `problems` looks at the conversation
+and the system prompt only, `request_problems` at the whole request. An empty list means that the SDK's types describe
+this document; for Anthropic, that the stable or the beta types do.
 """
 
 from __future__ import annotations
@@ -49,6 +49,72 @@ def problems(format_name: str, document: Json) -> list[str]:
 def _body_problems(document: dict[str, Json], body: dict[str, Kind]) -> list[str]:
     present = {key: kind for key, kind in body.items() if key in document}
     return [p for key, kind in present.items() for p in _check(document[key], kind, f"$.{key}")]
+
+
+def request_problems(format_name: str, document: Json) -> list[str]:
+    """What in a whole request the official types do not allow: keys, values, and what is required and missing."""
+    if format_name == "anthropic":  # the API takes these; the SDK sends them from its `extra_body` only
+        document = {key: value for key, value in document.items() if key not in ("temperature", "top_p", "top_k")}
+    found = [_check(document, kind, "$") for kind in _REQUESTS[format_name]()]
+    return [] if [] in found else min(found, key=len)
+
+
+@cache
+def _chat_request() -> list[Kind]:
+    from openai.types.chat.completion_create_params import (
+        CompletionCreateParamsNonStreaming,
+        CompletionCreateParamsStreaming,
+    )
+
+    return [CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming]
+
+
+@cache
+def _responses_request() -> list[Kind]:
+    from openai.types.responses.response_create_params import (
+        ResponseCreateParamsNonStreaming,
+        ResponseCreateParamsStreaming,
+    )
+
+    return [ResponseCreateParamsNonStreaming, ResponseCreateParamsStreaming]
+
+
+@cache
+def _anthropic_request() -> list[Kind]:
+    from anthropic.types import message_create_params as stable
+    from anthropic.types.beta import message_create_params as beta
+
+    return [
+        stable.MessageCreateParamsNonStreaming,
+        stable.MessageCreateParamsStreaming,
+        beta.MessageCreateParamsNonStreaming,
+        beta.MessageCreateParamsStreaming,
+    ]
+
+
+@cache
+def _gemini_request() -> list[Kind]:
+    from google.genai import types as genai
+    from pydantic import create_model
+    from pydantic.alias_generators import to_camel
+
+    fields: dict[str, Any] = {
+        "model": (str, ...),
+        "contents": (list[genai.Content], ...),
+        "system_instruction": (genai.Content, None),
+        "tools": (list[genai.Tool], None),
+        "tool_config": (genai.ToolConfig, None),
+        "generation_config": (genai.GenerationConfig, None),
+    }
+    return [create_model("GenerateContentRequest", __config__={"alias_generator": to_camel}, **fields)]
+
+
+_REQUESTS: dict[str, Callable[[], list[Kind]]] = {
+    "openai-chat": _chat_request,
+    "openai-responses": _responses_request,
+    "anthropic": _anthropic_request,
+    "gemini": _gemini_request,
+}
 
 
 # ---- the bodies, imported when first asked for: the SDKs are slow to import
@@ -122,7 +188,8 @@ def _check_union(value: Json, union: Kind, path: str) -> list[str]:
     """No problems if one member fits; otherwise those of the member that was most likely meant."""
     members, records = _members(union), _records(union)
     if isinstance(value, dict) and records:
-        members = tuple(record for record in records if _tags_fit(value, record))
+        anything = [member for member in members if _origin(member) is dict] if len(records) == 1 else []
+        members = (*(record for record in records if _tags_fit(value, record)), *anything)
         if not members:
             tags = " and ".join(f"{tag} {_shown(value[tag])}" for tag in _TAGS if tag in value)
             return [f"{path}: {tags} is not of {_listed([record.__name__ for record in records])}"]

@@ -20,19 +20,24 @@ from hansard.model import (
     FilePart,
     Message,
     ModelRef,
+    OutputFormat,
     RawPart,
     ReasoningPart,
     RefusalPart,
     RetryPart,
     Run,
+    Settings,
     SourcePart,
     TextPart,
     Thinking,
     Todo,
+    Tool,
     ToolCallPart,
+    ToolChoice,
     ToolResultPart,
     Usage,
 )
+from hansard.model.request import EFFORTS
 
 texts = st.one_of(
     st.sampled_from(["", "hi", "What is the weather?", "  \n", "\x00", "😀 naïve", '{"a": 1}', "x" * 200]),
@@ -162,6 +167,67 @@ rich_messages = st.builds(
     metadata=maybe(objects),
     extra=extras,
 )
+numeric = st.one_of(st.integers(0, 3), st.sampled_from([0.0, 0.25, 1.5, 1e-7]))
+schemas = st.sampled_from(
+    [
+        {"type": "object"},
+        {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        {"type": "object", "properties": {"n": {"type": ["integer", "null"]}}, "additionalProperties": False},
+    ]
+)
+tool_names = st.sampled_from(["weather", "get_time", "a.b", "find it", "x" * 70])
+tools = st.one_of(
+    st.builds(
+        Tool,
+        name=tool_names,
+        description=maybe(texts),
+        input_schema=maybe(schemas),
+        strict=maybe(st.booleans()),
+        extra=extras,
+    ),
+    st.builds(Tool, name=tool_names, kind=st.just("custom"), input_format=maybe(st.just({"type": "text"}))),
+    st.builds(Tool, format=format_names, value=objects),
+    st.builds(Tool, name=maybe(tool_names), kind=maybe(st.just("odd")), input_schema=maybe(objects)),
+)
+tool_choices = st.builds(
+    ToolChoice,
+    mode=st.sampled_from(["auto", "none", "required", "odd"]),
+    tools=maybe(st.lists(tool_names, min_size=1, max_size=2)),
+)
+outputs = st.builds(
+    OutputFormat,
+    name=maybe(st.sampled_from(["answer", "a b"])),
+    description=maybe(texts),
+    schema=maybe(schemas),
+    strict=maybe(st.booleans()),
+)
+settings = st.builds(
+    Settings,
+    model=maybe(st.builds(ModelRef, provider=maybe(st.sampled_from(["openai", "anthropic", "google"])), name=short)),
+    max_tokens=maybe(st.sampled_from([1, 4096])),
+    temperature=maybe(numeric),
+    top_p=maybe(numeric),
+    top_k=maybe(numeric),
+    stop=maybe(st.lists(texts, min_size=1, max_size=6)),
+    seed=maybe(st.integers(0, 9)),
+    frequency_penalty=maybe(numeric),
+    presence_penalty=maybe(numeric),
+    tool_choice=maybe(tool_choices),
+    parallel_tool_calls=maybe(st.booleans()),
+    output=maybe(outputs),
+    effort=maybe(st.sampled_from([*EFFORTS, "odd"])),
+    thinking_tokens=maybe(st.sampled_from([0, 1, 1024, 2048])),
+    verbosity=maybe(st.sampled_from(["low", "high"])),
+    stream=maybe(st.booleans()),
+    store=maybe(st.booleans()),
+    user=maybe(texts),
+    service_tier=maybe(st.sampled_from(["auto", "default", "flex"])),
+    metadata=maybe(st.just({"team": "tea"})),
+)
+requests: dict[str, Any] = {
+    "tools": maybe(st.lists(tools, max_size=3)),
+    "settings": maybe(settings),
+}
 plain_conversations = st.builds(Conversation, messages=st.lists(plain_messages, max_size=5))
 rich_conversations = st.builds(
     Conversation,
@@ -175,8 +241,10 @@ rich_conversations = st.builds(
     created_at=maybe(short),
     metadata=maybe(objects),
     extra=extras,
+    **requests,
 )
-conversations = st.one_of(plain_conversations, rich_conversations)
+requesting = st.builds(Conversation, messages=st.lists(plain_messages, max_size=2), **requests)
+conversations = st.one_of(plain_conversations, rich_conversations, requesting)
 
 
 def with_extra(conversation: Conversation, extra: dict[str, Any]) -> Conversation:

@@ -57,6 +57,7 @@ BUILDS_ON = {
     ("coding_agents/gemini_cli", "gemini"),
     ("thread_protocol", "pydantic_ai"),
     ("exchange/openai_finetune", "openai_chat"),
+    ("openai_responses", "openai_chat"),  # definitions, choices and schemas of a request
     ("agent_store", "ai_sdk"),
     ("ai_sdk/full", "ai_sdk/ui"),
 }

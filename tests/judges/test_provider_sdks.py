@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from hansard.model import Conversation, exact_json
 from tests.corpus_files import corpus_documents
 from tests.laws.test_answers_sent_back import sent_back
 from tests.laws.test_providers import ANSWERS, PROVIDERS, is_request, own_documents, without_residue_of
+from tests.laws.test_requests import requests
 from tests.official_samples import FILLINGS, samples
-from tests.official_types import problems
+from tests.official_types import problems, request_problems
 from tests.strategies import conversations
 
 DIALECT = ("reasoning_content", "reasoning_details", "'reasoning'", "extra_content")  # not OpenAI's, but to be kept
@@ -61,6 +63,25 @@ def test_what_is_written_for_a_provider_is_valid_there(name: str, other: str, co
     for document in own_documents(name, corpus):
         written = formats.write(formats.read(document, name), other)
         assert problems(other, written.data) == []
+
+
+@pytest.mark.parametrize("other", PROVIDERS)
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_recorded_request_is_a_whole_request_for_every_provider(name: str, other: str, corpus: Path) -> None:
+    for document in own_documents(name, corpus):
+        if is_request(name, document):
+            written = formats.write(formats.read(document, name), other, model="the-model", max_tokens=4096)
+            assert written.missing == []
+            if name != other:
+                assert request_problems(other, written.data) == []
+
+
+@pytest.mark.parametrize(("name", "other"), [*permutations(PROVIDERS, 2)])
+@given(request=requests)
+def test_any_tools_and_settings_make_a_whole_request(name: str, other: str, request: Conversation) -> None:
+    first = formats.write(request, name).data
+    written = formats.write(formats.read(first, name), other, model="the-model", max_tokens=4096)
+    assert request_problems(other, written.data) == []
 
 
 @pytest.mark.parametrize("other", PROVIDERS)

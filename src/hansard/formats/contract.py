@@ -39,10 +39,11 @@ from hansard.model.conversation import Conversation, Message
 
 if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
+    from hansard.formats.requests import Dialect
     from hansard.formats.rules.conform import Rules
     from hansard.model.validate import Finding
 else:
-    Finding = Rules = SessionFile = Any  # so that `typing.get_type_hints` resolves them without loading a reader
+    Dialect = Finding = Rules = SessionFile = Any  # `typing.get_type_hints` resolves them without loading a reader
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -207,6 +208,13 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
         return None if self.own_provider is None else getattr(self._beside, "RULES", None)
 
     @cached_property
+    def dialect(self) -> Dialect | None:
+        """How requests of the provider say tools and settings; None for formats without a provider."""
+        if self.own_provider is None:
+            return None
+        return getattr(_submodule(self.module, "settings"), "DIALECT", None)
+
+    @cached_property
     def check(self) -> Callable[[Any], list[Finding]] | None:
         """The checks of a document by the rules of its specification, in place of those of every conversation."""
         return getattr(self._beside, "check", None)
@@ -255,6 +263,15 @@ class Written:
         return self._losses(self)
 
     @cached_property
+    def missing(self) -> list[str]:
+        """What the provider requires of a request and the conversation does not say, such as `maxTokens`."""
+        if self.format.dialect is None:
+            return []
+        from hansard.formats.requests import missing
+
+        return missing(self.format.dialect, self.data)
+
+    @cached_property
     def json(self) -> bytes:
         """The document as bytes, ready for a file or a socket."""
         if isinstance(self._made, bytes):
@@ -284,6 +301,11 @@ class WrittenAll:
             for written, document in zip(self.each, self.format.split(self.data), strict=True):
                 written.data = document
         return losses_of(self.each)
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """What the provider requires of some of the requests and their conversations do not say."""
+        return list(dict.fromkeys(name for written in self.each for name in written.missing))
 
     @cached_property
     def json(self) -> bytes:

@@ -12,6 +12,7 @@ from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
 from hansard.formats.detection import TEXTS, as_bytes, recognized
 from hansard.formats.field_table.records import NeedsPlainDecode, Typed
 from hansard.formats.registry import get, names
+from hansard.formats.requests import completed, names_of, own_model, renamed
 from hansard.formats.residue import unpack
 from hansard.gc_pause import gc_pause
 from hansard.model import exact_json
@@ -52,19 +53,27 @@ def read_all(data: Any, format: str | Format | None = None) -> list[Conversation
 
 
 def convert(
-    data: Any, to: str | Format, from_: str | Format | None = None, *, target: Target | str | None = None
+    data: Any,
+    to: str | Format,
+    from_: str | Format | None = None,
+    *,
+    target: Target | str | None = None,
+    model: str | None = None,
+    max_tokens: int | None = None,
 ) -> Written | WrittenAll:
     """Read one format, write another; of a document of many conversations, all of them.
 
-    Messages of an older generation of the format that is written are migrated to the current one.
+    `model` and `max_tokens` complete a request, as in `write`. Messages of an older generation of the format that is
+    written are migrated to the current one.
     """
     with gc_pause():
         source = _Source(data, from_)
         if len(source.documents) == 1:
             conversation, seen = source.read(0)
             current = migrated(conversation, to)
-            return _write(current, seen if current is conversation else None, to, target)
-        return write_all([migrated(one, to) for one in source.read_all()], to, target=target)
+            return _write(current, seen if current is conversation else None, to, target, model, max_tokens)
+        each = [migrated(one, to) for one in source.read_all()]
+        return write_all(each, to, target=target, model=model, max_tokens=max_tokens)
 
 
 def migrated(conversation: Conversation, format: str | Format) -> Conversation:
@@ -73,8 +82,18 @@ def migrated(conversation: Conversation, format: str | Format) -> Conversation:
     return conversation if step is None else step(conversation)
 
 
-def write(conversation: Conversation, format: str | Format, *, target: Target | str | None = None) -> Written:
+def write(
+    conversation: Conversation,
+    format: str | Format,
+    *,
+    target: Target | str | None = None,
+    model: str | None = None,
+    max_tokens: int | None = None,
+) -> Written:
     """The conversation as a document of another format, with the list of what it could not carry.
+
+    A request for a provider has the tools and settings of the conversation; `model` and `max_tokens` complete it, and
+    `Written.missing` names what is still required. A model is never written for another provider.
 
     >>> from hansard.model import Message, TextPart
     >>> hello = Conversation(messages=[Message(role="user", parts=[TextPart(text="hi")])])
@@ -82,14 +101,19 @@ def write(conversation: Conversation, format: str | Format, *, target: Target | 
     ({'messages': [{'role': 'user', 'content': 'hi'}]}, [])
     """
     with gc_pause():
-        return _write(conversation, None, format, target)
+        return _write(conversation, None, format, target, model, max_tokens)
 
 
 def write_all(
-    conversations: list[Conversation], format: str | Format, *, target: Target | str | None = None
+    conversations: list[Conversation],
+    format: str | Format,
+    *,
+    target: Target | str | None = None,
+    model: str | None = None,
+    max_tokens: int | None = None,
 ) -> Written | WrittenAll:
     """Many conversations as one document of a format that holds many; one alone as `write` would."""
-    each = [write(conversation, format, target=target) for conversation in conversations]
+    each = [write(one, format, target=target, model=model, max_tokens=max_tokens) for one in conversations]
     if len(each) == 1:
         return each[0]
     chosen = _row(format)
@@ -203,18 +227,28 @@ def _read(chosen: Format, document: Any, surrogates: bool) -> tuple[Conversation
 
 
 def _model_of(chosen: Format, conversation: Conversation) -> str | None:
-    kept = conversation.extra.get(chosen.name) if conversation.extra is not UNSET else None
-    model = kept.get("model") if type(kept) is dict else None
-    return model if type(model) is str else None
+    settings, dialect = conversation.settings, chosen.dialect
+    if settings is UNSET or dialect is None:
+        return None
+    return own_model(settings, dialect.provider) or None
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
 
 
 def _write(
-    conversation: Conversation, seen: Outline | None, format: str | Format, target: Target | str | None
+    conversation: Conversation,
+    seen: Outline | None,
+    format: str | Format,
+    target: Target | str | None,
+    model: str | None = None,
+    max_tokens: int | None = None,
 ) -> Written:
     chosen = _row(format)
+    if model is not None or max_tokens is not None:
+        if chosen.dialect is None:
+            raise CannotWrite(f"{chosen.name} is not a request of a provider; leave out model and max_tokens")
+        conversation = completed(conversation, chosen.dialect.provider, model, max_tokens)
     aim = Target(profile=target) if isinstance(target, str) else target or Target()
     if aim.profile is not None and aim.profile not in chosen.profiles:
         there = ", ".join(chosen.profiles) or "none"
@@ -261,7 +295,10 @@ def _write_path(
 
         if aim.model is None:
             aim = replace(aim, model=_model_of(chosen, source))
-        messages = conform(shown.messages, chosen.rules, aim, chosen.name, notes, path, seen)
+        named = names_of(shown.tools)
+        messages = conform(shown.messages, chosen.rules, aim, chosen.name, notes, path, seen, named)
+        if named and chosen.dialect is not None:
+            shown = renamed(shown, chosen.dialect, shown.messages)
     met = exact_json.LoneSurrogates.count
     data = chosen.write(replace(shown, messages=messages), aim)
     text = exact_json.encode_utf8(data) if type(data) is not bytes else b""

@@ -2,6 +2,7 @@
 
 Read in this order:
     parts, conversation     the structs: parts of a message; messages, runs, agents, a conversation
+    request                 the structs of what a request says besides: tools and settings
     exact_json, native      JSON without changing a value; native JSON, with unknown fields kept
     tree, turns, calls      active path, turns, pairs of calls and results
     hashing                 digest of content, binding of signatures to their prefix
@@ -55,6 +56,7 @@ from hansard.model.parts import (
     ToolResultPart,
     Unknown,
 )
+from hansard.model.request import OutputFormat, Settings, Tool, ToolChoice
 
 __all__ = [
     "PART_TYPES",
@@ -71,6 +73,7 @@ __all__ = [
     "ModelRef",
     "Node",
     "OpaquePart",
+    "OutputFormat",
     "Part",
     "PendingCall",
     "RawPart",
@@ -78,12 +81,15 @@ __all__ = [
     "RefusalPart",
     "RetryPart",
     "Run",
+    "Settings",
     "Snapshot",
     "SourcePart",
     "TextPart",
     "Thinking",
     "Todo",
+    "Tool",
     "ToolCallPart",
+    "ToolChoice",
     "ToolResultPart",
     "Unknown",
     "Usage",

@@ -12,16 +12,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import force_setattr, replace
 
 from hansard.model.parts import AnyPart, Node, TextPart, ToolCallPart, ToolResultPart, Unknown
+from hansard.model.request import ModelRef as ModelRef
+from hansard.model.request import Settings, Tool
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "event")
-
-
-class ModelRef(Node, frozen=True, kw_only=True):
-    """The model that answered: provider, model name, and the provider's id of the response."""
-
-    provider: str | UnsetType = UNSET
-    name: str | UnsetType = UNSET
-    response_id: str | UnsetType = UNSET
 
 
 class Usage(Node, frozen=True, kw_only=True):
@@ -193,7 +187,7 @@ class PendingCall(Node, frozen=True, kw_only=True):
 
 
 class Run(Node, frozen=True, kw_only=True):
-    """A single agent run; its messages carry its `run_id`."""
+    """A single agent run; its messages carry its `run_id`. `tools` and `settings` are those of its requests."""
 
     id: str
     thread_id: str | UnsetType = UNSET
@@ -205,6 +199,8 @@ class Run(Node, frozen=True, kw_only=True):
     usage: Usage | UnsetType = UNSET
     error: Any = UNSET
     pending: list[PendingCall] | UnsetType = UNSET
+    tools: list[Tool] | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
     metadata: dict[str, Any] | UnsetType = UNSET
 
 
@@ -221,11 +217,15 @@ class Snapshot(Node, frozen=True, kw_only=True):
 class Conversation(Node, frozen=True, kw_only=True):
     """A whole thread: its messages, and the agents and runs that made them.
 
+    `tools` and `settings` are those of the request that asks for the next answer.
+
     >>> Conversation(messages=[Message.user("Which tea?"), Message.assistant("Assam.")]).messages[-1].text
     'Assam.'
     """
 
     messages: list[Message]
+    tools: list[Tool] | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
     id: str | UnsetType = UNSET
     title: str | UnsetType = UNSET
     resource_id: str | UnsetType = UNSET
@@ -245,6 +245,8 @@ class Conversation(Node, frozen=True, kw_only=True):
             self,
             *,
             messages: Sequence[Message],
+            tools: list[Tool] | UnsetType = UNSET,
+            settings: Settings | UnsetType = UNSET,
             id: str | UnsetType = UNSET,
             title: str | UnsetType = UNSET,
             resource_id: str | UnsetType = UNSET,
@@ -253,6 +255,7 @@ class Conversation(Node, frozen=True, kw_only=True):
             snapshots: list[Snapshot] | UnsetType = UNSET,
             head: str | UnsetType | None = UNSET,
             parent_thread_id: str | UnsetType = UNSET,
+            forked_from_message_id: str | UnsetType = UNSET,
             created_at: str | UnsetType = UNSET,
             updated_at: str | UnsetType = UNSET,
             metadata: dict[str, Any] | UnsetType = UNSET,

@@ -31,7 +31,7 @@ from hansard.model import (
 )
 from hansard.model.hashing import append
 from tests.conftest import GOLDEN
-from tests.official_types import problems
+from tests.official_types import problems, request_problems
 
 NAME = "openai-responses"
 
@@ -474,7 +474,8 @@ def test_a_response_that_is_answered_becomes_a_request() -> None:
     response = golden("response_with_reasoning_and_call")
     answer = tool(ToolResultPart(tool_call_id="call_1", output="sun", is_error=False))
     data = formats.write(replace(response, messages=[*response.messages, answer]), NAME).data
-    assert list(data) == ["input"]
+    assert {"id", "object", "status", "output", "usage", "created_at"}.isdisjoint(data)
+    assert request_problems(NAME, {**data, "model": "m"}) == []
     kinds = [item["type"] for item in data["input"]]
     assert kinds == ["reasoning", "message", "function_call", "function_call_output"]
 

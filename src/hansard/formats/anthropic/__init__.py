@@ -10,8 +10,9 @@
     tool-result                       tool_result; provider-executed: every other *_tool_result
     file                              image, document (base64, url, file, text)
     raw(anthropic)                    any other block, verbatim; alone in an event: a record of an unknown role
+    tools, settings                   see `settings`; docs/model.md has the table
 
-Settings around the messages (model, tools, sampling ...) stay with the conversation. Lost, and reported: ids,
+Other settings stay with the conversation. Lost, and reported: ids,
 times, agents, other providers' reasoning.
 
 Read `fields` first (the field tables; `formats/field_table/` explains them), then `content` (blocks with logic),

@@ -11,8 +11,10 @@ from hansard.errors import Unreadable
 from hansard.formats.anthropic import ROLES
 from hansard.formats.anthropic.content import BLOCKS, RECORD_WRITERS, write_block
 from hansard.formats.anthropic.fields import NAME, SETTINGS
+from hansard.formats.anthropic.settings import DIALECT
 from hansard.formats.contract import Target
 from hansard.formats.field_table.records import NeedsPlainDecode, Record, Written, body, decode
+from hansard.formats.requests import put, take
 from hansard.formats.residue import pack, set_present, take_maybe_int, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import (
@@ -304,11 +306,12 @@ def read(document: Any) -> Conversation:
     messages: list[Message] = []
     if type(body.get("system")) in (str, list):
         messages.append(_read_system(body.pop("system")))
-    marks = {"shape": "list"} if shape == "list" else {}
+    marks: dict[str, Any] = {"shape": "list"} if shape == "list" else {}
     names: dict[str, str] = {}
     for i, record in enumerate(records):
         _read_message(record, i, names, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, marks))
+    tools, settings = take(DIALECT, body, marks)
+    return Conversation(messages=messages, tools=tools, settings=settings, extra=pack(NAME, body, marks))
 
 
 def decode_typed(raw: bytes) -> Any:
@@ -328,9 +331,9 @@ def write(conversation: Conversation, target: Target) -> Any:
             break
         leading += 1
     records = _write_messages(messages[leading:])
-    if marks.get("shape") == "list" and not leading:
+    if marks.get("shape") == "list" and not leading and conversation.tools is conversation.settings is UNSET:
         return records
-    out: dict[str, Any] = dict(rest)
+    out: dict[str, Any] = dict(put(DIALECT, conversation, rest, marks))
     if leading:
         out["system"] = _write_system(messages[:leading])
     out["messages"] = records

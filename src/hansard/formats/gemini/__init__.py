@@ -12,9 +12,10 @@
     file                              inlineData, fileData; videoMetadata and the like are residue
     raw(gemini)                       any other part, verbatim; alone in an event: a content of an unknown role
     model, usage, finish reason       of a response; further candidates and grounding are residue
+    tools, settings                   see `settings`; docs/model.md has the table
 
-Keys are camelCase, or snake_case as the SDK has them. Settings beside the contents (tools, generationConfig ...) stay
-with the conversation. Lost, and reported: ids of messages, times, agents, other providers' signatures.
+Keys are camelCase, or snake_case as the SDK has them. Other settings stay with the conversation. Lost, and reported:
+ids of messages, times, agents, other providers' signatures.
 
 Read `messages` first, then `content` (parts), `tools`, `files`, `reasoning` (signatures), `fields` (keys and their two
 spellings), `rules`. `stream` is the decoder; only it may import `streams`. Otherwise: the core of `formats`, `rules`,

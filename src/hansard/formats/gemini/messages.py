@@ -24,7 +24,9 @@ from hansard.formats.gemini.fields import (
     to_camel_case,
     to_spelling,
 )
+from hansard.formats.gemini.settings import DIALECT
 from hansard.formats.gemini.tools import is_client_call, is_name
+from hansard.formats.requests import put, take
 from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
 from hansard.model.parts import RawPart, TextPart, ToolResultPart
@@ -429,7 +431,8 @@ def read(document: Any) -> Conversation:
         messages.append(system)
     for i, record in enumerate(contents):
         _read_content(record, i, snake, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, hints))
+    tools, settings = take(DIALECT, body, hints)
+    return Conversation(messages=messages, tools=tools, settings=settings, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
@@ -445,11 +448,11 @@ def write(conversation: Conversation, target: Target) -> Any:
             break
         leading += 1
     contents: Any = _write_contents(messages[leading:], snake)
-    if hints.get("shape") == "list" and not leading:
+    if hints.get("shape") == "list" and not leading and conversation.tools is conversation.settings is UNSET:
         return contents
     if hints.get("contents") == "one" and len(contents) == 1:
         contents = contents[0]
-    out: dict[str, Any] = {"contents": contents, **rest}
+    out: dict[str, Any] = {**put(DIALECT, conversation, rest, hints), "contents": contents}
     if leading:
         out["systemInstruction"] = _write_system(messages[:leading], snake)
     return to_spelling(out, _REQUEST, snake, hints)

@@ -10,8 +10,9 @@
     file                              image_url, input_audio, file; `audio` of an assistant
     reasoning                         the dialects' keys, see `reasoning`; written only if read from there
     raw(openai-chat)                  any other part, verbatim
+    tools, settings                   see `settings`; docs/model.md has the table
 
-Settings beside the messages (model, tools, sampling ...) stay with the conversation. The first choice of a response
+Other settings stay with the conversation. The first choice of a response
 is the message, other choices stay with the conversation. Lost, and reported: the order of text and calls in a turn,
 errors of tools, files of results, ids, times, agents, other providers' reasoning.
 

@@ -24,6 +24,7 @@ from hansard.formats.openai_chat.content import (
     write_part,
 )
 from hansard.formats.openai_chat.reasoning import read_reasoning, write_reasoning
+from hansard.formats.openai_chat.settings import DIALECT
 from hansard.formats.openai_chat.tools import (
     read_call,
     read_function_call,
@@ -32,6 +33,7 @@ from hansard.formats.openai_chat.tools import (
     write_function_call,
     write_result,
 )
+from hansard.formats.requests import put, take
 from hansard.formats.residue import HINTS, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model import exact_json
 from hansard.model.calls import append_result
@@ -359,10 +361,11 @@ def read(document: Any) -> Conversation:
                 count = len(messages)
                 read_message(plain(record), place, i, names, messages)
                 check(messages, count)
-        return Conversation(messages=messages, extra=pack(NAME, body, hints))
-    for i, record in enumerate(records):
-        read_message(record, place, i, names, messages)
-    return Conversation(messages=messages, extra=pack(NAME, body, hints))
+    else:
+        for i, record in enumerate(records):
+            read_message(record, place, i, names, messages)
+    tools, settings = take(DIALECT, body, hints)
+    return Conversation(messages=messages, tools=tools, settings=settings, extra=pack(NAME, body, hints))
 
 
 def decode_typed(raw: bytes) -> Any:
@@ -386,7 +389,9 @@ def write(conversation: Conversation, target: Target) -> Any:
     for message in messages:
         if not write_typed(message, records):
             write_message(message, records)
-    return records if hints.get("shape") == "list" else {**rest, "messages": records}
+    if hints.get("shape") == "list" and conversation.tools is conversation.settings is UNSET:
+        return records
+    return {**put(DIALECT, conversation, rest, hints), "messages": records}
 
 
 # -- detection -----------------------------------------------------------------------------------------------------

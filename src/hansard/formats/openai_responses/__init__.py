@@ -11,8 +11,9 @@
     tool-call, tool-result            see `tools`
     file                              see `content`
     raw(openai-responses)             any other item or block, verbatim
+    tools, settings                   see `settings`; docs/model.md has the table
 
-A response is an assistant message with model, usage and finish reason; its settings stay with the conversation. Lost,
+A response is an assistant message with model, usage and finish reason, with the tools and settings it repeats. Lost,
 and reported: ids and times of messages, the error flag of function outputs, other providers' reasoning, and the
 boundary between consecutive assistant messages.
 

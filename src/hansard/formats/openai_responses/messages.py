@@ -22,6 +22,7 @@ from hansard.formats.openai_responses.reasoning import (
     write_compaction,
     write_reasoning,
 )
+from hansard.formats.openai_responses.settings import DIALECT
 from hansard.formats.openai_responses.tools import (
     OUTPUTS,
     READERS,
@@ -33,6 +34,7 @@ from hansard.formats.openai_responses.tools import (
     write_call,
     write_output,
 )
+from hansard.formats.requests import put, take
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, unpack
 from hansard.model import parts as p
 from hansard.model.conversation import Conversation, Message, ModelRef, Usage
@@ -306,7 +308,9 @@ def _read_response(body: dict[str, Any]) -> Conversation:
         finish_reason=_finish(ends, parts),
         extra=pack(NAME, ends, hints),
     )
-    return Conversation(messages=messages, extra=pack(NAME, body, {"shape": "response"}))
+    shape: dict[str, Any] = {"shape": "response"}
+    tools, settings = take(DIALECT, body, shape)
+    return Conversation(messages=messages, tools=tools, settings=settings, extra=pack(NAME, body, shape))
 
 
 def _finish(ends: dict[str, Any], parts: list[Any]) -> str | UnsetType:
@@ -404,7 +408,8 @@ def read(document: Any) -> Conversation:
         hints["input"] = "none"
     else:
         raise Unreadable("input is neither a string nor a list of items", "$.input")
-    return Conversation(messages=messages, extra=pack(NAME, body, hints))
+    tools, settings = take(DIALECT, body, hints)
+    return Conversation(messages=messages, tools=tools, settings=settings, extra=pack(NAME, body, hints))
 
 
 def write(conversation: Conversation, target: Target) -> Any:
@@ -413,16 +418,16 @@ def write(conversation: Conversation, target: Target) -> Any:
     messages, shape = conversation.messages, hints.get("shape")
     if shape == "response":
         if _is_response(messages):
-            return _write_response(conversation, rest)
+            return _write_response(conversation, put(DIALECT, conversation, rest, hints))
         rest = {}
-    out: dict[str, Any] = dict(rest)
+    out: dict[str, Any] = dict(put(DIALECT, conversation, rest, hints))
     if messages and messages[0].role == "system" and "at" in unpack(NAME, messages[0].extra)[1]:
         text = _plain_text(messages[0].parts)
         if text is not None:
             out["instructions"] = text
             messages = messages[1:]
     items = _write_messages(messages, request=True)
-    if shape == "list" and "instructions" not in out:
+    if shape == "list" and not out:
         return items
     if hints.get("input") == "string" and len(items) == 1 and items[0].keys() == {"role", "content"}:
         if items[0]["role"] == "user" and type(items[0]["content"]) is str:

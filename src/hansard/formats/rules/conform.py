@@ -8,7 +8,7 @@ repaired carries the mark `asIs`: what a provider's document says is written bac
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -251,15 +251,16 @@ def conform(
     notes: list[Loss],
     indices: list[int],
     seen: Outline | None = None,
+    tools: Sequence[str] = (),
 ) -> list[Message]:
     """The messages as the provider takes them; a note for each repair, by the index in the source.
 
-    `seen` is their outline, where the caller has it already.
+    `seen` is their outline, where the caller has it already; `tools` are the names of tools that the request defines.
     """
     seen = seen or outline(messages)
     if seen is not None and is_plain(seen, rules) and (not seen.signed or _bound(messages, seen.signed, rules, target)):
         return messages
-    repair = Repair(rules, target, name, messages)
+    repair = Repair(rules, target, name, messages, tools)
     items = _apply(repair)
     for i, where, what, why in repair.notes:
         notes.append(Loss(path=f"$.messages[{indices[i]}]{where}", what=what, why=why, kind="repair"))

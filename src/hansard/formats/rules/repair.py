@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hansard.formats.contract import Target
 from hansard.formats.data_url import by_value, mended_base64
+from hansard.formats.rules.names import called, legal_names
 from hansard.formats.rules.tool_pairing import CUT_CALL
 from hansard.model import parts as p
 from hansard.model.conversation import Message
@@ -37,8 +38,10 @@ def media_fits(rules: Rules, part: p.FilePart) -> bool:
 class Repair:
     """One pass over the messages of one conversation."""
 
-    def __init__(self, rules: Rules, target: Target, name: str, messages: list[Message]) -> None:
-        self.rules, self.target, self.name, self.messages = rules, target, name, messages
+    def __init__(
+        self, rules: Rules, target: Target, name: str, messages: list[Message], tools: Sequence[str] = ()
+    ) -> None:
+        self.rules, self.target, self.name, self.messages, self.tools = rules, target, name, messages, tools
         self.allowed = rules.parts
         self.wants_ids = rules.ids
         self.first_user = rules.first_user and len(messages) > 1  # an answer by itself needs no question
@@ -46,9 +49,7 @@ class Repair:
         self.is_id, self.is_name = rules.matchers()
         self.notes: list[tuple[int, str, str, str]] = []
         self._prefixes: dict[int, str] | None = None
-        self._names: dict[str, str] = {}
-        self._taken: set[str] = set()
-        self._counts: dict[str, int] = {}  # the last number appended to a name
+        self._names: dict[str, str] | None = None
 
     def note(self, i: int, where: str, what: str, why: str) -> None:
         self.notes.append((i, where, what, why))
@@ -325,19 +326,8 @@ class Repair:
 
     def legal_name(self, given: str) -> str:
         """The legal name that stands for this one everywhere, and for no other tool of the conversation."""
-        if given not in self._names:
-            if not self._names:
-                said = [part for message in self.messages for part in message.parts if type(part) is p.ToolCallPart]
-                names = [part.tool_name for part in said if type(part.tool_name) is str]
-                self._names = {name: name for name in names if self.is_name(name)}
-                self._taken = set(self._names)
-            base = re.sub(r"[^a-zA-Z0-9_-]", "_", given)[:64] or "tool"
-            legal = base = base if self.is_name(base) else f"_{base}"[:64]
-            while legal in self._taken:
-                self._counts[base[:56]] = count = self._counts.get(base[:56], 1) + 1
-                legal = f"{base[:56]}_{count}"
-            self._taken.add(legal)
-            self._names[given] = legal
+        if self._names is None:
+            self._names = legal_names([*called(self.messages), *self.tools], self.is_name)
         return self._names[given]
 
     def repaired_result(self, i: int, where: str, part: p.ToolResultPart) -> p.Part:
