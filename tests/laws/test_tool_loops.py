@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from hansard import formats
 from hansard.formats.rules.checks import validate
@@ -170,7 +171,8 @@ def test_another_provider_may_take_over_with_tools(name: str, other: str, corpus
             assert problems(name, now[len(was) :]) == []
             if conforms and step is not LOOPS[other][0]:  # behind the first step its calls still wait
                 assert errors(formats.read(written.json, name), name) <= known
-            back = formats.write(conversation, other).json
+            models = [message.model.name for message in conversation.messages if message.model is not UNSET]
+            back = formats.write(conversation, other, model=models[-1] or None).json
             for secret in SECRETS.get(other, ()):
                 assert secret.encode() in back
                 assert secret.encode() not in written.json
