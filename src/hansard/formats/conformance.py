@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hansard.errors import HansardError, Unreadable
 from hansard.formats.contract import Format
@@ -11,9 +11,7 @@ from hansard.formats.detection import TEXTS, as_bytes, may_be
 from hansard.formats.documents import read_all, write, write_all
 from hansard.model import exact_json, native
 from hansard.model.conversation import Conversation
-
-if TYPE_CHECKING:
-    from hansard.model.validate import Finding
+from hansard.model.finding import Finding
 
 _JUNK = (
     b"",
@@ -174,8 +172,6 @@ def _confidence(row: Format, document: Any) -> int:
 
 
 def _finding(check: str, path: str, problem: str, fix: str) -> Finding:
-    from hansard.model.validate import Finding
-
     return Finding(check=check, path=path, severity="error", problem=problem, fix=fix)
 
 

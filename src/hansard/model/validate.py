@@ -18,28 +18,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.model import native, versions
 from hansard.model.calls import Links
 from hansard.model.conversation import ROLES, Conversation, Message
+from hansard.model.finding import Finding as Finding
 from hansard.model.parts import Part, RetryPart
 from hansard.model.times import is_time, parse_time
 from hansard.model.tree import active_path
 from hansard.model.turns import Turn, turns
 
 _HINTS = "$"  # as in `hansard.formats.residue`: where the native format keeps what it read
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """One finding: path, severity (error or warning), problem and fix."""
-
-    check: str
-    path: str
-    severity: str
-    problem: str
-    fix: str
 
 
 Check: TypeAlias = Callable[[Conversation], Iterator[Finding]]

@@ -17,6 +17,7 @@ from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
 _STARTING = ("Task", "Agent", "Workflow", "invoke_agent")
+_JOURNAL = "journal.jsonl"  # of a workflow: no agent wrote it
 _AGENT_ID = re.compile(r"\bagentId: ([0-9A-Za-z_-]+)")
 
 
@@ -71,9 +72,9 @@ def link(messages: list[Message], calls: Calls, name: str) -> list[Message]:
     """The messages of a sub-agent's file, its roots linked to the call that started it."""
     folder, file = folder_and_name(name)
     named = file.removesuffix(".jsonl").removeprefix("agent-")
-    agent = next((one.agent_id for one in messages if type(one.agent_id) is str), named)
+    agent = next((one.agent_id for one in messages if type(one.agent_id) is str), UNSET if file == _JOURNAL else named)
     prompt = next((_text(one) for one in messages if one.role == "user"), None)
-    found = calls.of(agent, folder, prompt)
+    found = calls.of(agent if agent is not UNSET else "", folder, prompt)
     linked = []
     for i, message in enumerate(messages):
         calls.note(message)

@@ -68,7 +68,7 @@ def fill(thread: dict[str, Any], at: str | None) -> None:
         if thread.get(key) is DERIVED:
             _put(thread, key, found[0][1] if found else at, derived=bool(found))
     for agent in thread.get("agents", {}).values():
-        if agent.get("created_at") is DERIVED:
+        if type(agent) is dict and agent.get("created_at") is DERIVED:
             _put(agent, "created_at", thread.get("created_at"))
     _tidy(thread)
 

@@ -43,7 +43,8 @@ def sniff(document: Any) -> int:
         from hansard.formats.coding_agents.sage.session import pieces_of
 
         found = [piece.value for piece in islice(pieces_of(document), 20) if type(piece.value) is dict]
-        older = any(map(is_older, found)) and all(map(is_record, found))
+        lines = document.lstrip()[:1] == b"{"  # a list of messages is another format
+        older = lines and any(map(is_older, found)) and all(map(is_record, found))
         return max(map(_sure, found), default=0) or int(older)
     found = document[:20] if type(document) is list else [document]
     return max(map(_sure, found), default=0)
