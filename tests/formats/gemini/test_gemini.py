@@ -548,3 +548,12 @@ def unbytes(value: Any) -> Any:
     if type(value) is list:
         return [unbytes(item) for item in value]
     return "bytes" if type(value) is bytes else value
+
+
+@pytest.mark.parametrize("part", [{}, {"thought": True}, {"partMetadata": {"a": 1}}])
+def test_a_part_that_says_nothing_is_kept_and_is_no_empty_text(part: dict[str, Any]) -> None:
+    """Others would show an empty paragraph, and some providers refuse empty texts."""
+    document = [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": [part, {"text": "a"}]}]
+    read = formats.read(document, "gemini")
+    assert [type(one) for one in read.messages[1].parts] == [RawPart, TextPart]
+    assert formats.write(read, "gemini").data == document

@@ -541,3 +541,14 @@ def test_a_part_of_a_result_that_chat_has_no_place_for_is_left_out_by_the_writer
         result = ToolResultPart(tool_call_id="c", tool_name="f", content=content)
         document = write(Conversation(messages=[Message(role="tool", parts=[result])]), Target())
         assert exact_json.plain(document) == {"messages": [{"role": "tool", "tool_call_id": "c", "content": sent}]}
+
+
+@pytest.mark.parametrize("given", [{}, {"message": None}])
+def test_an_answer_without_a_message_can_be_given_one_later(given: dict[str, Any]) -> None:
+    """As a client does that fills in what a provider with a content filter has left out."""
+    read = formats.read({"id": "x", "choices": [{"index": 0, **given, "finish_reason": "stop"}]}, "openai-chat")
+    (message,) = read.messages
+    assert (message.role, message.parts) == ("assistant", [])
+    message.parts.append(TextPart(text="hi"))
+    (choice,) = formats.write(read, "openai-chat").data["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "hi"}

@@ -12,6 +12,7 @@ from hansard import formats
 from hansard.errors import Unreadable
 from hansard.model import (
     Binding,
+    CompactionPart,
     Conversation,
     DataPart,
     FilePart,
@@ -19,6 +20,7 @@ from hansard.model import (
     Part,
     RawPart,
     ReasoningPart,
+    RefusalPart,
     RetryPart,
     TextPart,
     ToolCallPart,
@@ -292,3 +294,19 @@ def test_what_is_no_document_is_refused_with_its_place(document: Any, path: str)
 @pytest.mark.parametrize("case", ["reasoning_and_tools", "results", "files", "approvals", "exact_numbers"])
 def test_golden_files_are_recognised(case: str) -> None:
     assert formats.detect((GOLDEN / NAME / f"{case}.json").read_bytes()) == NAME
+
+
+@pytest.mark.parametrize(
+    ("role", "part"),
+    [
+        ("assistant", RefusalPart(text="I will not.")),
+        ("assistant", CompactionPart(text="I will not.")),
+        ("user", RetryPart(content="I will not.")),
+    ],
+    ids=lambda one: getattr(one, "type", one),
+)
+def test_what_the_model_has_to_know_but_the_format_has_no_part_for_is_sent_as_text(role: Any, part: Any) -> None:
+    """A refusal, a summary of what was before, a prompt to try again: without it the model answers something else."""
+    asked = Message(role="user", parts=[TextPart(text="Go on")])
+    written = formats.write(Conversation(messages=[asked, Message(role=role, parts=[part])]), "ai-sdk-model")
+    assert written.data[-1] == {"role": role, "content": [{"type": "text", "text": "I will not."}]}
