@@ -178,5 +178,5 @@ def _tidy(thread: dict[str, Any]) -> None:
     """The list of derived fields stands last."""
     turns = thread["turns"]
     for record in (thread, *thread.get("agents", {}).values(), *turns, *(r for turn in turns for r in _records(turn))):
-        if type(record.get("derived")) is list:
+        if type(record) is dict and type(record.get("derived")) is list:
             record["derived"] = record.pop("derived")
