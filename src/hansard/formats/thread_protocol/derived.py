@@ -41,7 +41,7 @@ class Derived:
         self.trust, self.met = trust, False
 
     def take(self, record: dict[str, Any], hints: dict[str, Any], keys: tuple[str, ...]) -> set[str]:
-        """Drop the derived fields of a record, and remember which of `keys` it lacks. Returns what was derived."""
+        """Drop the derived fields of a record, and remember which of `keys` it lacks or has null. Returns what was derived."""
         names = record.get("derived")
         taken: set[str] = set()
         if self.trust and type(names) is list and names and all(type(name) is str for name in names):
@@ -52,6 +52,8 @@ class Derived:
         for key in keys:
             if key not in record and key not in taken:
                 lacks(hints, key)
+            elif record.get(key, UNSET) is None:
+                hints.setdefault("null", []).append(key)
         return taken
 
 
@@ -67,8 +69,8 @@ def fill(thread: dict[str, Any], at: str | None) -> None:
     for key, found in (("created_at", known[:1]), ("updated_at", known[-1:])):
         if thread.get(key) is DERIVED:
             _put(thread, key, found[0][1] if found else at, derived=bool(found))
-    for agent in thread.get("agents", {}).values():
-        if type(agent) is dict and agent.get("created_at") is DERIVED:
+    for agent in _agents(thread):
+        if agent.get("created_at") is DERIVED:
             _put(agent, "created_at", thread.get("created_at"))
     _tidy(thread)
 
@@ -174,9 +176,14 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if type(value) is list else value
 
 
+def _agents(thread: dict[str, Any]) -> list[dict[str, Any]]:
+    agents = thread.get("agents")
+    return [agent for agent in agents.values() if type(agent) is dict] if type(agents) is dict else []
+
+
 def _tidy(thread: dict[str, Any]) -> None:
     """The list of derived fields stands last."""
     turns = thread["turns"]
-    for record in (thread, *thread.get("agents", {}).values(), *turns, *(r for turn in turns for r in _records(turn))):
-        if type(record) is dict and type(record.get("derived")) is list:
+    for record in (thread, *_agents(thread), *turns, *(r for turn in turns for r in _records(turn))):
+        if type(record.get("derived")) is list:
             record["derived"] = record.pop("derived")

@@ -87,12 +87,12 @@ def _read(document: Any, derived: Derived) -> Conversation:
     records = body.pop("turns", None)
     if type(records) is not list:
         raise Unreadable("missing list of turns", "$.turns")
+    registry = body.get("agents")
     settle({"version": VERSION, "agents": {}}, body, hints)
     derived.take(body, hints, _ROOT)
-    registry = body.get("agents")
     agents: dict[str, Agent] = {}
     if type(registry) is dict and all(type(entry) is dict for entry in registry.values()):
-        del body["agents"]
+        body.pop("agents", None)
         found = ((key, _read_agent(key, entry, derived)) for key, entry in registry.items())
         agents = {key: agent for key, agent in found if agent is not None}
         for agent_id in dict.fromkeys(_named([turn for turn in records if type(turn) is dict])):
@@ -156,7 +156,7 @@ def _named(turns: list[Any]) -> list[str]:
 
 # -- residue of the first release ----------------------------------------------------------------------------------
 
-_STRUCTURE = ("turn", "record", "absent")
+_STRUCTURE = ("turn", "record", "absent", "null")
 
 
 def _of_first_release(conversation: Conversation) -> Conversation:

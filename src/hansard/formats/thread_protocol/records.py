@@ -253,7 +253,8 @@ def required(out: dict[str, Any], hints: dict[str, Any], /, **fields: Any) -> di
         if value is not UNSET:
             out[key] = value
         elif not is_absent(hints, key):
-            out[key] = DERIVED
+            nulls = hints.get("null")
+            out[key] = None if type(nulls) is list and key in nulls else DERIVED
     return out
 
 
