@@ -9,7 +9,7 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
-.PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium pgbouncer matrix docs dist fresh
+.PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium pgbouncer matrix async reference docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -61,6 +61,9 @@ matrix: .venv/.stamp-core  ## write docs/formats.md again: what each format carr
 
 async: .venv/.stamp-all  ## write src/hansard/ledger/async_ledger.py again, from the methods of `Ledger`
 	@.venv/bin/python scripts/async_ledger.py
+
+reference: .venv/.stamp-all  ## write docs/reference/*.md again, from the docstrings of the public names
+	@.venv/bin/python scripts/reference.py
 
 docs: .venv-docs/.stamp  ## build the documentation as a site into site/, strictly: a broken link is an error
 	@.venv-docs/bin/python -m mkdocs build -q --strict && echo "site/index.html"

@@ -140,6 +140,8 @@ def _method(method: ast.FunctionDef, planned: bool) -> str:
     returns = ast.unparse(method.returns) if method.returns is not None else "None"
     signature = f"{method.name}({ast.unparse(method.args)})"
     doc = f'    """{_raw_doc(method)}"""\n' if ast.get_docstring(method) else ""
+    if "overload" in decorators and returns.startswith("Iterator["):
+        return f"@overload\ndef {signature} -> Async{returns}: ..."
     if "overload" in decorators:
         return f"@overload\nasync def {signature} -> {returns}: ..."
     if "property" in decorators:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import hansard
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests" / "cli").glob("*.md")])
 LINK = re.compile(r"(?<!`)\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -20,6 +22,20 @@ def test_the_matrix_of_formats_is_up_to_date() -> None:
         [sys.executable, ROOT / "scripts" / "format_matrix.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_reference_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "reference.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in hansard.__all__ if name != "AnyPart"])  # a union of the parts
+def test_the_reference_has_an_example_of_every_public_name(name: str) -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    (entry,) = re.findall(rf"^### hansard(?:\.\w+)*\.{name}\n(.*?)(?=^###? |\Z)", pages, re.MULTILINE | re.DOTALL)
+    assert ">>>" in entry
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

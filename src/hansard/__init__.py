@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
     from hansard.formats.rules.checks import Finding, validate
     from hansard.ledger import open
+    from hansard.ledger.analysis.row_types import CallsRow, FilesRow, MessagesRow, PromptsRow, ThreadsRow, UsageRow
     from hansard.ledger.async_ledger import AsyncLedger
     from hansard.ledger.ledger import Ledger
-    from hansard.ledger.results import Hit, Page, StoredThread
+    from hansard.ledger.results import Hit, Page, StoredThread, TokenSum
     from hansard.model import (
         AnyPart,
         CompactionPart,
@@ -70,9 +71,17 @@ _NAMES = {
     "hansard.formats.contract": ("Format", "Loss", "Target", "Written", "WrittenAll"),
     "hansard.formats.rules.checks": ("Finding", "validate"),
     "hansard.ledger": ("open",),
+    "hansard.ledger.analysis.row_types": (
+        "CallsRow",
+        "FilesRow",
+        "MessagesRow",
+        "PromptsRow",
+        "ThreadsRow",
+        "UsageRow",
+    ),
     "hansard.ledger.async_ledger": ("AsyncLedger",),
     "hansard.ledger.ledger": ("Ledger",),
-    "hansard.ledger.results": ("Hit", "Page", "StoredThread"),
+    "hansard.ledger.results": ("Hit", "Page", "StoredThread", "TokenSum"),
     "hansard.model": (
         "AnyPart",
         "CompactionPart",
@@ -172,8 +181,15 @@ __all__ = [
     "StoredMessage",
     "StoredThread",
     "StoredRun",
+    "TokenSum",
     "Page",
     "Hit",
+    "ThreadsRow",
+    "MessagesRow",
+    "PromptsRow",
+    "CallsRow",
+    "UsageRow",
+    "FilesRow",
     # agents, and calls of SDK clients
     "Agent",
     "Recorder",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class HansardError(Exception):
-    """Base class: `except HansardError` catches all of them. `status` is the HTTP status code."""
+    """Base class: `except HansardError` catches all of them. `status` is the HTTP status code.
+
+    >>> import hansard
+    >>> try:
+    ...     hansard.read({"messages": []}, "antropic")
+    ... except HansardError as error:
+    ...     print(error, error.status)
+    unknown format 'antropic'; did you mean 'anthropic'? 400
+    """
 
     status = 400
 

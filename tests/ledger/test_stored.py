@@ -49,9 +49,10 @@ def test_every_call_returns_stored_messages(ledger: Ledger) -> None:
         assert message.id
         assert message.created_at > "2020"
         assert (message.model, message.usage, message.finish_reason, message.metadata) == (None,) * 4
-    for thread in [ledger.thread("t"), *ledger.threads().items, ledger.checkout("t", None)]:
+    for thread in [ledger.thread("t"), *ledger.threads().items, *ledger.iter_threads(), ledger.checkout("t", None)]:
         assert type(thread) is StoredThread
-        assert (thread.title, thread.usage.total, thread.agents["a"].name) == (None, 0, None)
+        assert (thread.usage.total, thread.project, thread.models, thread.agents["a"].name) == (0, None, [], None)
+    assert [thread.title for thread in ledger.iter_threads()] == [None]  # its head is before all messages
     for run in [*ledger.runs("t"), ledger.get_run("t", ledger.runs("t")[0].id)]:
         assert type(run) is StoredRun
         assert (run.thread_id, run.status, run.agent_id, run.started_at > "2020") == ("t", "committed", None, True)

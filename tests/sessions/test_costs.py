@@ -67,9 +67,8 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("sonnet-4-5-x", 1, 1_000_000, 0, 0, 0, 2.0),
     ],
     "project": [
-        ("(no project)", 2, 3_000_000, 0, 0, 0, 3.0),
         ("/milk", 2, 1_000_010, 20, 0, 0, None),
-        ("/tea", 3, 2_500_000, 600_000, 300_000, 200_000, 6.45),
+        ("/tea", 5, 5_500_000, 600_000, 300_000, 200_000, 9.45),  # two answers name no folder: that of their thread
     ],
 }
 

@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from hansard.agent.delegation import Placed
 from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
+from hansard.ledger import threads
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.live.journal import DurableFuture, nothing_to_write
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
+from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
 from hansard.model.stored import plain, plain_messages
 from hansard.streams.accumulator import Accumulator
@@ -147,10 +149,19 @@ def _with_what_is_known(agent: Agent, known: Agent) -> Agent:
     return replace(agent, **kept)
 
 
+async def stored_thread(ledger: Ledger, thread_id: str) -> Thread:
+    """A thread as it is stored, without a title made from its messages."""
+
+    def read(_: Ledger) -> Thread:
+        return ledger._read(lambda tx: threads.as_thread(tx, find_thread(tx, thread_id)))
+
+    return await ledger.aio._jobs.in_thread(read)
+
+
 async def check_owner(ledger: Ledger, thread_id: str, resource_id: str | None) -> Thread | None:
     """The thread; None if it does not exist. Another user's thread is reported as one that does not exist."""
     try:
-        thread: Thread = await ledger.aio.thread(thread_id)
+        thread = await stored_thread(ledger, thread_id)
     except NotFound:
         return None
     if resource_id is not None and thread.resource_id != resource_id:
@@ -176,7 +187,7 @@ async def open_thread(
         parent_id = placed.parent_thread_id if placed is not None else None
         metadata = placed.metadata if placed is not None else None
         if parent_id is not None and resource_id is None:
-            resource_id = (await ledger.aio.thread(parent_id)).resource_id
+            resource_id = (await stored_thread(ledger, parent_id)).resource_id
         try:
             await ledger.aio.create_thread(
                 thread_id,

@@ -33,6 +33,7 @@ from hansard.ledger.backends.driver import Tx
 from hansard.ledger.ids import clock
 from hansard.ledger.ledger import Ledger
 from hansard.ledger.messages import Prepared, write_after
+from hansard.ledger.results import TokenSum
 from hansard.ledger.rows import ROOT, ThreadRow, find_place, find_thread
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
@@ -199,9 +200,9 @@ def _record(tx: Tx, conversation_id: str, *, lock: bool = False) -> Conversation
 
 
 def _usage(shown: Any) -> RunUsage:
-    names = ("input_tokens", "output_tokens")
-    told: dict[str, Any] = {name: count for name in names if type(count := getattr(shown.usage, name)) is int}
-    return RunUsage(**told)
+    counts: TokenSum = shown.usage
+    read, write = counts.cache_read_tokens, counts.cache_write_tokens
+    return RunUsage(input_tokens=counts.input_tokens + read + write, output_tokens=counts.output_tokens)
 
 
 def _write(

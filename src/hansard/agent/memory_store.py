@@ -19,7 +19,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.agent.async_run import open_thread
+from hansard.agent.async_run import open_thread, stored_thread
 from hansard.errors import HansardError, NotFound, Unreadable
 from hansard.formats.residue import pack, unpack
 from hansard.ledger.ledger import Ledger
@@ -117,7 +117,7 @@ class LedgerMemoryStore:
 
     async def get_thread_by_id(self, *, thread_id: str) -> ThreadRecord | None:
         try:
-            thread = await self.ledger.aio.thread(_text(thread_id, "thread_id"))
+            thread = await stored_thread(self.ledger, _text(thread_id, "thread_id"))
         except NotFound:
             return None
         metadata = dict(thread.metadata)

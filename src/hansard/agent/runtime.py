@@ -17,7 +17,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from hansard import formats
-from hansard.agent.async_run import check_owner, open_thread
+from hansard.agent.async_run import check_owner, open_thread, stored_thread
 from hansard.agent.delegation import Placed, place_run
 from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore, missing_methods
@@ -373,7 +373,7 @@ class Agent:
         thinking: Thinking | None,
     ) -> RunResult:
         try:
-            thread = await self.ledger.aio.thread(thread_id)
+            thread = await stored_thread(self.ledger, thread_id)
             seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
             view = agent_view(seen, self.id)
             history = model_messages(view if results is not None else last_as_input(view, self.id))

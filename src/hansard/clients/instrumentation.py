@@ -25,7 +25,12 @@ _thread: ContextVar[str | None] = ContextVar("hansard_thread", default=None)
 
 @contextmanager
 def recording(*, thread: str) -> Iterator[None]:
-    """Calls inside this block, in this task or thread of the program, belong to one thread of the ledger."""
+    """Calls inside this block, in this task or thread of the program, belong to one thread of the ledger.
+
+    >>> import hansard
+    >>> with hansard.recording(thread="harbour"):
+    ...     pass  # client.chat.completions.create(...)
+    """
     token = _thread.set(thread)
     try:
         yield
@@ -48,6 +53,17 @@ def instrument(
     A call without one gets a thread of its own. The thread is created if it does not exist.
 
     A ledger that fails makes the call fail; with `on_error="warn"` the call continues with a warning.
+
+    >>> import hansard, httpx
+    >>> message = {"role": "assistant", "content": "At ten to four."}
+    >>> answer = {"object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+    >>> server = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    >>> question = {"model": "gpt-5", "messages": [{"role": "user", "content": "High tide?"}]}
+    >>> with hansard.open(":memory:") as ledger, httpx.Client(transport=server) as client:
+    ...     with hansard.instrument(client, ledger, thread="harbour"):
+    ...         answered = client.post("http://localhost/v1/chat/completions", json=question)
+    ...     [said.text for said in ledger.transcript("harbour")]
+    ['High tide?', 'At ten to four.']
     """
     if on_error not in ("raise", "warn"):
         raise HansardError(f"unknown on_error {on_error!r}: choose raise or warn")

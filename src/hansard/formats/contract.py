@@ -50,6 +50,11 @@ class Target(Struct, frozen=True, kw_only=True):
     """For whom a document is written: a profile of the format, and who will read opaque reasoning in it.
 
     `at` is the time to write where a format requires one and the source knows none.
+
+    >>> import hansard
+    >>> hello = hansard.Conversation(messages=[hansard.Message.assistant("hi")])
+    >>> hansard.write(hello, "ai-sdk-ui", target=Target(profile="v5")).data[0]["parts"][1]
+    {'type': 'text', 'text': 'hi', 'state': 'done'}
     """
 
     profile: str | None = None
@@ -64,6 +69,12 @@ class Loss(Struct, frozen=True, kw_only=True, order=True):
 
     `kind` is content, instructions (system prompts), identity (ids, times, names), settings (of a
     request), spelling (two ways to write the same) or repair (changed because the target's rules ask for it).
+
+    >>> import hansard
+    >>> said = hansard.Message.assistant("hi", usage=hansard.Usage(output_tokens=1))
+    >>> lost = hansard.write(hansard.Conversation(messages=[said]), "anthropic").losses
+    >>> "$.messages[0].usage" in [loss.path for loss in lost]
+    True
     """
 
     path: str
@@ -107,6 +118,10 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     `strict_unicode`: its consumers reject lone surrogates, as the servers of all providers do.
     `why` gives the reason for a loss by the field that is lost; `explain(path, what)` the loss itself, where the
     difference alone does not say it.
+
+    >>> from hansard import formats
+    >>> formats.get("anthropic").title, formats.get("anthropic").own_provider
+    ('Anthropic Messages API', 'anthropic')
     """
 
     name: str
@@ -238,7 +253,13 @@ def _refusing(name: str) -> Reader:
 
 
 class Written:
-    """A written document: `data` as Python values (or bytes), `json` as bytes, and `losses`, found by reading back."""
+    """A written document: `data` as Python values (or bytes), `json` as bytes, and `losses`, found by reading back.
+
+    >>> import hansard
+    >>> written = hansard.write(hansard.Conversation(messages=[hansard.Message.user("hi")]), "anthropic")
+    >>> written.data, written.losses
+    ({'messages': [{'role': 'user', 'content': 'hi'}]}, [])
+    """
 
     def __init__(
         self,
@@ -289,7 +310,13 @@ def losses_of(each: list[Written]) -> list[Loss]:
 
 
 class WrittenAll:
-    """Many conversations in one document: the same `data`, `json` and `losses`, whose paths begin with `$[i]`."""
+    """Many conversations in one document: the same `data`, `json` and `losses`, whose paths begin with `$[i]`.
+
+    >>> import hansard
+    >>> hello = hansard.Conversation(messages=[hansard.Message.user("hi")])
+    >>> len(hansard.write_all([hello, hello], "openai-finetune").json.splitlines())
+    2
+    """
 
     def __init__(self, each: list[Written], format: Format, data: Any) -> None:
         self.each, self.format, self.data = each, format, data

@@ -65,6 +65,9 @@ def convert(
 
     `model` and `max_tokens` complete a request, as in `write`. Messages of an older generation of the format that is
     written are migrated to the current one.
+
+    >>> convert({"messages": [{"role": "user", "content": "hi"}]}, to="gemini", from_="anthropic").data
+    {'contents': [{'role': 'user', 'parts': [{'text': 'hi'}]}]}
     """
     with gc_pause():
         source = _Source(data, from_)
@@ -112,7 +115,12 @@ def write_all(
     model: str | None = None,
     max_tokens: int | None = None,
 ) -> Written | WrittenAll:
-    """Many conversations as one document of a format that holds many; one alone as `write` would."""
+    """Many conversations as one document of a format that holds many; one alone as `write` would.
+
+    >>> hello = read({"messages": [{"role": "user", "content": "hi"}]}, "openai-chat")
+    >>> write_all([hello, hello], "openai-finetune").json.count(b"\\n")
+    2
+    """
     each = [write(one, format, target=target, model=model, max_tokens=max_tokens) for one in conversations]
     if len(each) == 1:
         return each[0]

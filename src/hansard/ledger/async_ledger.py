@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import UNSET, UnsetType
 
+from hansard.ledger.analysis.row_types import CallsRow, FilesRow, MessagesRow, PromptsRow, Table, ThreadsRow, UsageRow
 from hansard.ledger.ledger import Ledger, Progress
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import (
@@ -164,6 +165,35 @@ class AsyncLedger:
             )
         )
 
+    async def iter_threads(
+        self,
+        *,
+        format: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        project: str | None = None,
+        resource_id: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        newest: bool = True,
+        batch: int = 200,
+    ) -> AsyncIterator[StoredThread]:
+        """All threads that match the filters of `threads_where`, by last change, loaded a page at a time."""
+        async for item in self._jobs.iterate(
+            lambda ledger: ledger.iter_threads(
+                format=format,
+                agent=agent,
+                model=model,
+                project=project,
+                resource_id=resource_id,
+                since=since,
+                until=until,
+                newest=newest,
+                batch=batch,
+            )
+        ):
+            yield item
+
     async def find_threads(self, text: str, *, limit: int = 10) -> list[StoredThread]:
         """The threads whose id starts with this text or whose title equals it, newest first."""
         return await self._jobs.queued(lambda ledger: ledger.find_threads(text, limit=limit))
@@ -251,12 +281,14 @@ class AsyncLedger:
         """All messages of the active branch, or of the branch that ends with `head`."""
         return await self._jobs.queued(lambda ledger: ledger.transcript(thread_id, head))
 
-    async def iter_transcript(
+    async def iter_messages(
         self, thread_id: str, head: str | None = None, *, batch: int = 500
     ) -> AsyncIterator[StoredMessage]:
         """The messages of a branch, oldest first, loaded a page at a time."""
-        async for item in self._jobs.iterate(lambda ledger: ledger.iter_transcript(thread_id, head, batch=batch)):
+        async for item in self._jobs.iterate(lambda ledger: ledger.iter_messages(thread_id, head, batch=batch)):
             yield item
+
+    iter_transcript = iter_messages
 
     # -- branches --------------------------------------------------------------------------------------------------
 
@@ -485,6 +517,116 @@ class AsyncLedger:
                 until=until,
             )
         )
+
+    @overload
+    def rows(
+        self,
+        table: Literal["threads"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[ThreadsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["messages"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[MessagesRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["prompts"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[PromptsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["calls"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[CallsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["usage"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[UsageRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["files"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[FilesRow]: ...
+
+    async def rows(
+        self,
+        table: Table,
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> AsyncIterator[Any]:
+        """Flat rows for pandas, DuckDB, csv or a loop: one dict of plain values for each thread, message, prompt, call,
+        answer (`usage`) or changed file (`files`).
+
+        `project`, `agent` and `model` select rows by these columns, `since` and `until` by `at`: a time as in a
+        `search` query (`7d`, `2026-11-18`) or a datetime. `thread` is an id. All branches are read, but no aborted or
+        failed runs; only `usage` counts these too.
+
+        >>> import hansard
+        >>> with hansard.open(":memory:") as ledger:
+        ...     thread = ledger.create_thread()
+        ...     asked = ledger.append(thread.id, hansard.Message.user("Which tea?"))
+        ...     [row["text"] for row in ledger.rows("prompts")]
+        ['Which tea?']
+        """
+        async for item in self._jobs.iterate(
+            lambda ledger: ledger.rows(
+                table, project=project, agent=agent, model=model, since=since, until=until, thread=thread
+            )
+        ):
+            yield item
 
     async def facts(self) -> list[Facet]:
         """The formats, agents, models and projects in the ledger, each with its number of threads."""

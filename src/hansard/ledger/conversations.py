@@ -139,7 +139,7 @@ def merge(tx: Tx, incoming: Incoming, now: int) -> Synced:
 def import_as_thread(tx: Tx, incoming: Incoming, now: int) -> Thread:
     """Merge a conversation; the thread afterwards."""
     merge(tx, incoming, now)
-    return threads.as_thread(tx, find_thread(tx, incoming.id))
+    return threads.described(tx, find_thread(tx, incoming.id))
 
 
 class _Runs:

@@ -10,12 +10,21 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import HansardError
 from hansard.ledger import conversations, limits, runs, threads, tree
+from hansard.ledger.analysis.row_types import (
+    CallsRow,
+    FilesRow,
+    MessagesRow,
+    PromptsRow,
+    Table,
+    ThreadsRow,
+    UsageRow,
+)
 from hansard.ledger.backends.driver import Driver, Job, Tx
 from hansard.ledger.ids import NewIds, clock, new_id
 from hansard.ledger.live.journal import LEASE, Journal
@@ -138,7 +147,7 @@ class Ledger:
 
     def thread(self, thread_id: str) -> StoredThread:
         """The current state of a thread."""
-        return self._read(lambda tx: threads.as_thread(tx, find_thread(tx, thread_id)))
+        return self._read(lambda tx: threads.described(tx, find_thread(tx, thread_id)))
 
     def sub_threads(self, thread_id: str, tool_call_id: str | None = None) -> list[StoredThread]:
         """The threads of the runs that were begun inside runs of this thread, of one call or of all.
@@ -188,6 +197,43 @@ class Ledger:
         ).values(clock())
         index.catch_up(self._driver)
         return self._driver.read_replica(lambda tx: facets.page(tx, limit, after, newest, filters))
+
+    def iter_threads(
+        self,
+        *,
+        format: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        project: str | None = None,
+        resource_id: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        newest: bool = True,
+        batch: int = 200,
+    ) -> Iterator[StoredThread]:
+        """All threads that match the filters of `threads_where`, by last change, loaded a page at a time."""
+        filters = {"format": format, "agent": agent, "model": model, "project": project, "since": since, "until": until}
+        plain = all(value is None for value in filters.values())
+        after: str | None = None
+        while True:
+            if plain:  # no facets are collected
+                page = self.threads(limit=batch, after=after, newest=newest, resource_id=resource_id)
+            else:
+                page = self.threads_where(
+                    format=format,
+                    agent=agent,
+                    model=model,
+                    project=project,
+                    resource_id=resource_id,
+                    since=since,
+                    until=until,
+                    limit=batch,
+                    after=after,
+                    newest=newest,
+                )
+            yield from page.items
+            if (after := page.next) is None:
+                return
 
     def find_threads(self, text: str, *, limit: int = 10) -> list[StoredThread]:
         """The threads whose id starts with this text or whose title equals it, newest first."""
@@ -287,7 +333,7 @@ class Ledger:
         """All messages of the active branch, or of the branch that ends with `head`."""
         return self._read_replica(lambda tx: tree.transcript(tx, thread_id, head))
 
-    def iter_transcript(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[StoredMessage]:
+    def iter_messages(self, thread_id: str, head: str | None = None, *, batch: int = 500) -> Iterator[StoredMessage]:
         """The messages of a branch, oldest first, loaded a page at a time."""
         after: str | None = None
         tip = head or self.thread(thread_id).head
@@ -296,6 +342,8 @@ class Ledger:
             yield from page.items
             if (after := page.next) is None:
                 return
+
+    iter_transcript = iter_messages
 
     # -- branches --------------------------------------------------------------------------------------------------
 
@@ -327,7 +375,7 @@ class Ledger:
 
             thread = find_thread(tx, thread_id, lock=True)
             pruning.prune_after(tx, thread, thread.head[:2])
-            return threads.as_thread(tx, find_thread(tx, thread_id))
+            return threads.described(tx, find_thread(tx, thread_id))
 
         return self._write(job)
 
@@ -577,6 +625,122 @@ class Ledger:
             until=until,
         )
         return search(self._driver, query, limit, after, clock(), filters)
+
+    @overload
+    def rows(
+        self,
+        table: Literal["threads"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[ThreadsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["messages"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[MessagesRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["prompts"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[PromptsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["calls"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[CallsRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["usage"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[UsageRow]: ...
+
+    @overload
+    def rows(
+        self,
+        table: Literal["files"],
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[FilesRow]: ...
+
+    def rows(
+        self,
+        table: Table,
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        thread: str | None = None,
+    ) -> Iterator[Any]:
+        """Flat rows for pandas, DuckDB, csv or a loop: one dict of plain values for each thread, message, prompt, call,
+        answer (`usage`) or changed file (`files`).
+
+        `project`, `agent` and `model` select rows by these columns, `since` and `until` by `at`: a time as in a
+        `search` query (`7d`, `2026-11-18`) or a datetime. `thread` is an id. All branches are read, but no aborted or
+        failed runs; only `usage` counts these too.
+
+        >>> import hansard
+        >>> with hansard.open(":memory:") as ledger:
+        ...     thread = ledger.create_thread()
+        ...     asked = ledger.append(thread.id, hansard.Message.user("Which tea?"))
+        ...     [row["text"] for row in ledger.rows("prompts")]
+        ['Which tea?']
+        """
+        from hansard.ledger.analysis import flat_rows
+
+        return flat_rows.rows(
+            self._driver,
+            table,
+            project=project,
+            agent=agent,
+            model=model,
+            since=since,
+            until=until,
+            thread=thread,
+        )
 
     def facts(self) -> list[Facet]:
         """The formats, agents, models and projects in the ledger, each with its number of threads."""

@@ -15,13 +15,13 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Conflict, HansardError
-from hansard.ledger import bodies, limits, tree
+from hansard.ledger import bodies, limits, summary, tree
 from hansard.ledger.backends.driver import Driver, Tx, safe, unsafe
 from hansard.ledger.hash_chain import link, message_hash, said
 from hansard.ledger.ids import new_id
 from hansard.ledger.rows import ROOT, Place, ThreadRow, find_place, find_thread, id_at, whole_seconds
 from hansard.model import native
-from hansard.model.conversation import Message, Usage
+from hansard.model.conversation import Message
 from hansard.model.parts import Part
 from hansard.model.stored import StoredMessage, plain_messages, stored_message
 from hansard.model.times import iso_time, milliseconds
@@ -29,14 +29,6 @@ from hansard.model.times import iso_time, milliseconds
 _BATCH = 500
 _CACHED_HEADS = 4096
 _STRINGS = ("role", "id", "created_at", "agent_id", "run_id")
-_TOKENS = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-    "reasoning_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-)
 
 
 # -- prepared messages ---------------------------------------------------------------------------------------------
@@ -156,7 +148,7 @@ def _account(tx: Tx, thread: ThreadRow, rows: Sequence[NewRow]) -> ThreadRow:
         ranges.setdefault(row.place.seg, [row.place.depth - 1, 0])[1] = row.place.depth
     for seg, (low, high) in ranges.items():
         tx.run("add_feed", thread=thread.thread, seg=seg, low=low, high=high)
-    usage = add_usage(thread.usage, [row.item.message for row in rows])
+    usage = summary.add(thread.usage, [row.item.message for row in rows], first=not thread.messages)
     return thread._replace(messages=thread.messages + len(rows), usage=usage)
 
 
@@ -402,7 +394,7 @@ def _advance(head: _Head, item: Prepared, now: int) -> _Head:
         link(head.said, item.said)[:16],
         head.version + 1,
         max(whole_seconds(now), head.updated_at),
-        head.usage if item.message.usage is UNSET else add_usage(head.usage, [item.message]),
+        head.usage if summary.changes_nothing(item.message) else summary.add(head.usage, [item.message], first=False),
         unsafe(item.id),
     )
 
@@ -410,42 +402,3 @@ def _advance(head: _Head, item: Prepared, now: int) -> _Head:
 def _head_values(head: _Head, after: _Head, item: Prepared) -> dict[str, Any]:
     row = NewRow(item.id, item, Place(after.seg, after.depth, after.hash, after.said))
     return {**_values(head.thread, row), "version": head.version, "before": head.hash, "usage": after.usage}
-
-
-# -- usage ---------------------------------------------------------------------------------------------------------
-
-
-def add_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
-    """The stored token counts of a thread, with those of more messages added."""
-    counted = [message.usage for message in messages if message.usage is not UNSET]
-    if not counted:
-        return before
-    return bodies.seal(native.encode(sum_usage([decode_usage(before), *counted])))
-
-
-def subtract_usage(before: bytes | None, messages: list[Message]) -> bytes | None:
-    """The stored token counts of a thread, without those of some of its messages."""
-    counted = sum_usage([message.usage for message in messages if message.usage is not UNSET])
-    left = decode_usage(before)
-    counts = {
-        name: max(0, getattr(left, name) - count)
-        for name in _TOKENS
-        if type(count := getattr(counted, name)) is int and type(getattr(left, name)) is int
-    }
-    return bodies.seal(native.encode(replace(left, **counts))) if counts else before
-
-
-def sum_usage(usages: list[Usage]) -> Usage:
-    """The sum of token counts; a count that no message reports stays unset."""
-    total: dict[str, Any] = {}
-    for usage in usages:
-        for name in _TOKENS:
-            count = getattr(usage, name)
-            if type(count) is int:
-                total[name] = total.get(name, 0) + count
-    return Usage(**total)
-
-
-def decode_usage(data: bytes | None) -> Usage:
-    """The stored token counts of a thread."""
-    return Usage() if data is None else native.decode_own(Usage, bodies.unseal(data))

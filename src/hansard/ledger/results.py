@@ -6,7 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from hansard.model.stored import StoredAgent, StoredUsage
+from hansard.model.stored import StoredAgent
 from hansard.streams.deltas import Delta
 
 T = TypeVar("T")
@@ -16,8 +16,44 @@ class Value(Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of all results."""
 
 
+class TokenSum(Value, frozen=True, kw_only=True):
+    """Sums of tokens. `input_tokens` are those outside the cache; `output_tokens` include reasoning.
+
+    >>> TokenSum(input_tokens=3, cache_read_tokens=90, output_tokens=7).total
+    100
+    """
+
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total(self) -> int:
+        """All input, cached or not, and all output.
+
+        >>> TokenSum(input_tokens=3, cache_read_tokens=90, output_tokens=7).total
+        100
+        """
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens + self.output_tokens
+
+
 class StoredThread(Value, frozen=True, kw_only=True):
-    """The current state of a thread: `head` is the id of the active branch's last message, `version` counts changes."""
+    """The current state of a thread: `head` is the id of the active branch's last message, `version` counts changes.
+
+    `title` is the one that was given, or the first thing a person asked. `project` is the working directory of its
+    first message that has one, `agent` the first agent, `models` are those that answered, in the order they came.
+
+    >>> import hansard
+    >>> with hansard.open(":memory:") as ledger:
+    ...     thread = ledger.create_thread()
+    ...     asked = ledger.append(thread.id, hansard.Message.user("Which tea?"))
+    ...     answer = ledger.append(thread.id, hansard.Message.assistant("Assam.", model="claude-opus-4-6"))
+    ...     found = ledger.thread(thread.id)
+    >>> (found.title, found.models, found.messages, found.usage.total)
+    ('Which tea?', ['claude-opus-4-6'], 2, 0)
+    """
 
     id: str
     version: int
@@ -31,14 +67,26 @@ class StoredThread(Value, frozen=True, kw_only=True):
     forked_from_message_id: str | None = None
     agents: dict[str, StoredAgent] = {}
     metadata: dict[str, Any] = {}
-    usage: StoredUsage = StoredUsage()
+    project: str | None = None
+    agent: str | None = None
+    models: list[str] = []
+    usage: TokenSum = TokenSum()
 
 
 Thread = StoredThread
 
 
 class Page(Value, Generic[T], frozen=True, kw_only=True):
-    """A page of a list; `next` is the cursor of the following page, None at the end."""
+    """A page of a list; `next` is the cursor of the following page, None at the end.
+
+    >>> import hansard
+    >>> with hansard.open(":memory:") as ledger:
+    ...     threads = [ledger.create_thread(f"t{i}") for i in range(3)]
+    ...     page = ledger.threads(limit=2)
+    ...     rest = ledger.threads(limit=2, after=page.next)
+    >>> len(page.items), len(rest.items), rest.next
+    (2, 1, None)
+    """
 
     items: list[T]
     next: str | None = None
@@ -105,6 +153,13 @@ class Hit(Value, frozen=True, kw_only=True):
     """A search hit; `snippet` has the matches between \\x02 and \\x03.
 
     `rank` is 0 to 1, the weight of the words in the message; `active`: on the active branch; `status`: of its run.
+
+    >>> import hansard
+    >>> with hansard.open(":memory:") as ledger:
+    ...     thread = ledger.create_thread()
+    ...     asked = ledger.append(thread.id, hansard.Message.user("Which tea?"))
+    ...     [hit.message_id == asked.id for hit in ledger.search("tea").items]
+    [True]
     """
 
     thread_id: str
@@ -162,7 +217,10 @@ class Problem(Value, frozen=True, kw_only=True):
 
 
 class Stats(Value, frozen=True, kw_only=True):
-    """Counts and sizes. `payload_bytes` is the size of message bodies as JSON, `bytes_on_disk` includes indexes."""
+    """Counts and sizes. `payload_bytes` is the size of message bodies as JSON, `bytes_on_disk` includes indexes.
+
+    `usage` counts each answer once, whichever threads have it, as the rows of the table `usage` do.
+    """
 
     threads: int
     forgotten: int
@@ -173,7 +231,7 @@ class Stats(Value, frozen=True, kw_only=True):
     stored_bytes: int
     bytes_on_disk: int
     schema: int
-    usage: StoredUsage
+    usage: TokenSum
 
 
 class Source(Value, frozen=True, kw_only=True):

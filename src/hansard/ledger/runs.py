@@ -13,10 +13,10 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.errors import Conflict, NotFound
-from hansard.ledger import bodies, limits, tree
+from hansard.ledger import bodies, limits, summary, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.live.journal import RunBuffer
-from hansard.ledger.messages import Prepared, sum_usage, write_after
+from hansard.ledger.messages import Prepared, write_after
 from hansard.ledger.results import Pending
 from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_runs, find_thread, id_at
 from hansard.model.conversation import Message, PendingCall, Run, Usage
@@ -101,7 +101,7 @@ def _with_usage(value: Run, messages: list[Message]) -> Run:
     counted = [message.usage for message in messages if message.usage is not UNSET]
     if not counted:
         return value
-    return replace(value, usage=sum_usage([value.usage if isinstance(value.usage, Usage) else Usage(), *counted]))
+    return replace(value, usage=summary.total([value.usage if isinstance(value.usage, Usage) else Usage(), *counted]))
 
 
 def commit(

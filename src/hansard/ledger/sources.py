@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hansard.ledger import bodies, tree
+from hansard.ledger import bodies, summary, tree
 from hansard.ledger.backends.driver import Driver, Row, Tx, safe, unsafe
 from hansard.ledger.hash_chain import last_time, link, other_keys
-from hansard.ledger.messages import Prepared, TreeWriter, subtract_usage
+from hansard.ledger.messages import Prepared, TreeWriter
 from hansard.ledger.results import Source
 from hansard.ledger.rows import ROOT, Place, ThreadRow, find_thread
 from hansard.model import exact_json
@@ -160,7 +160,7 @@ class SourceWriter:
         for name in ("unindex_from", "delete_feed_from", "delete_messages_from"):
             tx.run(name, thread=thread.thread, seg=place.seg, low=place.depth)
         self.unsettled -= {unsafe(row[0]) or "" for row in rows}
-        thread = thread._replace(messages=thread.messages - len(rows), usage=subtract_usage(thread.usage, old))
+        thread = thread._replace(messages=thread.messages - len(rows), usage=summary.subtract(thread.usage, old))
         if thread.head_seg == place.seg and thread.head_depth >= place.depth:
             thread = thread.at(place_before(tx, thread, place))
         return None, thread

@@ -8,25 +8,25 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.errors import Conflict, HansardError, NotFound
-from hansard.ledger import bodies, limits, tree
+from hansard.errors import Conflict, HansardError, NotFound, StorageError
+from hansard.ledger import bodies, limits, summary, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
-from hansard.ledger.messages import decode_usage, subtract_usage
 from hansard.ledger.results import Page, StoredThread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
 from hansard.model.conversation import Agent, Conversation, Message, Snapshot
+from hansard.model.default_title import LOOKED_AT, default_title
 from hansard.model.digits import whole_number
-from hansard.model.stored import stored_agents, stored_usage
+from hansard.model.stored import stored_agents
 from hansard.model.times import iso_time, milliseconds
 
 _FAR = 1 << 60
+TITLE = 200  # characters of a title that is made from the first prompt
 _DESCRIPTION = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
 
 
 def create(tx: Tx, value: Conversation, now: int) -> StoredThread:
     """Create a thread with the description in `value`; an existing one with the same description is returned."""
-    row = start(tx, value, now)
-    return as_thread(tx, row)
+    return described(tx, start(tx, value, now))
 
 
 def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> ThreadRow:
@@ -50,9 +50,37 @@ def start(tx: Tx, value: Conversation, now: int, key: str | None = None) -> Thre
     return row
 
 
+def described(tx: Tx, row: ThreadRow) -> StoredThread:
+    """A row as the `StoredThread` that callers get: with a title even where none was given."""
+    thread = as_thread(tx, row)
+    if summary.decode(row.usage).models is UNSET and row.messages:
+        thread = _from_facts(tx, row, thread)
+    if thread.title is None and row.head_depth:
+        thread = replace(thread, title=first_prompt(tx, row) or None)
+    return thread
+
+
+def first_prompt(tx: Tx, row: ThreadRow) -> str:
+    """The first thing that a person asked in a thread, in one line of plain text."""
+    try:
+        first = tree.messages_of(tx, tree.page_rows(tx, row, row.head, LOOKED_AT, newest=False))
+    except StorageError:  # damaged: `hansard verify` names it
+        return ""
+    return " ".join(default_title(first).split())[:TITLE]
+
+
+def _from_facts(tx: Tx, row: ThreadRow, thread: StoredThread) -> StoredThread:
+    """Project, agent and models of a thread from before its summary had them: what the search index knows."""
+    found: dict[str, list[str]] = {}
+    for kind, value in tx.all("facts_of", thread=row.thread):
+        found.setdefault(kind, []).append(unsafe(value) or "")
+    project, agent = found.get("project", [None])[0], found.get("agent", [None])[0]
+    return replace(thread, project=project, agent=agent, models=found.get("model", []))
+
+
 def as_thread(tx: Tx, row: ThreadRow) -> StoredThread:
-    """A row as the `StoredThread` that callers get."""
-    value = description(row)
+    """A row as it is stored: the title only if one was given."""
+    value, sums = description(row), summary.decode(row.usage)
     return StoredThread(
         id=unsafe(row.id) or "",
         version=row.version,
@@ -66,7 +94,10 @@ def as_thread(tx: Tx, row: ThreadRow) -> StoredThread:
         forked_from_message_id=value.forked_from_message_id if isinstance(value.forked_from_message_id, str) else None,
         agents=stored_agents(value.agents) if isinstance(value.agents, dict) else {},
         metadata=value.metadata if isinstance(value.metadata, dict) else {},
-        usage=stored_usage(decode_usage(row.usage)),
+        project=sums.project or None,
+        agent=sums.agent or None,
+        models=sums.models or [],
+        usage=summary.token_sum(sums),
     )
 
 
@@ -89,7 +120,7 @@ def _call_of(thread: StoredThread) -> dict[str, Any]:
 
 def named(tx: Tx, text: str, limit: int) -> list[StoredThread]:
     """The threads whose id starts with a text or whose title equals it, newest first."""
-    return [as_thread(tx, ThreadRow(*row)) for row in tx.all("threads_named", text=safe(text), limit=limit)]
+    return [described(tx, ThreadRow(*row)) for row in tx.all("threads_named", text=safe(text), limit=limit)]
 
 
 def page(tx: Tx, limit: int, after: str | None, newest: bool, resource: str | None) -> Page[StoredThread]:
@@ -106,7 +137,7 @@ def pages(tx: Tx, name: str, limit: int, after: str | None, newest: bool, values
     more = len(rows) > limit
     rows = rows[:limit]
     last = f"{rows[-1].updated_at}.{rows[-1].thread}" if more else None
-    return Page(items=[as_thread(tx, row) for row in rows], next=last)
+    return Page(items=[described(tx, row) for row in rows], next=last)
 
 
 def _cursor(text: str) -> tuple[int, int]:
@@ -140,7 +171,7 @@ def update(
         known = value.agents if isinstance(value.agents, dict) else {}
         changes["agents"] = {**known, **{agent.id: agent for agent in agents}}
     _write_description(tx, row, replace(value, **changes), max(whole_seconds(now), row.updated_at))
-    return as_thread(tx, find_thread(tx, thread_id))
+    return described(tx, find_thread(tx, thread_id))
 
 
 def _write_description(tx: Tx, row: ThreadRow, value: Conversation, now: int) -> None:
@@ -184,7 +215,7 @@ def set_fork(tx: Tx, row: ThreadRow, parent: str, message_id: str, past: list[Me
     """Note that a thread is a fork of another one after a message; its past is not in its token counts."""
     value = replace(description(row), parent_thread_id=parent, forked_from_message_id=message_id)
     _write_description(tx, row, value, row.updated_at)
-    tx.run("set_fork", thread=row.thread, parent_thread=safe(parent), usage=subtract_usage(row.usage, past))
+    tx.run("set_fork", thread=row.thread, parent_thread=safe(parent), usage=summary.subtract(row.usage, past))
 
 
 def add_snapshots(tx: Tx, row: ThreadRow, snapshots: list[Snapshot], start: int = 0) -> None:
@@ -213,7 +244,7 @@ def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: b
     place = ROOT if message_id is None else find_place(tx, row, message_id)
     if tip and place.depth:
         place = newest_below(tx, row, place)
-    return as_thread(tx, row.at(place).save(tx, now))
+    return described(tx, row.at(place).save(tx, now))
 
 
 def newest_below(tx: Tx, row: ThreadRow, place: Place) -> Place:

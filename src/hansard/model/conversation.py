@@ -19,7 +19,11 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "event")
 
 
 class Usage(Node, frozen=True, kw_only=True):
-    """Tokens. `input_tokens` counts all input, tokens read from or written to a cache included."""
+    """Tokens. `input_tokens` counts all input, tokens read from or written to a cache included.
+
+    >>> Usage(input_tokens=120, cache_read_tokens=100, output_tokens=7).total
+    127
+    """
 
     input_tokens: int | UnsetType = UNSET
     output_tokens: int | UnsetType = UNSET
@@ -187,7 +191,11 @@ class PendingCall(Node, frozen=True, kw_only=True):
 
 
 class Run(Node, frozen=True, kw_only=True):
-    """A single agent run; its messages carry its `run_id`. `tools` and `settings` are those of its requests."""
+    """A single agent run; its messages carry its `run_id`. `tools` and `settings` are those of its requests.
+
+    >>> Run(id="r1", agent_id="waiter", status="committed").status
+    'committed'
+    """
 
     id: str
     thread_id: str | UnsetType = UNSET

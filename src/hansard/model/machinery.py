@@ -43,14 +43,18 @@ _TAGS = {
     "codex_internal_context": REMINDER,
     "environment_context": ENVIRONMENT,
     "session_context": ENVIRONMENT,
+    "ide_opened_file": ENVIRONMENT,
+    "ide_selection": ENVIRONMENT,
     "turn_aborted": INTERRUPT,
     "task-notification": NOTIFICATION,
     "subagent_notification": NOTIFICATION,
+    "teammate-message": NOTIFICATION,
 }
 _TAG = re.compile(r"<([a-z][a-z_-]*)(?:\s[^<>]*)?>")
 _OPENINGS = (
     ("Caveat: The messages below were generated ", REMINDER),
     ("# AGENTS.md instructions", REMINDER),
+    ("Base directory for this skill: ", REMINDER),
     ("This is the Gemini CLI. We are setting up the context", ENVIRONMENT),
     ("[Request interrupted by user", INTERRUPT),
 )
@@ -68,8 +72,9 @@ def kind_of(text: str) -> str | None:
     if text[:1] == "<":
         found = _TAG.match(text)
         kind = _TAGS.get(found[1]) if found is not None else None
-        return None if kind == REMINDER and not text.rstrip().endswith(">") else kind  # typed after a reminder
-    if text[:1] in ("C", "#", "T", "["):
+        mixed = kind in (REMINDER, ENVIRONMENT) and not text.rstrip().endswith(">")  # typed after it
+        return None if mixed else kind
+    if text[:1] in ("C", "#", "T", "[", "B"):
         for opening, kind in _OPENINGS:
             if text.startswith(opening):
                 return kind
@@ -97,6 +102,21 @@ def as_events(message: Message, kind: str | None = None) -> Message:
     if not changed:
         return message
     return replace(message, role="user" if others else "event", parts=parts)
+
+
+def typed_text(message: Message) -> str | None:
+    """What a person typed in a message; None if it is nothing that a person typed.
+
+    >>> from hansard.model.parts import TextPart
+    >>> texts = ["<system-reminder>Be brief.</system-reminder>", "Which tea?"]
+    >>> typed_text(Message(role="user", parts=[TextPart(text=text) for text in texts]))
+    'Which tea?'
+    """
+    if message.role != "user" or message.sidechain is True:
+        return None
+    parts: list[Any] = list(as_events(message).parts)
+    text = "\n".join(part.text for part in parts if type(part) is TextPart)
+    return text if text.strip() else None
 
 
 def is_machinery(part: Any) -> bool:

@@ -73,13 +73,21 @@ class Binding(Node, frozen=True, kw_only=True):
 
 
 class Part(Node, frozen=True, kw_only=True, tag_field="type"):
-    """The base of all parts."""
+    """The base of all parts.
+
+    >>> isinstance(TextPart(text="hi"), Part)
+    True
+    """
 
     id: str | UnsetType = UNSET
 
 
 class TextPart(Part, frozen=True, kw_only=True, tag="text"):
-    """Plain text."""
+    """Plain text.
+
+    >>> TextPart(text="Which tea?").text
+    'Which tea?'
+    """
 
     text: str
     signature: str | UnsetType = UNSET
@@ -87,7 +95,11 @@ class TextPart(Part, frozen=True, kw_only=True, tag="text"):
 
 
 class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
-    """Reasoning: its text (possibly empty), its signature, or its encrypted form."""
+    """Reasoning: its text (possibly empty), its signature, or its encrypted form.
+
+    >>> ReasoningPart(text="It is four o'clock.", signature="c2ln").signature
+    'c2ln'
+    """
 
     text: str
     signature: str | UnsetType = UNSET
@@ -99,6 +111,10 @@ class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool-call"):
     """A tool call. `input` holds the data; `input_text` the raw arguments if encoding `input` would differ.
 
     `state` is `partial` if the stream was cut inside the input: the call was never made, and no tool may run it.
+
+    >>> call = ToolCallPart(tool_call_id="c1", tool_name="weather", input={"city": "Leith"})
+    >>> call.name, call.call_id, call.arguments["city"]
+    ('weather', 'c1', 'Leith')
     """
 
     tool_call_id: str | UnsetType = UNSET
@@ -143,6 +159,9 @@ class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
     """A tool result: plain data in `output`, or parts (text, files) in `content`.
 
     `status` is set only when it says more than `is_error`: denied, interrupted, retried.
+
+    >>> ToolResultPart(tool_call_id="c1", output={"celsius": 11}).output
+    {'celsius': 11}
     """
 
     tool_call_id: str | UnsetType = UNSET
@@ -168,7 +187,11 @@ class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool-result"):
 
 
 class FilePart(Part, frozen=True, kw_only=True, tag="file"):
-    """A file by `url`, by value (`data`, base64) or by a provider's `file_id`."""
+    """A file by `url`, by value (`data`, base64) or by a provider's `file_id`.
+
+    >>> FilePart(media_type="image/png", url="https://example.com/cat.png").media_type
+    'image/png'
+    """
 
     media_type: str | UnsetType = field(default=UNSET, name="mimeType")
     url: str | UnsetType = UNSET
@@ -180,7 +203,11 @@ class FilePart(Part, frozen=True, kw_only=True, tag="file"):
 
 
 class SourcePart(Part, frozen=True, kw_only=True, tag="source"):
-    """A page or document that an answer cites."""
+    """A page or document that an answer cites.
+
+    >>> SourcePart(url="https://example.com", title="Tides").title
+    'Tides'
+    """
 
     source_id: str | UnsetType = UNSET
     url: str | UnsetType = UNSET
@@ -190,20 +217,32 @@ class SourcePart(Part, frozen=True, kw_only=True, tag="source"):
 
 
 class RefusalPart(Part, frozen=True, kw_only=True, tag="refusal"):
-    """A refusal message from the model."""
+    """A refusal message from the model.
+
+    >>> RefusalPart(text="I cannot help with that.").text
+    'I cannot help with that.'
+    """
 
     text: str
 
 
 class DataPart(Part, frozen=True, kw_only=True, tag="data"):
-    """Named data of an application; each system event is one."""
+    """Named data of an application; each system event is one.
+
+    >>> DataPart(name="weather", data={"celsius": 11}).data["celsius"]
+    11
+    """
 
     name: str
     data: Any = UNSET
 
 
 class RetryPart(Part, frozen=True, kw_only=True, tag="retry"):
-    """A request to the model to retry its answer or its call."""
+    """A request to the model to retry its answer or its call.
+
+    >>> RetryPart(tool_call_id="c1", tool_name="weather", content="Name a city.").content
+    'Name a city.'
+    """
 
     content: Any = UNSET
     tool_call_id: str | UnsetType = UNSET
@@ -211,7 +250,11 @@ class RetryPart(Part, frozen=True, kw_only=True, tag="retry"):
 
 
 class CompactionPart(Part, frozen=True, kw_only=True, tag="compaction"):
-    """A summary that replaces everything before it."""
+    """A summary that replaces everything before it.
+
+    >>> CompactionPart(text="They talked about tea.").text
+    'They talked about tea.'
+    """
 
     text: str | UnsetType = UNSET
     encrypted: str | UnsetType = UNSET
@@ -220,7 +263,11 @@ class CompactionPart(Part, frozen=True, kw_only=True, tag="compaction"):
 
 
 class RawPart(Part, frozen=True, kw_only=True, tag="raw"):
-    """A part of a format without a canonical form, kept unchanged."""
+    """A part of a format without a canonical form, kept unchanged.
+
+    >>> RawPart(format="anthropic", value={"type": "new_block"}).value["type"]
+    'new_block'
+    """
 
     format: str
     value: Any

@@ -18,7 +18,11 @@ else:
 
 
 class ModelRef(Node, frozen=True, kw_only=True):
-    """The model that answered, or is asked: provider, model name, and the provider's id of the response."""
+    """The model that answered, or is asked: provider, model name, and the provider's id of the response.
+
+    >>> ModelRef(provider="anthropic", name="claude-opus-5").name
+    'claude-opus-5'
+    """
 
     provider: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
@@ -46,14 +50,22 @@ class Tool(Node, frozen=True, kw_only=True):
 
 
 class ToolChoice(Node, frozen=True, kw_only=True):
-    """Whether tools are called: `mode` is auto, none or required; `tools` names those that may be, if not all."""
+    """Whether tools are called: `mode` is auto, none or required; `tools` names those that may be, if not all.
+
+    >>> ToolChoice(mode="required", tools=["weather"]).mode
+    'required'
+    """
 
     mode: str
     tools: list[str] | UnsetType = UNSET
 
 
 class OutputFormat(Node, frozen=True, kw_only=True):
-    """The answer is JSON, of this JSON Schema if there is one."""
+    """The answer is JSON, of this JSON Schema if there is one.
+
+    >>> OutputFormat(name="city", schema={"type": "object"}).name
+    'city'
+    """
 
     name: str | UnsetType = UNSET
     description: str | UnsetType = UNSET

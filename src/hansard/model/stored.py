@@ -153,7 +153,16 @@ class StoredMessage(Message, frozen=True, kw_only=True):
 
 @_stored
 class StoredRun(Run, frozen=True, kw_only=True):
-    """A run of a ledger: `thread_id`, `status` and `started_at` are always there."""
+    """A run of a ledger: `thread_id`, `status` and `started_at` are always there.
+
+    >>> import hansard
+    >>> with hansard.open(":memory:") as ledger:
+    ...     thread = ledger.create_thread()
+    ...     with ledger.begin_run(thread.id) as run:
+    ...         staged = run.stage(Message.assistant("Assam."))
+    ...     [run.status for run in ledger.runs(thread.id)]
+    ['committed']
+    """
 
     thread_id: str = ""
     status: str = ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from hansard.errors import UnknownFormat
+from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Message
 
 if TYPE_CHECKING:
@@ -55,8 +56,21 @@ def emitters() -> list[str]:
     return list(_EMITTERS)
 
 
-def emitter(name: str, *, target: str | None = None, message_id: str | None = None, **options: Any) -> EventEmitter:
-    """A new emitter for one client: `target` is the client's version, `message_id` the id of the answer."""
+def emitter(
+    name: str,
+    *,
+    target: str | None = None,
+    message_id: str | None = None,
+    thread_id: str | None = None,
+    run_id: str | None = None,
+    created: int | None = None,
+    own: bool | None = None,
+) -> EventEmitter:
+    """A new emitter for one client: `target` is the client's version, `message_id` the id of the answer.
+
+    `thread_id` and `run_id` are for ag-ui, `created` (seconds since 1970) for openai-chat. With `own` ai-sdk-ui
+    writes a stream that was read from ai-sdk-ui as it was.
+    """
     if name not in _EMITTERS:
         raise UnknownFormat(f"unknown output stream {name!r} (choose from {', '.join(_EMITTERS)})")
     module, kind = _EMITTERS[name]
@@ -64,4 +78,8 @@ def emitter(name: str, *, target: str | None = None, message_id: str | None = No
     if target is not None and target not in found.targets:
         known = f"choose from {', '.join(found.targets)}" if found.targets else "it has none"
         raise UnknownFormat(f"unknown target {target!r} of the stream {name}; {known}")
-    return found(target, message_id, **options)  # type: ignore[no-any-return]
+    options = {"thread_id": thread_id, "run_id": run_id, "created": created, "own": own}
+    given = {key: value for key, value in options.items() if value is not None}
+    for key in given.keys() - signature(found).parameters.keys():
+        raise HansardError(f"{key} does not apply to the stream {name}")
+    return found(target, message_id, **given)  # type: ignore[no-any-return]

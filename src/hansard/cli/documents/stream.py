@@ -43,8 +43,8 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         if to not in streams.emitters():
             known = ", ".join([*streams.emitters(), _MESSAGE])
             raise UnknownFormat(f"unknown output stream {to!r} (choose from {known})")
-        options: dict[str, Any] = {"own": True} if from_ == to == _UI else {}
-        emitter = streams.emitter(to, target=target, message_id=message_id, **options)
+        own = True if from_ == to == _UI else None
+        emitter = streams.emitter(to, target=target, message_id=message_id, own=own)
     elif target is not None:
         raise UnknownFormat(f"target {target!r} does not apply to --to message; targets are client versions")
     source, out = _open(sys.stdin, "input"), _open(sys.stdout, "output")

@@ -16,6 +16,7 @@ from hansard.cli.output import WriteOptions, export_options, report_losses, writ
 from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
 from hansard.formats.contract import Written, WrittenAll
+from hansard.ledger.analysis.row_types import TABLES, Table
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 @click.command("export")
 @click.argument("threads", metavar="THREAD...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Export every thread of the ledger.")
+@click.option("--rows", "table", type=click.Choice(list(TABLES)), help="Write flat rows, --to csv or jsonl.")
 @export_options
 @db_option
-def command(threads: tuple[str, ...], everything: bool, db: str | None, **given: Any) -> int:
+def command(threads: tuple[str, ...], everything: bool, table: Table | None, db: str | None, **given: Any) -> int:
     """Write THREAD (an id, a prefix of one, or a title) in a format, with all branches if the format has them.
 
     With - the ids are read from standard input, one per line, as `hansard threads --ids` prints them.
@@ -34,7 +36,16 @@ def command(threads: tuple[str, ...], everything: bool, db: str | None, **given:
     An imported thread that has not changed is written byte for byte. If OUT is a folder, each thread is written to a
     file of its own in it. With --to sage, OUT is the folder of sessions unless it ends in .json or .jsonl, or the
     thread came from a single file: sessions/ID/ with messages.jsonl, snapshots.jsonl, metadata.json and backups/.
+
+    With --rows the output is a table for pandas, DuckDB or a spreadsheet: one row for each thread, message, prompt,
+    call, answer (usage) or changed file.
     """
+    if table is not None:
+        from hansard.cli.threads.row_files import write_rows
+
+        with open_ledger(db) as ledger:
+            ids = _chosen(ledger, threads, everything) if threads or not everything else None
+            return write_rows(ledger, table, given["to"], ids, given["output"])
     if given["to"] is None:
         if not (everything and given["output"] and not threads):
             raise click.UsageError("no format named; give --to FORMAT, or --all -o FOLDER for the imported files.")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from hansard.cli.options import db_option, filter_options, json_option, open_ledger
 from hansard.cli.terminal import display, echo, echo_json, on_terminal
@@ -34,8 +33,7 @@ def command(limit: int, after: str | None, oldest: bool, ids: bool, db: str | No
             return 0
         page = _page(ledger, limit=limit, after=after, newest=not oldest, **only)
         if as_json:
-            titled = [replace(one, title=one.title or first_prompt(ledger, one) or None) for one in page.items]
-            echo_json(replace(page, items=titled))
+            echo_json(page)
             return 0
         rows = [
             (display(thread.id), thread.updated_at[:16].replace("T", " "), str(thread.messages), _title(ledger, thread))
@@ -71,22 +69,11 @@ def _page(ledger: Ledger, *, limit: int, after: str | None, newest: bool, **only
     return ledger.threads(limit=limit, after=after, newest=newest)
 
 
-def first_prompt(ledger: Ledger, thread: Thread) -> str:
-    """The first thing that a person asked in a thread, in one line of plain text."""
-    from hansard.model.default_title import LOOKED_AT, default_title
-
-    first = ledger.messages(thread.id, limit=LOOKED_AT, newest=False).items if thread.head is not None else []
-    return " ".join(default_title(first).split())[:200]
-
-
 def _title(ledger: Ledger, thread: Thread) -> str:
-    """The title of a thread, or the first text of its user."""
-    if thread.title:
-        return display(thread.title)
+    """The title of a thread, or what its first message says."""
     from hansard.cli.transcript import gist, shortened
-    from hansard.model.default_title import LOOKED_AT, default_title
 
-    first = ledger.messages(thread.id, limit=LOOKED_AT, newest=False).items if thread.head is not None else []
-    if words := default_title(first):
-        return shortened(display(words, lines=True))
+    if thread.title:
+        return shortened(display(thread.title, lines=True))
+    first = ledger.messages(thread.id, limit=1, newest=False).items if thread.head is not None else []
     return gist(first[0]) if first else ""

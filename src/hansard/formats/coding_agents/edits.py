@@ -54,6 +54,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     is_backup: bool = False  # a copy of the file, not an edit
     otherwise: Content = UNKNOWN  # the content before, where no earlier edit determines it
     reverse: Callable[[Content], Content] | None = None  # computes the content before from the content after
+    call_id: str | None = None
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -96,11 +97,26 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = (), *, mark: 
                 calls[part.tool_call_id] = part
         if message.role == "tool" and isinstance(message.id, str):
             for read in readers:
-                for edit in read(message, message.id, calls):
+                for edit in _edits_by_call(read, message, message.id, calls):
                     yield seen.judged(edit) if edit.whole else edit
             seen.note(message, calls)
             if mark:
                 yield Edit(message_id=message.id, path="", change=lambda text: text, is_mark=True)
+
+
+def _edits_by_call(
+    read: Callable[[Message, str, Calls], Iterator[Edit]], message: Message, key: str, calls: Calls
+) -> Iterator[Edit]:
+    """The edits of a message, each with the call whose result records it."""
+    results = [part for part in message.parts if isinstance(part, ToolResultPart)]
+    if len(results) < 2 or any(read(replace(message, parts=[]), key, calls)):  # a record of the message as a whole
+        call = results[0].call_id or None if len(results) == 1 else None
+        for edit in read(message, key, calls):
+            yield replace(edit, call_id=call)
+        return
+    for part in results:
+        for edit in read(replace(message, parts=[part]), key, calls):
+            yield replace(edit, call_id=part.call_id or None)
 
 
 def replayed(given: Iterable[Edit]) -> Iterator[Step]:

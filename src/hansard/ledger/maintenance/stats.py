@@ -5,11 +5,10 @@ from __future__ import annotations
 import zstandard
 
 from hansard.ledger import bodies
+from hansard.ledger.analysis.answers import answers
 from hansard.ledger.backends.driver import Driver, Tx
 from hansard.ledger.backends.migrations import migrations
-from hansard.ledger.messages import decode_usage, sum_usage
-from hansard.ledger.results import Stats
-from hansard.model.stored import stored_usage
+from hansard.ledger.results import Stats, TokenSum
 
 _BATCH = 500
 
@@ -17,13 +16,10 @@ _BATCH = 500
 def stats(driver: Driver) -> Stats:
     """Count everything, a few hundred threads at a time."""
     last = live = forgotten = messages = payload = stored = 0
-    usages = []
     while rows := driver.read(lambda tx: tx.all("thread_sums", after=last, limit=_BATCH)):  # noqa: B023
-        for _, count, usage, gone in rows:
+        for _, count, _, gone in rows:
             live, forgotten = live + (gone is None), forgotten + (gone is not None)
             messages += count if gone is None else 0
-            usages.append(decode_usage(usage))
-        usages = [sum_usage(usages)]
         first, last = rows[0][0], rows[-1][0]
         more = driver.read(lambda tx: _sizes(tx, first, last))  # noqa: B023
         payload, stored = payload + more[0], stored + more[1]
@@ -38,8 +34,18 @@ def stats(driver: Driver) -> Stats:
         stored_bytes=stored + int(data),
         bytes_on_disk=driver.size(),
         schema=migrations(driver.dialect)[-1].number,
-        usage=stored_usage(sum_usage(usages)),
+        usage=_tokens(driver),
     )
+
+
+def _tokens(driver: Driver) -> TokenSum:
+    """The tokens of all answers, each counted once."""
+    names = TokenSum.__struct_fields__
+    sums = dict.fromkeys(names, 0)
+    for answer in answers(driver):
+        for name in names:
+            sums[name] += getattr(answer.tokens, name)
+    return TokenSum(**sums)
 
 
 def _sizes(tx: Tx, first: int, last: int) -> tuple[int, int]:

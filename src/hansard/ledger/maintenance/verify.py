@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hansard.errors import HansardError
-from hansard.ledger import bodies, hash_chain, tree
+from hansard.ledger import bodies, hash_chain, summary, tree
 from hansard.ledger.backends.driver import Driver, Tx, safe, unsafe
 from hansard.ledger.live.tail import journaled
-from hansard.ledger.messages import decode_usage
 from hansard.ledger.results import Problem
 from hansard.ledger.rows import ROOT, Place, RunRow, ThreadRow, description
 from hansard.ledger.runs import ACTIVE
@@ -197,7 +196,7 @@ class _Thread:
             self.note("its head is missing", "thread")
         elif (head.hash, head.said) != (row.head_hash, row.head_said):
             self.note("its head has a different hash", "thread")
-        self._decoded("usage", lambda: decode_usage(row.usage))
+        self._decoded("usage", lambda: summary.decode(row.usage))
         value = self._decoded("thread", lambda: description(row))
         if value is None:
             return

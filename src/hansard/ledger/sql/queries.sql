@@ -84,6 +84,9 @@ select thread from thread where tenant = :tenant and forgotten_at is null and {n
 -- name: add_fact
 insert into thread_fact (tenant, kind, value, thread) values (:tenant, :kind, :value, :thread) on conflict do nothing
 
+-- name: facts_of
+select kind, value from thread_fact where tenant = :tenant and thread = :thread order by kind, value
+
 -- name: facts
 select kind, value, count(*) from (
   select kind, value, thread from thread_fact where tenant = :tenant

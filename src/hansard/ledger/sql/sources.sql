@@ -59,4 +59,17 @@ delete from source_chunk where tenant = :tenant and source in (
 delete from source where tenant = :tenant and thread = :thread
 
 -- name: answers_after
-select n, id, body, said from message where tenant = :tenant and role = 'assistant' and n > :n order by n limit :limit
+select n, id, body, said, thread, agent, created_at from message
+where tenant = :tenant and role = 'assistant' and n > :n order by n limit :limit
+
+-- name: answers_of_after
+select n, id, body, said, thread, agent, created_at from message
+where tenant = :tenant and thread = :thread and role = 'assistant' and n > :n order by n limit :limit
+
+-- name: rows_after
+select n, id, body, thread, seg, depth, run, role, agent, created_at from message
+where tenant = :tenant and n > :n order by n limit :limit
+
+-- name: rows_of_after
+select n, id, body, thread, seg, depth, run, role, agent, created_at from message
+where tenant = :tenant and thread = :thread and n > :n order by n limit :limit
