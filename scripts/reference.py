@@ -33,8 +33,8 @@ PAGES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
             (
                 "Conversations",
                 "hansard",
-                "Conversation Message Run Usage ModelRef Tool ToolChoice Settings OutputFormat append_answer agent_view "
-                "pending_calls rejoin json_schema",
+                "Conversation Message Run Usage ModelRef Tool ToolChoice Settings OutputFormat append_answer "
+                "agent_view pending_calls rejoin json_schema",
             ),
             (
                 "Parts of messages",

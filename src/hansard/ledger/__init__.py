@@ -10,6 +10,7 @@ Read in this order:
     runs            begin, stage, commit, end, resolve            conversations   merge and export whole threads
     sources         files that threads were imported from         hash_chain      the two chains of hashes
     bodies          how a body is stored (zstd_dictionary)        ids, limits     ids and the clock; sizes
+    summary         token counts, project, agent and models of a thread       analysis/       flat rows
     live/           runs being written: journal, recovery         search/         query language, index, facets
     maintenance/    verify, prune, erasure, backup, copy, stats   backends/       drivers, migrations
     sql/            statements by name; one folder per database with its own statements and its migrations
