@@ -24,6 +24,7 @@ from hansard.model.conversation import (
     Usage,
 )
 from hansard.model.parts import Node
+from hansard.model.request import Settings, Tool
 
 S = TypeVar("S", bound=type[Node])
 _STORED: dict[type[Node], type[Node]] = {}  # the type here of each canonical one
@@ -173,6 +174,8 @@ class StoredRun(Run, frozen=True, kw_only=True):
         completed_at: str | None = None  # type: ignore[assignment]
         usage: StoredUsage | None = None  # type: ignore[assignment]
         pending: list[PendingCall] | None = None  # type: ignore[assignment]
+        tools: list[Tool] | None = None  # type: ignore[assignment]
+        settings: Settings | None = None  # type: ignore[assignment]
         metadata: dict[str, Any] | None = None  # type: ignore[assignment]
     else:
         usage: StoredUsage | UnsetType = UNSET
