@@ -148,7 +148,7 @@ def _short(hint: str) -> str:
 def _members(kind: Any, name: str) -> Iterator[str]:
     for key, item in vars(kind).items():
         function = getattr(item, "fget", None) or getattr(item, "func", None) or getattr(item, "__func__", item)
-        if key.startswith("_") or not inspect.isfunction(function) or not inspect.getdoc(function):
+        if key.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
         if key != function.__name__:  # another name of the same method
             continue
@@ -197,7 +197,7 @@ def _text(value: Any) -> Iterator[str]:
     """The docstring, its examples as blocks of code."""
     out: list[str] = []
     inside = False
-    for line in [*(inspect.getdoc(value) or "").split("\n"), ""]:
+    for line in [*inspect.cleandoc(value.__doc__ or "").split("\n"), ""]:  # its own, not an inherited one
         if line.startswith(">>>") and not inside:
             out += [] if not out or not out[-1] else [""]
             out.append("```pycon")

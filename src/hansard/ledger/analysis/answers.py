@@ -1,6 +1,6 @@
 """Every answer of a ledger with token counts, once, whichever files, forks and copies brought it.
 
-An answer is known by the id that the provider gave it, otherwise by what was said with everything before it. Of several
+An answer is known by the id that the provider gave it, otherwise by its content with everything before it. Of several
 versions of one answer the longest counts.
 """
 
