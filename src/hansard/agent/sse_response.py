@@ -154,6 +154,31 @@ async def resumed(ledger: Ledger, run: Run, target: str, *, start: int | None, r
     return await Answer(begin)
 
 
+class RunChunks:
+    """The chunks of a run as a list that grows, without SSE framing."""
+
+    def __init__(self, ledger: Ledger, run: Run, target: str) -> None:
+        self._ledger, self._run, self._target = ledger, run, target
+        self._shown: EventEmitter | None = None
+        self._deltas = _Deltas(ledger, run, skip_start=False)
+        self.chunks: list[bytes] = []
+
+    @property
+    def ended(self) -> bool:
+        return self._deltas.ended
+
+    async def update(self) -> None:
+        """Add what the journal has by now."""
+        if self.ended:
+            return
+        if self._shown is None:
+            self._shown, _ = await _begun(self._ledger, self._run, self._target, rebuild=False)
+        shown = self._shown
+        data = b"".join([shown.emit(delta) for delta in await self._deltas.so_far()])
+        data += shown.finish() if self.ended else b""
+        self.chunks += [event.removeprefix(b"data: ") for event in data.split(b"\n\n")[:-1] if event != _DONE]
+
+
 async def _begun(ledger: Ledger, run: Run, target: str, rebuild: bool) -> tuple[EventEmitter, bytes]:
     """The emitter of a run, and the chunks of the answer that it continues."""
     told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
@@ -177,7 +202,7 @@ class _Deltas:
         self._seq, self._over = 0, False
 
     async def so_far(self) -> list[Delta]:
-        found, self.ended = await self._ledger.aio.journaled(self._run)
+        found, self.ended = await self._ledger.aio.journaled(self._run, after=self._seq)
         deltas = [delta for numbered in found for delta in self._take(numbered.seq, numbered.delta)]
         return [*deltas, *await self._stopped()] if self.ended else deltas
 

@@ -2,7 +2,8 @@
 
 - `Host` must be an IP address or a configured name, which stops DNS rebinding (421).
 - A browser's request must come from a page of this server or from an allowed origin: `Origin` and `Sec-Fetch-Site`
-  (403). A request that changes something must declare a JSON body, which no HTML form can do (415).
+  (403). A request that changes something must declare a JSON body, which no HTML form can do (415); a stream takes
+  bodies of any type, and relies on the first two.
 - With tokens, each request carries one as `Authorization: Bearer`, or the cookie issued for one (401). Repeated wrong
   tokens are delayed (429). A read-only token changes nothing (403).
 - A cookie is valid only for pages of this server; for a change, the browser must confirm the same origin.
@@ -28,6 +29,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _SAFE = ("GET", "HEAD", "OPTIONS")
+STREAMS = "/streams/"  # bodies of any type
 _LONGEST = 4096  # bytes of a token or of all cookies
 
 
@@ -73,7 +75,8 @@ class AccessControl:
             if (foreign := self._foreign(host, headers)) is not None:
                 way_out = "use a page of this server, or start it with --allow-origin ORIGIN"
                 return _refusal(403, f"requests from a page of {foreign} are not allowed", way_out)
-        if method not in (*_SAFE, "DELETE") and _has_body(headers) and not _is_json(headers):
+        streamed = scope["path"].startswith(STREAMS)
+        if not streamed and method not in (*_SAFE, "DELETE") and _has_body(headers) and not _is_json(headers):
             kind = headers.get(b"content-type", b"").decode("latin-1")
             return _refusal(415, f"unsupported body type {kind[:200]!r}", "use content-type: application/json")
         if self.tokens is None or not needs_token or method == "OPTIONS":

@@ -18,7 +18,7 @@ from litestar.types import Send
 from hansard._version import __version__
 from hansard.errors import HansardError
 from hansard.ledger.ledger import Ledger
-from hansard.server import chat, documents, login, threads
+from hansard.server import chat, documents, login, streams, threads
 from hansard.server import downloads as files
 from hansard.server import static_files as pages
 from hansard.server import workspaces as workspaces_
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from hansard.agent import Agent
 
 _LARGEST = 64 * 1024 * 1024
+_HEADERS = [
+    "authorization",
+    "content-type",
+    "if-none-match",
+    "last-event-id",
+    *streams.TAKEN,
+]  # of pages of other sites
 _WATCH = 5.0  # seconds between two searches for runs whose process died
 _log = logging.getLogger("hansard.server")
 
@@ -113,6 +120,7 @@ def create_app(
             *login.ROUTES,
             *chat.ROUTES,
             *threads.ROUTES,
+            *streams.ROUTES,
             *files.ROUTES,
             *documents.ROUTES,
             *workspaces_.ROUTES,
@@ -131,7 +139,7 @@ def create_app(
             render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"], media_type="application/json")],  # type: ignore[arg-type]
             use_handler_docstrings=True,
         ),
-        cors_config=CORSConfig(allow_origins=others, allow_headers=["authorization", "content-type"])
+        cors_config=CORSConfig(allow_origins=others, allow_headers=_HEADERS, expose_headers=streams.EXPOSED)
         if others
         else None,
         request_max_body_size=max_body,

@@ -40,6 +40,7 @@ class Served:
         self.allow_prune = allow_prune
         self.streams: set[asyncio.Task[None]] = set()
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.raw_streams: Any = None  # made by `streams` at the first request
         if len(self.agents) != len(agents):
             names = [agent.name for agent in agents]
             twice = next(name for name in names if names.count(name) > 1)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
@@ -29,6 +30,7 @@ from hansard.server.responses import AnyRequest, answer, read_body
 if TYPE_CHECKING:
     from hansard.agent.sse_response import Answer
 
+RUN_HEADER = "x-workflow-run-id"
 _MOST = 1 << 20  # bytes queued for a slow client before its answer pauses
 _log = logging.getLogger("hansard.server")
 Version = Annotated[
@@ -52,9 +54,9 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     body = await request.body()
     asked = read_body(bodies.ChatRequest, body)
     here = served(request)
-    agent, version = here.agent(asked.agent), _target(target)
+    agent, version = here.agent(asked.agent), known_target(target)
     stream = await agent.sse(exact_json.decode(body), target=version, allow_prune=here.allow_prune)
-    return _streamed(here, await anext(stream, b""), stream)
+    return _streamed(here, await anext(stream, b""), stream, version)
 
 
 Point = Annotated[
@@ -77,7 +79,7 @@ async def resume(
     is none. With a number also the rest of the last answer; the path may name its run (`x-workflow-run-id`) instead."""
     from hansard.agent import resume_point
 
-    here, version = served(request), _target(target)
+    here, version = served(request), known_target(target)
     start = resume_point(request.query_params, request.headers)
     try:
         name = named(thread_id)
@@ -86,7 +88,7 @@ async def resume(
         stream = None
     if stream is None:
         return Response(None, status_code=204)
-    return _streamed(here, await anext(stream, b""), stream)
+    return _streamed(here, await anext(stream, b""), stream, version)
 
 
 @post("/api/chat/{thread_id:str}/stop", operation_class=says(bodies.Stopped, 404), status_code=200, tags=["chat"])
@@ -108,14 +110,18 @@ def _shown(ledger: Ledger, thread_id: str, target: str | None) -> bodies.ChatSho
     return bodies.ChatShown(id=thread_id, messages=messages, active=active)
 
 
-def _target(version: str | None) -> str | None:
+def known_target(version: str | None) -> str | None:
+    """The version of a client, checked."""
     if version is not None and version not in AiSdkUiEmitter.targets:
         raise Unreadable(f"unknown version {version!r}", "?target", f"choose from {', '.join(AiSdkUiEmitter.targets)}")
     return version
 
 
-def _streamed(here: Served, first: bytes, rest: Answer) -> Stream:
-    return Stream(coalesced(first, rest, here.streams), headers=rest.headers, media_type="text/event-stream")
+def _streamed(here: Served, first: bytes, rest: Answer, target: str | None) -> Stream:
+    headers = rest.headers
+    if run := headers.get(RUN_HEADER):  # the same chunks as a durable stream
+        headers = {**headers, "location": f"/streams/{quote(run, safe='')}" + (f"?target={target}" if target else "")}
+    return Stream(coalesced(first, rest, here.streams), headers=headers, media_type="text/event-stream")
 
 
 async def coalesced(

@@ -86,6 +86,8 @@ _MAYBE = {
     408: "The body did not arrive in time.",
     413: "The body is too large, or a message or id in it exceeds a limit of the ledger.",
     415: "The body is not declared as application/json.",
+    405: "A run of an agent is written by its agent.",
+    410: "Deleted, but forks are left; or the journal of this run is no longer kept.",
 }
 
 
@@ -148,6 +150,26 @@ def streams(*errors: int, takes: Any = None, or_nothing: bool = False) -> type[O
     if or_nothing:
         answers["204"] = OpenAPIResponse(description="No answer is running.")
     return _operation(answers, errors, takes)
+
+
+_STREAMED = {
+    200: "Data, or that the stream is there.",
+    201: "Created.",
+    204: "Done, or no data within the time of a long-poll.",
+    304: "The data that the client has.",
+}
+
+
+def streamed(*statuses: int) -> type[Operation]:
+    """Document an operation of a durable stream, whose bodies have any type."""
+    schema = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
+    content = {"*/*": OpenAPIMediaType(schema=schema)}
+    done = [status for status in statuses if status in _STREAMED]
+    answers = {
+        str(status): OpenAPIResponse(description=_STREAMED[status], content=content if status < 202 else None)
+        for status in done
+    }
+    return _operation(answers, tuple(status for status in statuses if status not in (*done, *_ALWAYS)), None)
 
 
 def _operation(

@@ -35,7 +35,7 @@ def deltas_after(tx: Tx, thread_id: str, run_id: str, after: int) -> _Look:
     found: list[NumberedDelta] = []
     rows = tx.all("chunks_after", thread=thread.thread, run=row.run, after=after, limit=_PAGE)
     for seq, count, data in rows:
-        found += [numbered for numbered in _decode(seq, count, data) if numbered.seq > after]
+        found += [numbered for numbered in decode_chunk(seq, count, data) if numbered.seq > after]
     active, full = row.status == runs.ACTIVE, len(rows) == _PAGE
     dead = active and not found and row.lease_until is not None and row.lease_until < clock()
     return _Look(found, (active and not dead) or full, dead)
@@ -52,7 +52,7 @@ def journal_so_far(tx: Tx, thread_id: str, run_id: str, after: int) -> Journaled
     return Journaled(found, ended)
 
 
-def _decode(seq: int, count: int, data: bytes) -> list[NumberedDelta]:
+def decode_chunk(seq: int, count: int, data: bytes) -> list[NumberedDelta]:
     """The deltas of one chunk of the journal."""
     try:
         deltas = read_lines(bodies.decompress(bytes(data)))
@@ -112,7 +112,7 @@ def journaled(tx: Tx, thread: int, row: RunRow, after: int) -> Iterator[Numbered
         for seq, count, data in rows:
             if seq > after:
                 raise Damaged(f"the journal is damaged after delta {after}: the next is {seq + 1}")
-            yield from _decode(seq, count, data)
+            yield from decode_chunk(seq, count, data)
             after = seq + count
     if after < row.chunks:
         raise Damaged(f"the journal is damaged after delta {after}: {row.chunks} were written")

@@ -110,7 +110,7 @@ def prune_thread(tx: Tx, thread: ThreadRow, before: int | None = None) -> Pruned
     ended = {number for number, run in runs.items() if run.status in _ENDED and _has_ended(run, runs, before)}
     chunks = 0
     for run in runs.values():
-        if run.status != "active" and _has_ended(run, runs, before):
+        if run.status not in ("active", "stream") and _has_ended(run, runs, before):
             chunks += tx.run("delete_chunks", thread=thread.thread, run=run.run)
     if not ended:
         return Pruned(chunks=chunks)

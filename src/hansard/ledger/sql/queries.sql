@@ -263,8 +263,14 @@ where tenant = :tenant and thread = :thread and run = :run and seq + count > :af
 
 -- name: drop_chunks
 delete from run_chunk where tenant = :tenant and thread = :thread and run in (
-  select run from run where tenant = :tenant and thread = :thread and status <> 'active' and run < :run
+  select run from run where tenant = :tenant and thread = :thread and status not in ('active', 'stream') and run < :run
 )
+
+-- name: set_chunks
+update run set chunks = :chunks where tenant = :tenant and thread = :thread and run = :run
+
+-- name: delete_run
+delete from run where tenant = :tenant and thread = :thread and run = :run
 
 -- name: dead_runs
 select t.id, r.id from run r join thread t on t.tenant = r.tenant and t.thread = r.thread

@@ -8,6 +8,9 @@ from thread where tenant = :tenant and id = :id for update
 select {run_columns}
 from run where tenant = :tenant and thread = :thread and id = :id for update
 
+-- name: lock_name
+select pg_advisory_xact_lock(hashtextextended(:name, :tenant))
+
 -- name: blobs
 select hash, data from blob
 where tenant = :tenant and hash = any (select decode(value, 'hex') from json_array_elements_text(:hashes::json))

@@ -29,6 +29,9 @@ update thread set {head_moves}, updated_at = :now where tenant = :tenant and thr
 -- name: move_head_now
 update thread set {head_moves} where tenant = :tenant and thread = :thread
 
+-- name: lock_name
+select :name  -- there is one writer
+
 -- name: blobs
 select hash, data from blob
 where tenant = :tenant and hash in (select unhex(value) from json_each(:hashes))
