@@ -76,7 +76,7 @@ fresh:  ## both commands of README in a fresh clone with a fresh HOME and empty 
 	@ARGS='$(ARGS)' scripts/fresh
 
 clean:  ## remove everything that was installed or built
-	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/lab/.agents tests/node/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .coverage-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-bench .venv-stores tests/.harbor tests/lab/.agents tests/node/node_modules tests/durable_streams/node_modules examples/react_chat/node_modules examples/react_chat/dist .venv-docs .venv-dist site build dist .coverage-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are younger than what they were made from, so that a second run does nothing.
@@ -100,7 +100,7 @@ clean:  ## remove everything that was installed or built
 	@touch .venv/.stamp-core .venv/.stamp-demo $@
 
 # There are wheels of it for some machines only.
-.venv/.stamp-prove: .venv/.stamp-all
+.venv/.stamp-prove: .venv/.stamp-all $(if $(NODE),tests/durable_streams/node_modules/.stamp)
 	@.venv/bin/python $(PIP_INSTALL) --only-binary :all: -c constraints.txt atheris \
 	  || echo "atheris could not be had: inputs are made by our own mutations only"
 	@touch $@
@@ -139,6 +139,12 @@ tests/.harbor/.stamp: .venv/.stamp-all
 tests/node/node_modules/.stamp: tests/node/package.json tests/node/package-lock.json
 	@echo "installing the real ai packages into tests/node"
 	@cd tests/node && npm ci --silent || { echo "npm ci failed in tests/node: run it there to see why"; exit 1; }
+	@touch $@
+
+tests/durable_streams/node_modules/.stamp: tests/durable_streams/package.json tests/durable_streams/package-lock.json
+	@echo "installing the conformance tests of Durable Streams into tests/durable_streams"
+	@cd tests/durable_streams && npm install --no-save --silent \
+	  || { echo "npm failed in tests/durable_streams: run it there to see why"; exit 1; }
 	@touch $@
 
 # Not `npm ci`: it refuses a lock without the bundler's builds for other machines.

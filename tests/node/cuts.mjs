@@ -5,6 +5,7 @@
 //   {"transport": "workflow", "other", "chatId", "headers", "startIndex": -n}        it reconnects n chunks from the end
 //   {"transport": "default", "v", "other", "chatId", "headers", "query": {...}}      DefaultChatTransport reconnects
 //   {"transport": "eventsource", "other", "chatId", "headers"}                       EventSource: `Last-Event-ID`
+//   {"transport": "durable", "url", "chatId", "text"?, "headers"}    createDurableChatTransport: it sends, or reconnects
 //
 // "chunks" as they came, "gets" what was asked of the server. `other` is the address of a second process.
 const text = new TextDecoder();
@@ -63,6 +64,16 @@ export async function cuts({ transport, v = 6, url, other, chatId, text: said, h
     const real = new DefaultChatTransport({ fetch: fetched, prepareReconnectToStreamRequest: () => ({ api }) });
     return { chunks: await all(await real.reconnectToStream({ chatId })), gets };
   }
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: said }] }];
+  if (transport === 'durable') {
+    const { createDurableChatTransport } = await import('@durable-streams/aisdk-transport');
+    const real = createDurableChatTransport({ api: `${url}/api/chat`, headers });
+    const plain = globalThis.fetch; // its reader takes no headers
+    globalThis.fetch = (target, init = {}) =>
+      (gets.push([String(target), init.method]), plain(target, { ...init, headers: { ...init.headers, ...headers } }));
+    const stream = said ? real.sendMessages({ trigger: 'submit-message', chatId, messages }) : real.reconnectToStream({ chatId });
+    return { chunks: await all(await stream).finally(() => (globalThis.fetch = plain)), gets };
+  }
   const { WorkflowChatTransport } = await import('@ai-sdk/workflow/client');
   const real = new WorkflowChatTransport({
     api: `${url ?? other}/api/chat`,
@@ -73,6 +84,5 @@ export async function cuts({ transport, v = 6, url, other, chatId, text: said, h
     }),
   });
   if (startIndex !== undefined) return { chunks: await all(await real.reconnectToStream({ chatId, startIndex })), gets };
-  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: said }] }];
   return { chunks: await all(await real.sendMessages({ trigger: 'submit-message', chatId, messages })), gets };
 }

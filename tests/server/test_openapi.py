@@ -50,7 +50,15 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
     """Half of what is asked for is there: random ids alone would only ever be answered with 404."""
-    there = {"thread_id": "t", "message_id": "m", "run_id": "r", "workspace": 1, "snapshot": 1, "number": 0}
+    there = {
+        "name": "r",
+        "thread_id": "t",
+        "message_id": "m",
+        "run_id": "r",
+        "workspace": 1,
+        "snapshot": 1,
+        "number": 0,
+    }
     if not path_parameters:
         return path_parameters
     return {key: there[key] if len(str(value)) % 2 else value for key, value in path_parameters.items()}

@@ -20,10 +20,12 @@ from litestar.testing import TestClient
 import hansard
 from hansard import Ledger
 from hansard.agent import Agent, ScriptedModel
+from hansard.ledger.live import raw_streams
 from hansard.model import FilePart, Message, TextPart, ToolCallPart
 from hansard.model.conversation import PendingCall
 from hansard.server import App, Grant, Served, create_app
 from hansard.server.tokens import Attempts
+from hansard.streams.deltas import Delta, Other
 from hansard.workspace import Author, Workspace
 
 BASE = "http://127.0.0.1:8484"
@@ -37,7 +39,8 @@ GRANTS = {
 }
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPENED = {"POST /api/login", "POST /api/logout"}  # what gives the cookie, or takes it, needs none
-SILENT = {"GET /api/chat/{thread_id}/stream", "POST /api/chat/{thread_id}/stop"}  # nothing there: 204, nothing stopped
+# Nothing there: 204, nothing stopped, a stream of one's own.
+SILENT = {"GET /api/chat/{thread_id}/stream", "POST /api/chat/{thread_id}/stop", "PUT /streams/{name}"}
 Json = dict[str, Any]
 
 
@@ -59,6 +62,7 @@ def says(of: str) -> Json:
 
 
 ONE = "/api/threads/{thread_id}"
+STREAM = "/streams/{name}"  # takes bodies of any type
 SPACE = ONE + "/workspaces/{workspace}"
 MATRIX: dict[str, Entry] = {
     "POST /api/login": Entry(body=lambda of: {"token": WRITES}, fine=204),
@@ -98,6 +102,11 @@ MATRIX: dict[str, Entry] = {
     "GET /api/chat/{thread_id}": Entry(),
     "GET /api/chat/{thread_id}/stream": Entry(fine=204),
     "POST /api/chat/{thread_id}/stop": Entry(),
+    f"HEAD {STREAM}": Entry(),
+    f"GET {STREAM}": Entry(query=lambda of: {"offset": "-1"}),
+    f"POST {STREAM}": Entry(body=lambda of: {"said": of}, fine=204),
+    f"DELETE {STREAM}": Entry(fine=204),
+    f"PUT {STREAM}": Entry(body=lambda of: {"said": of}, fine=201),
     f"DELETE {ONE}": Entry(),
 }
 
@@ -127,7 +136,10 @@ def fill(ledger: Ledger, of: str, project: Path) -> dict[str, str]:
         run.stage(Message(id=f"{of}-m2", role="assistant", parts=[call]))
         run.commit(pending=[PendingCall(tool_call_id=f"{of}-c", kind="external")])
     ledger.search("leaf")
-    return {"thread_id": f"{of}-t", "message_id": f"{of}-m", "run_id": f"{of}-r", "number": "0"}
+    said: list[Delta] = [Other(format=raw_streams.RAW, value=f"secret of {of}")]
+    stream = raw_streams.Config(content_type=JSON)
+    ledger._write(lambda tx: raw_streams.create(tx, f"{of}-s", stream, said, 1, f"{of}-streams", None))
+    return {"name": f"{of}-s", "thread_id": f"{of}-t", "message_id": f"{of}-m", "run_id": f"{of}-r", "number": "0"}
 
 
 class World(msgspec.Struct):
@@ -271,7 +283,7 @@ def test_nobody_comes_in_who_may_not(world: World) -> None:
                 refused(403, {**headers, **stranger})
             for host in hosts:
                 refused(421, {**headers, "host": host})
-        if entry.body is not None:
+        if entry.body is not None and STREAM not in operation:
             for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "text/json"):
                 refused(415, {**bearer(WRITES), "content-type": kind})
     assert everything(world.ledger_b) == before
@@ -287,7 +299,7 @@ def test_a_read_token_reads_what_a_write_token_reads(world: World) -> None:
 
 
 # Times and new ids differ from one making to the next; in a refusal there are neither.
-NEW = ("content-length", "x-workflow-run-id")  # headers that differ between two answers
+NEW = ("content-length", "x-workflow-run-id", "location")  # headers that differ between two answers
 VARIES = re.compile(rb'"\d{4}-\d\d-\d\dT[^"]*"|\b[0-9A-HJKMNP-TV-Z]{26}\b')
 
 

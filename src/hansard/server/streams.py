@@ -12,6 +12,7 @@ import base64
 import random
 import re
 import time
+import zlib
 from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
@@ -35,6 +36,9 @@ from hansard.server.responses import AnyRequest, answer, fault_of
 from hansard.streams.deltas import Delta, Other
 
 T = TypeVar("T")
+# What others wrote is not shown as a page of this server.
+_DOWNLOAD = {"cache-control": "private, no-store", "content-disposition": "attachment"}
+_DOWNLOAD["content-security-policy"] = "default-src 'none'; sandbox"
 _POLL, _SSE = 10.0, 60.0  # seconds that a reader waits, and that it is sent events
 _SHORTEST, _LONGEST = 0.02, 0.25  # seconds between two looks at the journal
 _DECODINGS = 256
@@ -124,7 +128,8 @@ class _Bytes:
 
     def __init__(self, streams: RawStreams, name: str, state: raw.Found) -> None:
         self._streams, self._name = streams, name
-        self.content_type, self.key = state.stream.content_type, f"{state.thread.thread}-{state.row.run}"
+        self.content_type = state.stream.content_type
+        self.key = f"{zlib.crc32(f'{state.thread.id} {name}'.encode()):x}"
 
     async def read(self, after: int) -> Batch:
         def job(tx: Any) -> raw.Page:
@@ -141,7 +146,7 @@ class _Chunks:
 
     def __init__(self, here: Served, row: RunRow, target: str) -> None:
         self._run = RunChunks(here.ledger, row.value, target)
-        self.key = f"{unsafe(row.id)}-{target}"
+        self.key = f"{zlib.crc32((unsafe(row.id) or '').encode()):x}-{target}"
 
     async def read(self, after: int) -> Batch:
         try:
@@ -234,14 +239,15 @@ async def append(request: AnyRequest, name: Name) -> Response[Any]:
 @delete("/streams/{name:path}", operation_class=streamed(204, 404, 405, 410), status_code=200, tags=["streams"])
 async def remove(request: AnyRequest, name: Name) -> Response[Any]:
     """Erase a stream; one that has forks is kept for them, and not found any more."""
-    key = _name(name)
+    key, here = _name(name), served(request)
 
-    def job(tx: Any) -> None:
+    def job(tx: Any) -> bool:
         now = clock()
-        raw.delete(tx, raw.existing(tx, key, now, lock=True), now)
+        return raw.delete(tx, raw.existing(tx, key, now, lock=True), now)
 
     try:
-        await _streams(request).write(job)
+        if await _streams(request).write(job):
+            await asyncio.to_thread(here.ledger._driver.wipe)
     except raw.Refused as error:
         return _refused(error)
     return Response(None, status_code=204)
@@ -304,7 +310,7 @@ async def read(
         if not live and request.headers.get("if-none-match") == about["etag"]:
             return Response(None, status_code=304, headers=about)
     body = _joined(source.content_type, batch.items)
-    about |= {"content-type": source.content_type, "cache-control": "private, no-store"}
+    about |= {**_DOWNLOAD, "content-type": source.content_type}
     return Response(body, headers=about, media_type=source.content_type)
 
 

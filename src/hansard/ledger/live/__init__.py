@@ -9,6 +9,7 @@ Read in this order:
     interrupt      stop an active run; recover runs whose process died
     stream_tee     `StreamTee`: a provider's stream, recorded while the caller reads it
     answer_recorder    one answer becomes a run: piece by piece, or whole
+    raw_streams    streams that other programs write, as runs: create, append, fork, read, delete
 
 Status, heads and rows of runs are in `ledger/runs.py`. May import: the ledger core, `model`, `streams`. Free to change:
 intervals and batch sizes, with `tests/ledger/live` and `make prove`. Stored, so ask first: the lines of `delta_codec`,

@@ -287,7 +287,7 @@ class Appended(NamedTuple):
 
 
 class Outdated(Exception):
-    """Another process appended: the decoder is behind."""
+    """Another process appended: the decoder has not read everything."""
 
 
 def append(tx: Tx, name: str, given: Append, now: int) -> Appended:
@@ -374,13 +374,13 @@ def _finish(tx: Tx, state: Found, messages: list[tuple[Message, str]], failure: 
 
 
 def touch(tx: Tx, name: str, now: int) -> None:
-    """A read of a stream with a time to live: it begins anew."""
+    """Restart the time to live of a stream that is read."""
     state = existing(tx, name, now, lock=True)
     state.save(tx, replace(state.stream, until=_until(state.stream, now)))
 
 
-def delete(tx: Tx, state: Found, now: int) -> None:
-    """Delete a stream; while it has forks, its data stays for them. The last one of a thread erases the thread."""
+def delete(tx: Tx, state: Found, now: int) -> bool:
+    """Delete a stream; while it has forks, its data stays for them. True if that erased the thread."""
     if not is_stream(state) or state.row.status != RAW:
         raise Refused(405, "a run of an agent is erased with its thread")
     others = [
@@ -393,7 +393,7 @@ def delete(tx: Tx, state: Found, now: int) -> None:
         if any(other.stream.config.source == name for other in others):
             if not state.stream.deleted:
                 state.save(tx, replace(state.stream, deleted=True))
-            return
+            return False
         tx.run("delete_chunks", thread=state.thread.thread, run=state.row.run)
         tx.run("delete_run", thread=state.thread.thread, run=state.row.run)
         source = next((other for other in others if unsafe(other.row.id) == state.stream.config.source), None)
@@ -402,6 +402,7 @@ def delete(tx: Tx, state: Found, now: int) -> None:
         state = source
     if not others:
         erase(tx, unsafe(state.thread.id) or "", now)
+    return not others
 
 
 def _stream_of(row: RunRow) -> Stream:
