@@ -306,7 +306,7 @@ def test_files_from_elsewhere_are_written_by_their_kind() -> None:
             FilePart(data="aGk=", media_type="application/pdf"),
             FilePart(url="https://example.org/a.pdf", media_type="application/pdf"),
             FilePart(data="aGk=", media_type="audio/wav"),
-            FilePart(file_id="anothers", media_type="image/png"),
+            FilePart(file_id="anothers", media_type="image/png", binding=Binding(provider="elsewhere")),
         ],
     )
     written = formats.write(said(message), NAME)
@@ -321,7 +321,10 @@ def test_files_from_elsewhere_are_written_by_their_kind() -> None:
 
 def test_a_file_id_of_another_provider_does_not_hide_in_a_tool_result() -> None:
     call = ToolCallPart(tool_call_id="c", tool_name="f", input={})
-    content: list[Any] = [TextPart(text="t"), FilePart(file_id="anothers", media_type="image/png")]
+    content: list[Any] = [
+        TextPart(text="t"),
+        FilePart(file_id="anothers", media_type="image/png", binding=Binding(provider="elsewhere")),
+    ]
     conversation = said(user("u"), assistant(call), tool(ToolResultPart(tool_call_id="c", content=content)))
     written = formats.write(conversation, NAME)
     assert b"anothers" not in written.json

@@ -152,7 +152,209 @@ BOTH: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
         {"messages": [GO["anthropic"], said("assistant", [THINKING, REDACTED, {"type": "text", "text": "x"}])]},
     ),
 }
+PICTURE = {"type": "image", "format": "image/png", "data": "aGk="}
+SOUND = {"type": "audio", "format": "audio/wav", "data": "aGk="}
+PAPER = {"type": "file", "format": "application/pdf", "name": "a.pdf", "data": "aGk="}
+LINKED = {"type": "file", "format": "application/pdf", "url": "https://example.org/a.pdf"}
+DATA_URL = "data:application/pdf;base64,aGk="
+# what each provider has for a content part; None where it has nothing
+PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "text": (
+        {"type": "text", "text": "x"},
+        {
+            "openai-chat": {"type": "text", "text": "x"},
+            "gemini": {"text": "x"},
+            "anthropic": {"type": "text", "text": "x"},
+        },
+    ),
+    "image, data and format": (
+        PICTURE,
+        {
+            "openai-chat": {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+            "gemini": {"inlineData": {"data": "aGk=", "mimeType": "image/png"}},
+            "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+        },
+    ),
+    "image, url": (
+        {"type": "image", "url": "https://example.org/a.png"},
+        {
+            "openai-chat": {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+            "anthropic": {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        },
+    ),
+    "image, url and format": (
+        {"type": "image", "format": "image/png", "url": "https://example.org/a.png"},
+        {"gemini": {"fileData": {"fileUri": "https://example.org/a.png", "mimeType": "image/png"}}},
+    ),
+    "audio, data and format": (
+        SOUND,
+        {
+            "openai-chat": {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
+            "gemini": {"inlineData": {"data": "aGk=", "mimeType": "audio/wav"}},
+            "anthropic": None,
+        },
+    ),
+    "audio, url": (
+        {"type": "audio", "format": "audio/wav", "url": "https://example.org/a.wav"},
+        {
+            "openai-chat": None,
+            "gemini": {"fileData": {"fileUri": "https://example.org/a.wav", "mimeType": "audio/wav"}},
+            "anthropic": None,
+        },
+    ),
+    "file, data, format and name": (
+        PAPER,
+        {
+            "openai-chat": {"type": "file", "file": {"file_data": DATA_URL, "filename": "a.pdf"}},
+            "gemini": {"inlineData": {"data": "aGk=", "mimeType": "application/pdf", "displayName": "a.pdf"}},
+            "anthropic": {
+                "type": "document",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="},
+                "title": "a.pdf",
+            },
+        },
+    ),
+    "file, url": (
+        LINKED,
+        {
+            "openai-chat": None,
+            "gemini": {"fileData": {"fileUri": "https://example.org/a.pdf", "mimeType": "application/pdf"}},
+            "anthropic": {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+        },
+    ),
+}
+# row: (provider, its content part, the same as a provider message, with the id below its name in `extra`)
+FILE_IDS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "OpenAI: file_id": ("openai-chat", {"type": "file", "file": {"file_id": "f1"}}, "file", "openai"),
+    "Claude: file_id of an image": (
+        "anthropic",
+        {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+        "image",
+        "claude",
+    ),
+    "Claude: file_id of a file": (
+        "anthropic",
+        {"type": "document", "source": {"type": "file", "file_id": "f1"}},
+        "file",
+        "claude",
+    ),
+}
+CALLS = [
+    {"name": "f", "arguments": '{"a":1}', "id": "c1"},
+    {"name": "g", "arguments": "{}", "id": "c2"},
+]
+# what each provider has for two calls, their results, and a call of the row `ToolCall.call_id`
+TOOLS: dict[str, list[Any]] = {
+    "openai-chat": [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}},
+                {"id": "c2", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+        {"role": "tool", "tool_call_id": "c2", "content": "y"},
+    ],
+    "gemini": [
+        model(
+            {"functionCall": {"id": "c1", "name": "f", "args": {"a": 1}}, "thoughtSignature": "c2ln"},
+            {"functionCall": {"id": "c2", "name": "g", "args": {}}},
+        ),
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"id": "c1", "name": "f", "response": {"output": "x"}}},
+                {"functionResponse": {"id": "c2", "name": "g", "response": {"output": "y"}}},
+            ],
+        },
+    ],
+    "anthropic": [
+        said(
+            "assistant",
+            [
+                {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}},
+                {"type": "tool_use", "id": "c2", "name": "g", "input": {}},
+            ],
+        ),
+        said(
+            "user",
+            [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "x"},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "y"},
+            ],
+        ),
+    ],
+}
+SIGNED = {"gemini": {"thought_signatures": ["c2ln"]}}
+# what a provider has no field for: the field, whose loss of it is of this kind
+LEFT_OUT: dict[str, tuple[str, Any, str, str]] = {
+    "OpenAI: id": ("openai-chat", said("user", id="m1"), "$.messages[0].id", "identity"),
+    "Gemini: id": ("gemini", said("user", id="m1"), "$.messages[0].id", "identity"),
+    "Claude: id": ("anthropic", said("user", id="m1"), "$.messages[0].id", "identity"),
+    "Gemini: name": ("gemini", said("user", name="ann"), "$.messages[0].name", "content"),
+    "Claude: name": ("anthropic", said("user", name="ann"), "$.messages[0].name", "content"),
+    "OpenAI: extra of others": ("openai-chat", said("user", extra={"other": {"y": 2}}), "extra", "content"),
+    "Gemini: extra of others": ("gemini", said("user", extra={"other": {"y": 2}}), "extra", "content"),
+    "Claude: extra of others": ("anthropic", said("user", extra={"other": {"y": 2}}), "extra", "content"),
+    "OpenAI: reasoning": ("openai-chat", said("assistant", reasoning="Hm."), "$.messages[0].parts[0]", "repair"),
+    "Claude: reasoning, unsigned": (
+        "anthropic",
+        said("assistant", reasoning="Hm."),
+        "$.messages[0].parts[0]",
+        "repair",
+    ),
+}
 ONE_WAY: dict[str, tuple[str, list[Any], dict[str, Any], list[Any]]] = {
+    "OpenAI: refusal, ContentPart[]": (
+        "openai-chat",
+        [GO["provider-message"], said("assistant", "", refusal=[{"type": "text", "text": "No."}])],
+        {"messages": [GO["openai-chat"], said("assistant", None, refusal="No.")]},
+        [GO["provider-message"], said("assistant", "", refusal="No.")],
+    ),
+    "Gemini: refusal is text": (
+        "gemini",
+        [GO["provider-message"], said("assistant", "", refusal="No.")],
+        {"contents": [GO["gemini"], model({"text": "No."})]},
+        [GO["provider-message"], said("assistant", "No.")],
+    ),
+    "Claude: refusal is text": (
+        "anthropic",
+        [GO["provider-message"], said("assistant", "", refusal="No.")],
+        {"messages": [GO["anthropic"], said("assistant", [{"type": "text", "text": "No."}])]},
+        [GO["provider-message"], said("assistant", "No.")],
+    ),
+    **{
+        f"{name}: ToolCall.call_id": (
+            provider,
+            [
+                GO["provider-message"],
+                {"role": "assistant", "content": "", "tool_calls": [{**CALLS[0], "id": "i1", "call_id": "c1"}]},
+                said("tool", call_id="c1"),
+            ],
+            request,
+            [GO["provider-message"], CALL, said("tool", call_id="c1")],
+        )
+        for name, provider, request in (
+            (
+                "OpenAI",
+                "openai-chat",
+                {"messages": [GO["openai-chat"], CHAT_CALL, said("tool", tool_call_id="c1")]},
+            ),
+            (
+                "Claude",
+                "anthropic",
+                {
+                    "messages": [
+                        GO["anthropic"],
+                        USE,
+                        said("user", [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]),
+                    ]
+                },
+            ),
+        )
+    },
     "OpenAI: tool, falling back to id": (
         "openai-chat",
         [GO["provider-message"], CALL, said("tool", id="c1")],
@@ -213,6 +415,86 @@ ONE_WAY: dict[str, tuple[str, list[Any], dict[str, Any], list[Any]]] = {
         ],
     ),
 }
+
+
+def in_a_message(provider: str, parts: list[Any]) -> dict[str, Any]:
+    """A user message of a provider with these content parts."""
+    return {"role": "user", "parts" if provider == "gemini" else "content": parts}
+
+
+PLACES = [
+    pytest.param(row, provider, id=f"{provider}: ContentPart, {row}")
+    for row, (_, found) in PARTS.items()
+    for provider in found
+]
+
+
+@pytest.mark.parametrize(("row", "provider"), PLACES)
+def test_a_content_part_is_true_in_both_directions(row: str, provider: str) -> None:
+    part, found = PARTS[row]
+    two = {"type": "text", "text": "two"}
+    messages = [in_a_message("provider-message", [part, two])]
+    there = hansard.convert(messages, to=provider, from_="provider-message")
+    assert problems(provider, there.data) == []
+    written = {"text": "two"} if provider == "gemini" else two
+    if found[provider] is None:
+        assert there.data[LISTS[provider]] == [said("user", "two")]
+        assert "repair" in {loss.kind for loss in there.losses}
+        return
+    request = {LISTS[provider]: [in_a_message(provider, [found[provider], written])]}
+    assert exact_json.same(there.data, request)
+    back = hansard.convert(request, to="provider-message", from_=provider)
+    assert exact_json.same(back.data, messages)
+
+
+@pytest.mark.parametrize("row", FILE_IDS)
+def test_a_file_id_goes_back_to_the_provider_that_gave_it_and_to_no_other(row: str) -> None:
+    provider, part, kind, name = FILE_IDS[row]
+    request = {"messages": [in_a_message(provider, [part])]}
+    there = hansard.convert(request, to="provider-message", from_=provider)
+    known = {"type": kind, "file_id": "f1"}
+    message = {**in_a_message("provider-message", [known]), "extra": {name: {"file_ids": ["f1"]}}}
+    assert exact_json.same(there.data, [message])
+    assert {loss.kind for loss in there.losses} <= {"spelling"}
+    assert exact_json.same(hansard.convert(there.data, to=provider, from_="provider-message").data, request)
+    other = "anthropic" if provider == "openai-chat" else "openai-chat"
+    refused = hansard.convert(there.data, to=other, from_="provider-message")
+    assert refused.data["messages"] == []
+    assert "a file id belongs to the provider that gave it" in {loss.why for loss in refused.losses}
+    # one that nobody claims goes to the provider that is asked
+    asked = hansard.convert([in_a_message("provider-message", [known])], to=provider, from_="provider-message")
+    assert exact_json.same(asked.data, request)
+
+
+def test_a_file_id_of_a_tools_result_keeps_its_provider() -> None:
+    held = {"type": "tool_result", "tool_use_id": "c1", "content": [FILE_IDS["Claude: file_id of an image"][1]]}
+    request = {"messages": [GO["anthropic"], USE, said("user", [held])]}
+    there = hansard.convert(request, to="provider-message", from_="anthropic")
+    assert there.data[2]["extra"] == {"claude": {"file_ids": ["f1"]}}
+    assert exact_json.same(hansard.convert(there.data, to="anthropic", from_="provider-message").data, request)
+
+
+@pytest.mark.parametrize("provider", TOOLS)
+def test_tool_calls_and_call_ids_are_true_in_both_directions(provider: str) -> None:
+    calls = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": CALLS,
+        **({"extra": SIGNED} if provider == "gemini" else {}),
+    }
+    messages = [GO["provider-message"], calls, said("tool", "x", call_id="c1"), said("tool", "y", call_id="c2")]
+    request = {LISTS[provider]: [GO[provider], *TOOLS[provider]]}
+    assert exact_json.same(hansard.convert(messages, to=provider, from_="provider-message").data, request)
+    assert exact_json.same(hansard.convert(request, to="provider-message", from_=provider).data, messages)
+
+
+@pytest.mark.parametrize("row", LEFT_OUT)
+def test_what_a_provider_has_no_field_for_is_reported_and_kept_by_the_format_itself(row: str) -> None:
+    provider, message, path, kind = LEFT_OUT[row]
+    there = hansard.convert([message], to=provider, from_="provider-message")
+    assert problems(provider, there.data) == []
+    assert any(path in loss.path and loss.kind == kind for loss in there.losses), there.losses
+    assert exact_json.same(hansard.convert([message], to="provider-message", from_="provider-message").data, [message])
 
 
 @pytest.mark.parametrize("row", BOTH)

@@ -41,10 +41,10 @@ def _read_file(block: dict[str, Any], names: dict[str, str]) -> FilePart:
         raise SchemaMismatch("source")
     if held:
         marks["source"] = held
-    if kind != _kind_of(fields.get("media_type", UNSET), how):
-        marks["type"] = kind
     if "media_type" not in fields:
         fields["media_type"] = "image/*" if kind == "image" else "application/pdf" if how == "url" else UNSET
+    if kind != _kind_of(fields["media_type"], how == "file"):
+        marks["type"] = kind
     given = block.get("title")
     title = given if type(given) is str else UNSET
     return FilePart(**fields, name=title, extra=residue_of(NAME, block, _FILE if title is UNSET else _TITLED, marks))
@@ -54,9 +54,10 @@ _FILE = frozenset({"type", "source"})
 _TITLED = _FILE | {"title"}
 
 
-def _kind_of(media: str | UnsetType, how: Any) -> str:
-    if media is UNSET:
-        return "image" if how in ("url", "file") else "document"
+def _kind_of(media: str | UnsetType, by_id: bool) -> str:
+    """The block of a file; of an unknown type a document if the provider has it, else an image."""
+    if not media:
+        return "document" if by_id else "image"
     return "image" if media.startswith("image/") else "document"
 
 
@@ -69,7 +70,7 @@ def write_file(part: FilePart) -> dict[str, Any]:
     if "url" not in marks:
         part = by_value(part)
     media = part.media_type if type(part.media_type) is str else ""
-    kind = marks.get("type") or ("document" if media and not media.startswith("image/") else "image")
+    kind = marks.get("type") or _kind_of(media, part.file_id is not UNSET)
     source: dict[str, Any]
     if part.file_id is not UNSET:
         source = {"type": "file", "file_id": part.file_id}

@@ -19,5 +19,6 @@ RULES = Rules(
     id_pattern=r".{1,64}",
     empty_text=True,
     media=frozenset({"image/", *SOUND_FORMATS, "application/pdf"}),
+    linked=frozenset({"image/"}),
     result_parts=frozenset({TextPart}),
 )

@@ -9,6 +9,7 @@
     refusal                           `refusal`
     tool-call                         tool_calls; `arguments` is a string of JSON
     signatures of Google              `extra.gemini.thought_signatures`
+    a file id that a provider gave    `file_id`, and below its name in `extra`: `extra.openai.file_ids`
     raw(provider-message)             any other part, verbatim
 
 Messages and parts that the format has no role or type for are left out, except retries and summaries, which are

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import force_setattr
 
 from hansard.formats.provider_message import KINDS
 from hansard.formats.residue import SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
-from hansard.model.parts import CompactionPart, FilePart, Part, RawPart, RetryPart, TextPart
+from hansard.model.parts import Binding, CompactionPart, FilePart, Part, RawPart, RetryPart, TextPart
 
 NAME = "provider-message"
+_PROVIDERS = {"claude": "anthropic", "gemini": "google"}  # keys of `extra`; other providers are named as they are
 _FORMATS = {
     "jpg": "image/jpeg",
     "mp3": "audio/mpeg",
@@ -155,3 +157,54 @@ def plain_text(parts: list[Any]) -> str | None:
     if len(parts) == 1 and type(parts[0]) is TextPart and (parts[0].extra is UNSET or NAME not in parts[0].extra):
         return parts[0].text
     return None
+
+
+# -- keys inside `extra` -------------------------------------------------------------------------------------------
+
+
+def find_extra(record: dict[str, Any], provider: str, key: str) -> list[Any]:
+    extra = record.get("extra")
+    held = extra.get(provider) if type(extra) is dict else None
+    found = held.get(key) if type(held) is dict else None
+    return found if type(found) is list else []
+
+
+def take_extra(record: dict[str, Any], provider: str, key: str) -> None:
+    """Remove the key, and its objects if they are then empty."""
+    extra = dict(record["extra"])
+    held = dict(extra[provider])
+    del held[key]
+    extra[provider] = held
+    if not held:
+        del extra[provider]
+    record["extra"] = extra
+    if not extra:
+        del record["extra"]
+
+
+def put_extra(out: dict[str, Any], provider: str, key: str, value: list[Any]) -> None:
+    extra = out.get("extra", {})
+    held = extra.get(provider, {}) if type(extra) is dict else None
+    if type(held) is dict:
+        out["extra"] = {**extra, provider: {**held, key: value}}
+
+
+def read_file_ids(record: dict[str, Any], parts: list[Any]) -> None:
+    """Bind the files of a record to the provider that knows their ids: `extra.openai.file_ids` lists OpenAI's."""
+    for name in list(record["extra"]) if type(record.get("extra")) is dict else ():
+        given = find_extra(record, name, "file_ids")
+        known = [part for part in parts if type(part) is FilePart and part.file_id in given]
+        if known and [part.file_id for part in known] == given:
+            take_extra(record, name, "file_ids")
+            for part in known:
+                force_setattr(part, "binding", Binding(provider=_PROVIDERS.get(name, name)))
+
+
+def write_file_ids(parts: list[Any], out: dict[str, Any]) -> None:
+    """List the ids of files that a provider gave, below its name."""
+    for part in parts:
+        if type(part) is not FilePart or type(part.file_id) is not str or part.binding is UNSET:
+            continue
+        if isinstance(provider := part.binding.provider, str):
+            name = next((name for name, one in _PROVIDERS.items() if one == provider), provider)
+            put_extra(out, name, "file_ids", [*find_extra(out, name, "file_ids"), part.file_id])

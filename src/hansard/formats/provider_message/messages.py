@@ -9,7 +9,15 @@ from msgspec import UNSET
 from hansard.errors import Unreadable
 from hansard.formats.contract import Target
 from hansard.formats.provider_message import ROLES
-from hansard.formats.provider_message.content import NAME, is_text, read_content, write_content, write_texts
+from hansard.formats.provider_message.content import (
+    NAME,
+    is_text,
+    read_content,
+    read_file_ids,
+    write_content,
+    write_file_ids,
+    write_texts,
+)
 from hansard.formats.provider_message.reasoning import (
     read_reasoning,
     read_signatures,
@@ -84,6 +92,7 @@ def _read_record(role: str, record: dict[str, Any], calls: Calls) -> Message:
     parts = [*reasoning, *read_content(content, record, hints, bool(reasoning or said)), *said]
     if "extra" in record:
         read_signatures(record, parts, hints)
+        read_file_ids(record, parts)
     return Message(role=role, parts=parts, id=own_id, name=name, extra=pack(NAME, record, hints))
 
 
@@ -134,6 +143,7 @@ def _write_record(message: Message, known: Calls, out: list[Any]) -> None:
         more = True
     body = write_content(content, hints, more)
     write_signatures(reasoning, content if body else [], calls, hints, record)
+    write_file_ids(content, record)
     if body or more or rest or not message.parts or body == "":
         out.append({**set_present({"role": message.role}, content=body, id=message.id, name=message.name), **record})
     out.extend(write_result(part, known) for part in results)

@@ -12,7 +12,15 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import force_setattr
 
-from hansard.formats.provider_message.content import NAME, is_text, write_part, write_texts
+from hansard.formats.provider_message.content import (
+    NAME,
+    find_extra,
+    is_text,
+    put_extra,
+    take_extra,
+    write_part,
+    write_texts,
+)
 from hansard.formats.residue import HINTS, SchemaMismatch, pack, set_present, take_maybe_str, take_str, unpack
 from hansard.model.hashing import opaque
 from hansard.model.parts import Binding, FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart
@@ -21,36 +29,6 @@ _ANTHROPIC = Binding(provider="anthropic")
 _GOOGLE = Binding(provider="google")
 _SEPARATORS = ("\n", "\n\n")
 _SIGNED = (ReasoningPart, TextPart, FilePart, ToolCallPart)
-
-
-# -- keys inside `extra` -------------------------------------------------------------------------------------------
-
-
-def _find(record: dict[str, Any], provider: str, key: str) -> list[Any]:
-    extra = record.get("extra")
-    held = extra.get(provider) if type(extra) is dict else None
-    found = held.get(key) if type(held) is dict else None
-    return found if type(found) is list else []
-
-
-def _take(record: dict[str, Any], provider: str, key: str) -> None:
-    """Remove the key, and its objects if they are then empty."""
-    extra = dict(record["extra"])
-    held = dict(extra[provider])
-    del held[key]
-    extra[provider] = held
-    if not held:
-        del extra[provider]
-    record["extra"] = extra
-    if not extra:
-        del record["extra"]
-
-
-def _put_back(out: dict[str, Any], provider: str, key: str, value: list[Any]) -> None:
-    extra = out.get("extra", {})
-    held = extra.get(provider, {}) if type(extra) is dict else None
-    if type(held) is dict:
-        out["extra"] = {**extra, provider: {**held, key: value}}
 
 
 # -- reasoning -----------------------------------------------------------------------------------------------------
@@ -97,10 +75,10 @@ def _signed_by_google(part: Any) -> bool:
 
 def read_reasoning(record: dict[str, Any], hints: dict[str, Any]) -> list[Any]:
     """Read and remove `reasoning` and the thinking blocks of a record."""
-    parts: list[Any] = [_read_block(item) for item in _find(record, "claude", "thinking_blocks")]
+    parts: list[Any] = [_read_block(item) for item in find_extra(record, "claude", "thinking_blocks")]
     text = record.get("reasoning")
     if parts:
-        _take(record, "claude", "thinking_blocks")
+        take_extra(record, "claude", "thinking_blocks")
         if not any(_made_by(part, "anthropic") for part in parts):
             hints["blocks"] = True
         texts = _texts(parts)
@@ -139,7 +117,7 @@ def write_reasoning(parts: list[Any], hints: dict[str, Any], out: dict[str, Any]
     """`reasoning`, and the thinking blocks if a part has Anthropic's signature. Returns whether there was any."""
     how = hints.get("reasoning")
     if _as_blocks(parts, hints):
-        _put_back(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])
+        put_extra(out, "claude", "thinking_blocks", [_write_block(part) for part in parts])
         texts = _texts(parts)
         if texts and how != "missing":
             out.setdefault("reasoning", (how if how in _SEPARATORS else "").join(texts))
@@ -158,7 +136,7 @@ def _as_blocks(parts: list[Any], hints: dict[str, Any]) -> bool:
 
 def read_signatures(record: dict[str, Any], parts: list[Any], hints: dict[str, Any]) -> None:
     """Assign thought signatures to the parts just read; a list that cannot be assigned stays in `extra`."""
-    given = _find(record, "gemini", "thought_signatures")
+    given = find_extra(record, "gemini", "thought_signatures")
     if not given or not all(item is None or type(item) is str for item in given):
         return
     slots = [part for part in parts if type(part) in _SIGNED and part.signature is UNSET]
@@ -176,7 +154,7 @@ def read_signatures(record: dict[str, Any], parts: list[Any], hints: dict[str, A
             force_setattr(part, "signature", signature)
             force_setattr(part, "binding", _GOOGLE)
     if _signatures(slots, hints) == given:
-        _take(record, "gemini", "thought_signatures")
+        take_extra(record, "gemini", "thought_signatures")
         return
     hints.pop("signatures", None)
     for part in places:
@@ -211,4 +189,4 @@ def write_signatures(
     slots += [part for part in content if type(part) is not RawPart and write_part(part) is not UNSET]
     slots += [part for part in calls if type(part) is not RawPart]
     if signatures := _signatures(slots, hints):
-        _put_back(out, "gemini", "thought_signatures", signatures)
+        put_extra(out, "gemini", "thought_signatures", signatures)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from hansard.formats.provider_message.content import NAME, read_part, write_part
+from hansard.formats.provider_message.content import NAME, read_file_ids, read_part, write_file_ids, write_part
 from hansard.formats.residue import HINTS, hinted, pack, set_present, take_maybe_str, unpack
 from hansard.model import exact_json
 from hansard.model.arguments import read_arguments, write_arguments
@@ -94,6 +94,7 @@ def read_result(record: dict[str, Any], calls: Calls) -> ToolResultPart:
         hints["name"] = True
     if type(output) is list:
         parts, output = [read_part(block) for block in output], UNSET
+        read_file_ids(record, parts)
     elif type(output) is not str:
         hints["content"] = "data"
     return ToolResultPart(
@@ -125,4 +126,6 @@ def write_result(part: ToolResultPart, calls: Calls) -> dict[str, Any]:
             set_present(out, id=part.id)
     if hinted(part.extra, "name", NAME, "openai-chat") or calls.names.get(part.tool_call_id, UNSET) != part.tool_name:
         set_present(out, name=part.tool_name)
-    return {**out, **rest}
+    out.update(rest)
+    write_file_ids(part.content if type(part.content) is list else [], out)
+    return out

@@ -20,7 +20,7 @@ from hansard.formats.contract import Format
 from hansard.formats.detection import TEXTS, as_bytes
 from hansard.formats.residue import unpack
 from hansard.formats.rules.conform import Rules
-from hansard.formats.rules.repair import media_fits
+from hansard.formats.rules.repair import media_fits, takes_file_id
 from hansard.model import exact_json, native
 from hansard.model.calls import Links, Place
 from hansard.model.conversation import Conversation, Message
@@ -311,7 +311,7 @@ def check_files(case: Case) -> Iterator[Finding]:
 
 def _file(case: Case, i: int, where: str, part: FilePart) -> Iterator[Finding]:
     if type(part.file_id) is str:
-        if not case.owned(part):
+        if not takes_file_id(case.rules, part):
             problem = f"nothing says that the file {part.file_id!r} is known to {case.rules.provider}"
             yield case.said(i, f"{where}.fileId", problem, "give its data or its address")
         return

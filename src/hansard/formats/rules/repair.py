@@ -35,6 +35,13 @@ def media_fits(rules: Rules, part: p.FilePart) -> bool:
     return any(kind.endswith("/") and media.startswith(kind) for kind in kinds)
 
 
+def takes_file_id(rules: Rules, part: p.FilePart) -> bool:
+    """Whether the file is known to the provider: it gave the id, or nothing says who did and there is nothing else."""
+    if part.binding is UNSET:
+        return part.url is UNSET and part.data is UNSET
+    return part.binding.provider == rules.provider
+
+
 class Repair:
     """One pass over the messages of one conversation."""
 
@@ -127,7 +134,7 @@ class Repair:
 
     def file_fits(self, part: p.FilePart) -> bool:
         if type(part.file_id) is str:
-            if not self.owned(part):
+            if not takes_file_id(self.rules, part):
                 return False
         elif part.url is UNSET and part.data is UNSET:
             return False
@@ -283,7 +290,7 @@ class Repair:
         if part.file_id is UNSET and part.url is UNSET and part.data is UNSET:
             self.note(i, where, "a file", "it has neither data nor an address")
             return None
-        if type(part.file_id) is str and not self.owned(part):
+        if type(part.file_id) is str and not takes_file_id(self.rules, part):
             if part.url is UNSET and part.data is UNSET:
                 self.note(i, where, f"the file {part.file_id!r}", "a file id belongs to the provider that gave it")
                 return None
