@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hansard.errors import Unreadable
 from hansard.formats.contract import Loss, Written, WrittenAll
+from hansard.formats.native.messages import without_version
 from hansard.model import native
 from hansard.model.conversation import Agent, Message, Run, Todo
 from hansard.model.parts import PART_TYPES, Node, RawPart, ToolResultPart, Unknown
@@ -304,7 +305,7 @@ def messages_of(values: list[dict[str, Any]]) -> list[Message]:
     found = [native.build(Message, value, f"$.messages[{i}]") for i, value in enumerate(values)]
     for i, message in enumerate(found):
         _refuse_mistakes(message, f"$.messages[{i}]")
-    return found
+    return list(map(without_version, found))
 
 
 def agents_of(values: list[dict[str, Any]] | UnsetType) -> list[Agent] | UnsetType:

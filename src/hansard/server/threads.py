@@ -6,7 +6,9 @@ from typing import Annotated
 
 from litestar import Response, delete, get, patch, post
 from litestar.params import FromPath, FromQuery, QueryParameter
+from msgspec.structs import replace
 
+from hansard.formats.native.messages import with_version
 from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
 from hansard.server import schemas as bodies
@@ -129,7 +131,7 @@ async def list_messages(
     page = await served(request).aio.messages(
         named(thread_id), limit=limit, newest=newest, before=before, after=after, head=head
     )
-    return answer(page)
+    return answer(replace(page, items=list(map(with_version, page.items))))
 
 
 @post(
@@ -143,13 +145,13 @@ async def append_messages(request: AnyRequest, thread_id: FromPath[str]) -> Resp
     said = await served(request).aio.append(
         named(thread_id), messages_of(body.messages), parent=body.parent, expected_head=body.expected_head
     )
-    return answer(bodies.Messages(messages=list(said)), 201)
+    return answer(bodies.Messages(messages=list(map(with_version, said))), 201)
 
 
 @get(f"{_ONE}/messages/{{message_id:str}}", operation_class=says(Message, 404), tags=["messages"])
 async def get_message(request: AnyRequest, thread_id: FromPath[str], message_id: FromPath[str]) -> Response[bytes]:
     """One message, on any branch."""
-    return answer(await served(request).aio.get(named(thread_id), named(message_id)))
+    return answer(with_version(await served(request).aio.get(named(thread_id), named(message_id))))
 
 
 @get(f"{_ONE}/branches", operation_class=says(list[Branch], 404), tags=["branches"])
@@ -189,7 +191,8 @@ async def get_run(request: AnyRequest, thread_id: FromPath[str], run_id: FromPat
     """One run with its messages."""
     aio, thread, run = served(request).aio, named(thread_id), named(run_id)
     value = await aio.get_run(thread, run)
-    return answer(bodies.RunShown(run=value, messages=list(await aio.run_messages(thread, run))))
+    messages = list(map(with_version, await aio.run_messages(thread, run)))
+    return answer(bodies.RunShown(run=value, messages=messages))
 
 
 @get(f"{_ONE}/pending", operation_class=says(list[Pending], 404), tags=["runs"])
@@ -202,7 +205,7 @@ async def list_pending(request: AnyRequest, thread_id: FromPath[str]) -> Respons
 async def resolve(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
     """Answer pending calls with one tool message at the head."""
     body = read_body(bodies.Results, await request.body())
-    return answer(await served(request).aio.resolve(named(thread_id), results_of(body.results)))
+    return answer(with_version(await served(request).aio.resolve(named(thread_id), results_of(body.results))))
 
 
 @get("/api/search", operation_class=says(Page[Hit]), tags=["search"])

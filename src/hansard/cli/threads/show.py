@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hansard.cli.options import db_option, json_option, open_ledger, resolve, resolve_message
-from hansard.cli.terminal import display, echo, echo_json, on_terminal
+from hansard.cli.terminal import display, echo, on_terminal
 
 
 @click.command("show")
@@ -16,15 +16,21 @@ from hansard.cli.terminal import display, echo, echo_json, on_terminal
 @json_option
 def command(thread: str, branch: str | None, full: bool, db: str | None, as_json: bool) -> int:
     """Print THREAD (an id, a prefix of one, or a title) from the first message to the head."""
+    from msgspec import UNSET
+
+    from hansard import formats
+    from hansard.cli.files import save
     from hansard.cli.transcript import page
     from hansard.model.conversation import Conversation
+    from hansard.model.stored import plain_messages
 
     with open_ledger(db) as ledger:
         found = resolve(ledger, thread)
         branch = branch and resolve_message(ledger, found.id, branch)
         if as_json:
-            said = ledger.transcript(found.id, branch)
-            echo_json(Conversation(id=found.id, title=found.title or "", messages=said))
+            said = plain_messages(ledger.transcript(found.id, branch))
+            conversation = Conversation(id=found.id, title=found.title or UNSET, messages=said)
+            save(formats.write(conversation, "hansard").json + b"\n", None)
             return 0
         colour = on_terminal()
         if found.title:

@@ -22,6 +22,7 @@ from hansard.formats.contract import Target
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json, native, versions
 from hansard.model.conversation import Conversation, Message
+from hansard.model.stored import plain
 
 NAME = native.NATIVE
 _SHAPES = ("list", "message", "lines")
@@ -70,6 +71,18 @@ def _write_version(message: Message) -> Message:
 
 
 _PLAIN: dict[str, Any] = {"schemaVersion": versions.CURRENT}
+
+
+def with_version(message: Message) -> Message:
+    """A message of a ledger as the schema has it, with `metadata.schemaVersion`."""
+    return _write_version(plain(message))
+
+
+def without_version(message: Message) -> Message:
+    """A message that somebody gives to a ledger, its schema version taken out of its metadata."""
+    if isinstance(message.metadata, dict) and "schemaVersion" in message.metadata:
+        _read_version(message)
+    return message
 
 
 def _mark(node: Any, key: str, value: Any) -> None:
