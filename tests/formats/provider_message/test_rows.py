@@ -461,7 +461,7 @@ def test_a_file_id_goes_back_to_the_provider_that_gave_it_and_to_no_other(row: s
     refused = hansard.convert(there.data, to=other, from_="provider-message")
     assert refused.data["messages"] == []
     assert "a file id belongs to the provider that gave it" in {loss.why for loss in refused.losses}
-    # one that nobody claims goes to the provider that is asked
+    # an id without a provider goes to the one that is asked
     asked = hansard.convert([in_a_message("provider-message", [known])], to=provider, from_="provider-message")
     assert exact_json.same(asked.data, request)
 

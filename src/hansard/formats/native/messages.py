@@ -79,7 +79,7 @@ def with_version(message: Message) -> Message:
 
 
 def without_version(message: Message) -> Message:
-    """A message that somebody gives to a ledger, its schema version taken out of its metadata."""
+    """A message for a ledger: the schema version is taken out of its metadata."""
     if isinstance(message.metadata, dict) and "schemaVersion" in message.metadata:
         _read_version(message)
     return message

@@ -41,7 +41,7 @@ class Derived:
         self.trust, self.met = trust, False
 
     def take(self, record: dict[str, Any], hints: dict[str, Any], keys: tuple[str, ...]) -> set[str]:
-        """Drop the derived fields of a record, and remember which of `keys` it lacks or has null. Returns what was derived."""
+        """Drop the derived fields of a record, remember which of `keys` are absent or null; return what was derived."""
         names = record.get("derived")
         taken: set[str] = set()
         if self.trust and type(names) is list and names and all(type(name) is str for name in names):
