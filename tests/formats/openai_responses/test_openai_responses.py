@@ -578,3 +578,27 @@ def test_a_search_for_tools_that_the_server_made_is_a_call_with_its_result() -> 
     assert (search.tool_call_id, search.input, search.provider_executed) == ("tsc_1", {"paths": ["weather"]}, True)
     assert (found.tool_call_id, found.tool_name, found.provider_executed) == ("tsc_1", "tool_search", True)
     assert call.provider_executed is UNSET
+
+
+def test_what_openai_takes_only_with_its_reasoning_goes_with_it_and_is_reported() -> None:
+    """A prompt that was edited unbinds the reasoning after it: ids of its items, and hosted calls, would be refused."""
+    items: list[Any] = [
+        {"role": "user", "content": "q"},
+        {"type": "reasoning", "id": "rs_1", "encrypted_content": "x", "summary": []},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {"type": "item_reference", "id": "msg_9"},
+        {"type": "of_tomorrow", "id": "c"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "x"},
+    ]
+    conversation = formats.read({"model": "gpt-5", "input": items}, "openai-responses")
+    conversation.messages[0] = replace(conversation.messages[0], parts=[TextPart(text="other")])
+    written = formats.write(conversation, "openai-responses")
+    assert written.data["input"] == [
+        {"role": "user", "content": "other"},
+        {"type": "of_tomorrow", "id": "c"},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "x"},
+    ]
+    places = [loss.path.removeprefix("$.messages[1].parts") for loss in written.losses]
+    assert places == ["[0]", "[1]", "[2]", "[4].extra.openai-responses.id"]

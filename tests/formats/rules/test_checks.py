@@ -88,6 +88,7 @@ ANSWER = message("tool", result())
         ("server-result", "anthropic", "[1].parts[0]", [USER, message("assistant", call(**SERVER), HI), USER]),
         ("call-id", "anthropic", "[1].parts[0].toolCallId", [USER, message("assistant", call("call.1"))]),
         ("call-id", "openai-chat", "[1].parts[0].toolCallId", [USER, message("assistant", call("x" * 65))]),
+        ("call-id", "openai-responses", "[1].parts[0].toolCallId", [USER, message("assistant", call("x" * 65))]),
         ("call-id", "openai-chat", "[1].parts[0].toolCallId", [USER, message("assistant", call(UNSET))]),
         ("duplicate-id", "anthropic", "[3].parts[0].toolCallId", [USER, CALLED, ANSWER, CALLED, ANSWER]),
         ("tool-name", "openai-chat", "[1].parts[0].toolName", [USER, message("assistant", call(name="a b"))]),
