@@ -62,7 +62,8 @@ class Client {
     const note = bytes => {
       const events = (text + letters.decode(bytes, { stream: true })).split('\n\n');
       text = events.pop();
-      for (const event of events) if (event.startsWith('data: {')) this.chunks.push(JSON.parse(event.slice(6)));
+      for (const line of events.join('\n').split('\n')) // beside ids and comments
+        if (line.startsWith('data: {')) this.chunks.push(JSON.parse(line.slice(6)));
     };
     const noted = new TransformStream({ transform: (bytes, out) => (note(bytes), out.enqueue(bytes)) });
     return new Response(response.body.pipeThrough(noted), { status: response.status, headers: response.headers });

@@ -65,6 +65,14 @@ def counted(count: int, tag: str) -> Iterator[str]:
         yield f"w{i} "
 
 
+def held(count: int, tag: str) -> Iterator[str]:
+    """Words with their number; in the middle it waits until the test lets this tag go on."""
+    for i in range(count):
+        while i == count // 2 and not os.path.exists(f"{os.environ['SCRIPTED_LOG']}.{tag}"):
+            yield ""
+        yield f"w{i} "
+
+
 def words(messages: list[ModelMessage]) -> Any:
     """What the model says next."""
     said = [part for message in messages for part in message.parts]
@@ -79,9 +87,9 @@ def words(messages: list[ModelMessage]) -> Any:
         return f"The tool said {returned[-1].content}."
     turn = sum(isinstance(message, ModelResponse) for message in messages)
     command, _, rest = text.partition(" ")
-    if command == "slow":
+    if command in ("slow", "held"):
         count, _, tag = rest.partition(" ")
-        return [{"text": "", "pieces": counted(int(count), tag)}]
+        return [{"text": "", "pieces": (held if command == "held" else counted)(int(count), tag)}]
     calls = {
         "weather": {"tool": "weather", "input": {"city": "Ghent"}, "id": f"call-{turn}"},
         "ask": {"tool": "ask_user", "input": {"question": "Why?"}, "id": f"call-{turn}"},

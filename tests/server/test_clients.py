@@ -136,18 +136,20 @@ def test_an_edited_message_keeps_its_id_and_makes_a_branch(client: Client) -> No
 
 
 def test_a_client_that_closes_the_stream_does_not_stop_the_answer(client: Client) -> None:
-    state = client.do(send("slow 200", wait=False), {"op": "until", "chars": 20}, {"op": "stop"})
+    client.do(send(f"held 200 {client.id}", wait=False), {"op": "until", "chars": 20}, {"op": "stop"})
     assert len(said(client.messages[1])) < 800
     server = client.server
     fresh = Client(client.judge, server, client.version, id=client.id, messages=client.messages[:1])
-    state = fresh.do({"op": "resume"})
+    state = fresh.do({"op": "resume", "wait": False}, {"op": "until", "chars": 20}, ok=False)
+    server.let_go_on(client.id)
+    fresh.do({"op": "idle"})
     assert said(fresh.messages[1]) == "".join(f"w{i} " for i in range(200))
     assert state["chunks"][0]["type"] == "start"
     fresh.holds()
 
 
 def test_an_answer_that_is_stopped_keeps_what_was_said(client: Client) -> None:
-    client.do(send("slow 400", wait=False), {"op": "until", "chars": 20}, ok=False)
+    client.do(send("slow 100000", wait=False), {"op": "until", "chars": 20}, ok=False)
     assert client.server.ask("POST", f"/api/chat/{client.id}/stop", {})[1] == {"stopped": True}
     client.do({"op": "idle"}, ok=False)
     assert said(client.messages[1]).startswith("w0 w1 ")
@@ -159,9 +161,11 @@ def test_an_answer_that_is_stopped_keeps_what_was_said(client: Client) -> None:
 
 
 def test_two_clients_see_the_same_answer(client: Client) -> None:
-    client.do(send("slow 200", wait=False), {"op": "until", "chars": 20}, ok=False)
+    client.do(send(f"held 200 {client.id}", wait=False), {"op": "until", "chars": 20}, ok=False)
     other = Client(client.judge, client.server, client.version, id=client.id, messages=client.messages[:1])
-    other.do({"op": "resume"})
+    other.do({"op": "resume", "wait": False}, {"op": "until", "chars": 20}, ok=False)
+    client.server.let_go_on(client.id)
+    other.do({"op": "idle"})
     client.do({"op": "idle"})
     assert other.messages == client.messages
     client.holds()
@@ -280,7 +284,7 @@ def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) ->
     with LiveServer(tmp_path / "ledger.db", delay=0.01) as server:
         clients = [Client(judge, server, version) for version in (5, 6, 7)]
         for client in clients:
-            client.do(send("hello"), send("slow 400", wait=False), {"op": "until", "chars": 60}, ok=False)
+            client.do(send("hello"), send("held 200 killed", wait=False), {"op": "until", "chars": 60}, ok=False)
         server.kill()
         for client in clients:
             client.do({"op": "idle"}, ok=False)
@@ -292,6 +296,7 @@ def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) ->
         for client in fresh:
             client.do({"op": "resume", "wait": False}, {"op": "until", "chars": 60}, ok=False)
         server.expire_leases()
+        server.let_go_on("killed")
         for client, before in zip(fresh, seen, strict=True):
             client.do({"op": "idle"}, ok=False)
             text = said(client.messages[-1])

@@ -43,17 +43,18 @@ def transcript(server: LiveServer, thread_id: str) -> list[str]:
 
 
 def test_an_answer_streams_and_is_kept(page: Any, server: LiveServer, snap: Snap) -> None:
-    thread_id = talk(page, "slow 60")
+    thread_id = talk(page, "held 60 streams")
     page.wait_for_selector(".live :text('w3 ')")
     snap(page, "streaming")
+    server.let_go_on("streams")
     idle(page)
-    assert texts(page, "user") == ["slow 60"]
+    assert texts(page, "user") == ["held 60 streams"]
     assert texts(page, "assistant")[0].endswith("w59")
-    assert transcript(server, thread_id)[0] == "slow 60"
+    assert transcript(server, thread_id)[0] == "held 60 streams"
 
 
 def test_an_answer_is_stopped_and_what_was_said_is_kept(page: Any, server: LiveServer) -> None:
-    thread_id = talk(page, "slow 400")
+    thread_id = talk(page, "slow 100000")
     page.wait_for_selector(".live :text('w3 ')")
     page.click("#composer :text('Stop')")
     idle(page)
@@ -64,11 +65,12 @@ def test_an_answer_is_stopped_and_what_was_said_is_kept(page: Any, server: LiveS
     assert (said["state"], "w3" in said["parts"][0]["text"]) == ("interrupted", True)
 
 
-def test_after_a_reload_the_answer_goes_on(page: Any) -> None:
-    talk(page, "slow 150")
+def test_after_a_reload_the_answer_goes_on(page: Any, server: LiveServer) -> None:
+    talk(page, "held 150 reload")
     page.wait_for_selector(".live :text('w3 ')")
     page.reload()
     page.wait_for_selector(".live :text('w5 ')")
+    server.let_go_on("reload")
     idle(page)
     assert texts(page, "assistant")[-1].endswith("w149")
 
