@@ -186,3 +186,97 @@ def test_watch_imports_what_is_said_meanwhile(home: Path) -> None:
     finally:
         watching.terminate()
         watching.wait()
+
+
+def project(folder: Path) -> dict[str, bytes]:
+    """A Claude Code project with a sub-agent, a workflow and its journal, and files of Gemini CLI and Copilot CLI."""
+
+    def line(**fields: object) -> bytes:
+        return json.dumps({"sessionId": "5e551000-0000-4000-8000-00000000000a", **fields}).encode() + b"\n"
+
+    def said(uuid: str, parent: str | None, role: str, text: str) -> bytes:
+        return line(uuid=uuid, parentUuid=parent, type=role, message={"role": role, "content": text})
+
+    main = "projects/-work/5e551000-0000-4000-8000-00000000000a"
+    gemini = b'{"sessionId":"9e551000-0000-4000-8000-00000000000c"}\n{"id":"m","type":"user","content":"Hi."}\n'
+    agent = b'{"sessionId":"9e551000-0000-4000-8000-00000000000c"}\n{"id":"a","type":"user","content":"Count."}\n'
+    start = {"sessionId": "c0551000-0000-4000-8000-00000000000d", "copilotVersion": "1"}
+    copilot = json.dumps({"type": "session.start", "data": start, "id": "i", "timestamp": "", "parentId": None})
+    chats = ".gemini/tmp/work/chats"
+    files = {
+        f"{main}.jsonl": said("1", None, "user", "Go.") + said("2", "1", "assistant", "Gone."),
+        f"{main}/subagents/agent-a1.jsonl": line(
+            uuid="3", parentUuid=None, type="user", isSidechain=True, agentId="a1", message={"content": "Count."}
+        ),
+        f"{main}/subagents/agent-a1.meta.json": b'{"agentType":"general"}',
+        f"{main}/subagents/workflows/w/journal.jsonl": b'{"type":"started","agentId":"a1"}\n',
+        f"{main}/workflows/w.json": b'{"name":"w"}',
+        "todos/5e551000-0000-4000-8000-00000000000a-agent-1.json": b"[]",
+        f"{chats}/session-2026-01-01T10-00-9e551000.jsonl": gemini,
+        f"{chats}/9e551000-0000-4000-8000-00000000000c/a.jsonl": agent,
+        "state/c0551000/events.jsonl": copilot.encode() + b"\n",
+        "state/c0551000/workspace.yaml": b"cwd: /work\n",
+    }
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return files
+
+
+def test_a_copied_folder_is_grouped_as_by_discovery_and_comes_back_whole(tmp_path: Path) -> None:
+    files = project(tmp_path / "backup")
+    rows = json.loads(hansard_(tmp_path, "import", str(tmp_path / "backup"), "--json"))
+    assert {row["threadId"][:8] for row in rows} == {"5e551000", "9e551000", "c0551000"}
+    assert json.loads(hansard_(tmp_path, "import", str(tmp_path / "backup"), "--json"))[0]["added"] == 0
+    hansard_(tmp_path, "export", "--all", "-o", str(tmp_path / "out"))
+    back = {path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in walked(tmp_path / "out")}
+    assert back == files
+
+
+def test_a_session_that_is_named_brings_its_sub_agents(tmp_path: Path) -> None:
+    project(tmp_path / "backup")
+    (main,) = (tmp_path / "backup" / "projects" / "-work").glob("*.jsonl")
+    (row,) = json.loads(hansard_(tmp_path, "import", str(main), "--json"))
+    assert row["added"] == 3
+
+
+def walked(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "told"),
+    [
+        (b"\x1f\x8b\x08rest", 2, "gzip"),
+        (b"PK\x03\x04rest", 2, "zip archive"),
+        (b"SQLite format 3\x00rest", 2, "SQLite database"),
+        (b'{"kind":"a"}\n{"kind":"b"}\n', 2, "these 2 JSON lines fit no format"),
+        (b'{"messages":[]}', 2, "no message"),
+        (
+            b'{"id":"T-1","messages":[{"role":"user","messageId":0,"content":[{"type":"text","text":"hi"}]}]}',
+            2,
+            "no format",
+        ),
+        (b'{"conversations":[{"id":"a","title":"b"}]}', 2, "no format"),
+        (
+            b'{"role":"user","content":"a","message_id":"1"}\n{"role":"user","content":"b","message_id":"2"}\n',
+            2,
+            "fit no",
+        ),
+        (b'{"messages":[{"role":"user","content":"hi"}]}', 0, "1 message"),
+    ],
+)
+def test_what_a_file_is_and_is_not_is_said(data: bytes, code: int, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    assert told in hansard_(tmp_path, "import", str(path), code=code, told=bool(code))
+
+
+def test_nothing_at_all_is_exit_1_and_nothing_new_is_not(tmp_path: Path) -> None:
+    assert ".codex/sessions" in hansard_(tmp_path, "import", code=1, told=True)
+    (tmp_path / "empty").mkdir()
+    assert "no sessions" in hansard_(tmp_path, "import", str(tmp_path / "empty"), code=1, told=True)
+    project(tmp_path / ".claude")
+    hansard_(tmp_path, "import")
+    assert "nothing new" in hansard_(tmp_path, "import")
+    assert "~/.claude/projects/-work/5e551000" in hansard_(tmp_path, "import")

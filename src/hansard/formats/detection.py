@@ -39,12 +39,27 @@ def recognized(data: Any) -> tuple[Format, Any, bool]:
         document, surrogates = exact_json.decode_noting(raw)
     except Unreadable:
         if not (found := _candidates(raw)):
+            _refuse_containers(raw)
             _refuse_lines(raw)
             raise
         return _only(found), raw, True
     if not (found := _candidates(document)) and (found := _candidates(raw)):
         return _only(found), raw, True  # a text of one line that happens to be JSON
     return _only(found), document, surrogates
+
+
+_CONTAINERS = (
+    (b"\x1f\x8b", "the data is compressed with gzip; decompress it first, as with gunzip"),
+    (b"PK\x03\x04", "the data is a zip archive; unpack it, and name the files in it"),
+    (b"SQLite format 3\0", "the data is a SQLite database of an unknown kind; name files of sessions, or an export"),
+)
+
+
+def _refuse_containers(raw: bytes) -> None:
+    """Name files that hold others: none of their bytes are a document."""
+    for magic, what in _CONTAINERS:
+        if raw.startswith(magic):
+            raise UnknownFormat(what)
 
 
 def _refuse_lines(raw: bytes) -> None:

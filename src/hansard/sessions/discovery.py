@@ -13,12 +13,20 @@ from hansard.sessions import sage
 
 
 class Session(NamedTuple):
-    """A session on disk: its file, its format, files of its sub-agents; its folder where only its place says so."""
+    """A session on disk: its file, its format, files of its sub-agents; its folder where only its place says so.
+
+    `beside` are files that belong to it and hold no messages: they are kept with it.
+    """
 
     path: Path
     format: str
     parts: tuple[Path, ...] = ()
     cwd: str | None = None
+    beside: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (self.path, *self.parts, *self.beside)
 
 
 class Agent(NamedTuple):
@@ -54,18 +62,43 @@ def walk(folder: Path, *endings: str) -> Iterator[Path]:
 
 
 def claude_project(folder: Path) -> Iterator[Session]:
-    """The sessions of one Claude Code project, each with its sub-agents' files."""
-    names = {path.relative_to(folder).as_posix(): path for path in walk(folder, ".jsonl")}
-    grouped = claude_sessions(names)
+    """The sessions of one Claude Code project, each with its sub-agents' files, workflows and to-do lists."""
+    names = {path.relative_to(folder).as_posix(): path for path in walk(folder, "") if _of_project(path, folder)}
+    listed = [name for name in names if "/" not in name or Path(name).name.startswith("agent-")]
+    grouped = claude_sessions(listed)
     agent_files = [name for name in grouped if Path(name).name.startswith("agent-") and not grouped[name]]
     owner = {Path(name).stem: name for name in grouped if name not in agent_files}
-    for name in agent_files:  # older releases: sub-agents' files are agent_files the sessions, and name theirs
+    for name in agent_files:  # older releases: sub-agents' files are beside the sessions, and name theirs
         given = _session_id(names[name])
         if given in owner:
             grouped[owner[given]].append(name)
             del grouped[name]
-    for name, parts in grouped.items():
-        yield Session(names[name], "claude-code", tuple(names[part] for part in parts))
+    parts = {part for found in grouped.values() for part in found}
+    beside: dict[str, list[Path]] = {}
+    for name, path in names.items():
+        if "/" in name and name not in parts:
+            beside.setdefault(name.partition("/")[0], []).append(path)
+    for key, path in _lists(folder):
+        beside.setdefault(key, []).append(path)
+    for name, found in grouped.items():
+        more = beside.get(Path(name).stem, ()) if "/" not in name else ()
+        yield Session(names[name], "claude-code", tuple(names[part] for part in found), None, tuple(more))
+
+
+def _of_project(path: Path, folder: Path) -> bool:
+    """Whether a file is a session's, or in the folder of a session or of its sub-agents."""
+    name = path.relative_to(folder)
+    if len(name.parts) == 1:
+        return path.suffix == ".jsonl"
+    return (folder / f"{name.parts[0]}.jsonl").exists() or (name.parts[1] == "subagents" and path.suffix == ".jsonl")
+
+
+def _lists(project: Path) -> Iterator[tuple[str, Path]]:
+    """The to-do lists of Claude Code's sessions, which are beside its projects, by session id."""
+    if project.parent.name == "projects":
+        root = project.parent.parent
+        yield from ((path.name[:36], path) for path in walk(root / "todos", ".json"))
+        yield from ((path.parent.name, path) for path in walk(root / "tasks", ".json"))
 
 
 def _session_id(path: Path) -> str:
@@ -136,8 +169,15 @@ def _gemini_folder(project: Path) -> str | None:
 def _copilot(folder: Path) -> Iterator[Session]:
     """A folder for each session; in older releases, a file for each."""
     for path in walk(folder, ".jsonl"):
-        if path.name == "events.jsonl" or path.parent == folder:
+        if path.name == "events.jsonl":
+            yield _copilot_session(path)
+        elif path.parent == folder:
             yield Session(path, "copilot-cli")
+
+
+def _copilot_session(events: Path) -> Session:
+    beside = [path for path in walk(events.parent, ".yaml", ".md", ".json") if "backups" not in path.parts]
+    return Session(events, "copilot-cli", beside=tuple(beside))
 
 
 def _sage(folder: Path) -> Iterator[Session]:
@@ -201,7 +241,12 @@ def found() -> Iterator[tuple[Agent, list[Session]]]:
 def of_file(path: Path, format_: str) -> Session:
     """The session that a file given by name belongs to: its own, or the one it is a part of."""
     main = sage.main_file(path) if format_ in ("", "sage") else None
-    return Session(path, format_) if main is None else sage_session(main)
+    if main is not None:
+        return sage_session(main)
+    below = path.with_suffix("") / "subagents"
+    if format_ in ("", "claude-code") and path.suffix == ".jsonl" and below.is_dir():
+        return next((one for one in claude_project(path.parent) if one.path == path), Session(path, format_))
+    return Session(path, format_)
 
 
 def in_folder(folder: Path) -> list[Session]:
@@ -216,13 +261,35 @@ def in_folder(folder: Path) -> list[Session]:
         if (main := sage.main_file(path)) is not None:
             sessions.append(sage_session(main))
             settings |= sage.shared_files(main)
-    taken = {path for session in sessions for path in (session.path, *session.parts)} | settings
+    taken = {path for session in sessions for path in session.files} | settings
+    return sessions + list(_below(folder, taken))
+
+
+def _below(folder: Path, taken: set[Path]) -> Iterator[Session]:
+    """The sessions in a folder and below it, grouped as discovery does; other files each as one."""
+    found: list[Session] = []
     if _looks_like_claude(folder, taken):
-        found = [one for one in claude_project(folder) if one.path not in taken]
-        sessions += found
-        taken |= {path for session in found for path in (session.path, *session.parts)}
-    other_files = [path for path in walk(folder, ".jsonl", ".json", ".jsonl.zst") if path not in taken]
-    return sessions + [Session(path, "") for path in other_files]
+        found = list(claude_project(folder))
+    elif folder.name == "chats":
+        found = list(_gemini(folder))
+    elif (folder / "events.jsonl").is_file() and (folder / "workspace.yaml").is_file():
+        found = [_copilot_session(folder / "events.jsonl")]
+    found = [one for one in found if one.path not in taken]
+    yield from found
+    taken = taken.union(*(one.files for one in found))
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(path, taken)
+        elif entry.is_file(follow_symlinks=False) and path.name.endswith(_ENDINGS) and path not in taken:
+            yield Session(path, "")
+
+
+_ENDINGS = (".jsonl", ".json", ".jsonl.zst")
 
 
 def _looks_like_claude(folder: Path, taken: set[Path]) -> bool:

@@ -26,7 +26,7 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     if session is None or not any(one.main for one in kept):
         return None
     main = max((one for one in kept if one.main), key=lambda one: (one.size, one.number))
-    parts = [one for one in kept if not one.main]
+    parts = [one for one in kept if not one.main and "beside" not in one.told]
     text = _bytes(ledger, main)
     files = {os.path.basename(main.uri): text}
     below = os.path.dirname(main.uri)
@@ -35,12 +35,18 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     if ledger.thread(thread_id).version != max(one.version for one in kept):
         others = [one for one in found if one.format != format_ and one.told.get("archived")]
         files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files, others)
+    for one in kept:
+        if "beside" in one.told and one.uri.startswith(below + os.sep):
+            files[os.path.relpath(one.uri, below)] = _bytes(ledger, one)
     return files
 
 
 def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
     """Every imported file as it is now, by its path relative to their common folder; None if its bytes are not kept."""
     listed = ledger._read(sources.every)
+    listed = [
+        one for one in listed if "handover" not in one.told or one.told.get("archived")
+    ]  # others were written here
     common = os.path.commonpath([os.path.dirname(one.uri) for one in listed]) if listed else ""
     longest: dict[str, Source] = {}
     for one in listed:
@@ -49,8 +55,6 @@ def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
             longest[one.thread_id] = max(known, one, key=lambda source: (source.size, source.number))
     for one in listed:
         name = os.path.relpath(one.uri, common)
-        if "handover" in one.told and not one.told.get("archived"):
-            continue  # written here, not imported
         if not one.told.get("archived"):
             yield name, None
         elif one is longest.get(one.thread_id):

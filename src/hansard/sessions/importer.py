@@ -56,7 +56,7 @@ class Imported(NamedTuple):
 
 def import_session(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> Imported:
     """Import a session and its sub-agents, or what is new in them."""
-    files = [session.path, *session.parts]
+    files = session.files
     before = [ledger._read(lambda tx, p=path: sources.find(tx, _uri(p))) for path in files]  # type: ignore[misc]
     stats = [os.stat(path) for path in files]
     first = before[0]
@@ -68,8 +68,12 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
         return (_import_sage if name == "sage" else _import_document)(ledger, session, name, stats, progress)
     run = _Import(ledger, name, progress, session.cwd)
     run.file(session.path, first, main=True)
-    for path, known in zip(session.parts, before[1:], strict=True):
+    for path, known in zip(session.parts, before[1:], strict=False):
         run.file(path, known, main=False)
+    count = 1 + len(session.parts)
+    for path, known, stat in zip(session.beside, before[count:], stats[count:], strict=True):
+        if not _unchanged(known, stat):
+            run.keep(path, stat)
     return run.result(session)
 
 
@@ -274,6 +278,13 @@ class _Import:
         for report in reading.reports:
             one = {"path": str(path), "line": report.line, "byte": report.byte, "what": report.what}
             (self.bad if report.kind == "bad" else self.repairs).append(one)
+
+    def keep(self, path: Path, stat: os.stat_result) -> None:
+        """Keep a file that belongs to the session and holds no messages."""
+        data = path.read_bytes()
+        given = (self._thread, _uri(path), self._name, data, stat.st_mtime_ns)
+        self._ledger._write(lambda tx: sources.archive(tx, *given, main=False, beside=True))
+        self._progress(stat.st_size)
 
     def _inherited(self, value: Conversation, path: Path) -> list[Message]:
         """What a fork takes over from the session it continues, which is imported first if it is beside it."""

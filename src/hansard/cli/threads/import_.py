@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LISTED = 50  # bad records reported per file
 _PAUSE = 1.0
+_FEW = 3  # files that need no summary
 
 
 @click.command("import")
@@ -40,7 +41,7 @@ def command(paths: tuple[str, ...], format_: str | None, watch: bool, db: str | 
 
     Without PATH, import the sessions of every coding agent found on this machine. Known messages are skipped; session
     files are stored byte for byte. Files that cannot be read are reported, the others are imported; the exit code is
-    then 2.
+    then 2. It is 1 if there was nothing to import at all.
     """
     if format_ is not None:
         formats.get(format_)
@@ -48,9 +49,21 @@ def command(paths: tuple[str, ...], format_: str | None, watch: bool, db: str | 
         bad, report = _import_all(ledger, paths, format_, as_json)
         if as_json and not watch:
             echo_json(report)
+        elif not watch and len(report) > _FEW:
+            echo(_summary(report, bad))
         while watch:
             bad = _import_again(ledger, paths, format_, as_json)
-    return 2 if bad else 0
+    return 2 if bad else 0 if report else 1
+
+
+def _summary(report: list[dict[str, Any]], bad: int) -> str:
+    """The last line: how much was imported."""
+    read = [row for row in report if "error" not in row]
+    threads = len({row["threadId"] for row in read})
+    added = sum(row["added"] for row in read)
+    text = f"{counted(len(read), 'file')}, {counted(threads, 'thread')}: "
+    text += f"{counted(added, 'new message')}" if added else "nothing new"
+    return text + (f"; {counted(bad, 'file')} could not be read" if bad else "")
 
 
 def _import_all(ledger: Ledger, paths: tuple[str, ...], format_: str | None, quiet: bool) -> tuple[int, list[Any]]:
@@ -95,12 +108,15 @@ def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[
     if not paths:
         found: list[Session] = []
         for agent, sessions in discovery.found():
-            size = sum(_size(path) for one in sessions for path in (one.path, *one.parts))
+            size = sum(_size(path) for one in sessions for path in one.files)
             if not quiet:
-                echo(f"{agent.name}: {counted(len(sessions), 'session')}, {size / 1e6:,.1f} MB in {agent.folder()}")
+                where = display(_short(agent.folder()))
+                echo(f"{agent.name}: {counted(len(sessions), 'session')}, {size / 1e6:,.1f} MB in {where}")
             found += sessions
-        if not found and not quiet:
-            echo("no sessions of coding agents found; name files or folders to import")
+        if not found:
+            looked = ", ".join(dict.fromkeys(_short(agent.folder()) for agent in discovery.AGENTS))
+            told = f"no sessions of coding agents in {looked}; name files or folders to import"
+            print(f"hansard: {display(told)}", file=sys.stderr)
         return found
     listed: list[Session] = []
     for text in paths:
@@ -108,7 +124,8 @@ def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[
         if text != "-" and path.is_dir():
             inside = discovery.in_folder(path)
             if not inside:
-                raise HansardError(f"{text}: no sessions or conversations in this folder; name another")
+                told = f"{text}: no sessions or conversations in this folder; name another"
+                print(f"hansard: {display(told)}", file=sys.stderr)
             listed += [one._replace(format=format_ or one.format) for one in inside]
         else:
             listed.append(discovery.of_file(path, format_ or ""))
@@ -155,6 +172,8 @@ def _import_session(
     if not formats.get(name).verbatim:
         return _import(ledger, str(session.path), name)
     done = importer.import_session(ledger, session._replace(format=name), moved)
+    if done.changed and done.bytes and not done.added and not done.known and done.bad:
+        raise HansardError(f"no record of {name} in this file can be read: {done.bad[0]['what']}")
     row: dict[str, Any] = {"path": done.path, "threadId": done.thread_id, "known": done.known, "added": done.added}
     return [{**row, "repairs": len(done.repairs), "bad": done.bad}]
 
@@ -163,7 +182,10 @@ def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, An
     data = load(path)
     rows: list[dict[str, Any]] = []
     with naming(path):
-        for i, conversation in enumerate(formats.read_all(data, format_)):
+        found = formats.read_all(data, format_)
+        if not any(conversation.messages for conversation in found):
+            raise HansardError("no message in this document; is it of another format? name that with --from")
+        for i, conversation in enumerate(found):
             key = _key(conversation, path, i)
             done = ledger.sync(key, conversation)
             rows.append({"path": path, "threadId": key, "known": done.known, "added": done.added, "head": done.head})
@@ -191,7 +213,18 @@ def _line(row: dict[str, Any]) -> str:
         text = f"{added} new, {known} known"
     else:
         text = counted(added, "message")
-    return f"{display(row['path'])}: {display(row['threadId'])}: {text}"
+    return f"{display(_short(Path(row['path'])))}: {display(row['threadId'])}: {text}"
+
+
+def _short(path: Path) -> str:
+    """A path as a person would write it: relative to the current folder if below it, else with `~` for the home."""
+    here, home = (Path.cwd(), ""), (Path.home(), "~/")
+    for above, lead in (home, here) if home[0].is_relative_to(here[0]) else (here, home):
+        try:
+            return lead + str(path.relative_to(above)) if path.is_absolute() else str(path)
+        except ValueError:
+            continue
+    return str(path)
 
 
 def _progress(sessions: list[Session], bar: bool) -> Iterator[tuple[Session, Callable[[int], None]]]:
@@ -205,7 +238,7 @@ def _progress(sessions: list[Session], bar: bool) -> Iterator[tuple[Session, Cal
 
     columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        total = sum(_size(path) for one in sessions for path in (one.path, *one.parts))
+        total = sum(_size(path) for one in sessions for path in one.files)
         task = progress.add_task("importing", total=total)
         for session in sessions:
             yield session, lambda size: progress.advance(task, size)

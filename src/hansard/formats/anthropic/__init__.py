@@ -51,7 +51,11 @@ def sniff(document: Any) -> int:
         for record in records
     ):
         return 0
-    if any(key in record for record in records for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind")):
+    if any(
+        key in record
+        for record in records
+        for key in ("parts", "tool_calls", "tool_call_id", "call_id", "kind", "messageId")
+    ):
         return 0
     sure = 2 if type(document) is dict and ("system" in document or "max_tokens" in document) else 1
     odd = False

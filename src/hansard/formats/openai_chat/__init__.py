@@ -29,7 +29,7 @@ from typing import Any
 from hansard.formats.contract import Format
 
 _TEXT_KEYS = {"delta", "text"}
-_NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns")
+_NOT_CHAT = ("parts", "kind", "call_id", "extra", "uuid", "turns", "contents", "messageId")
 _DIALECT = ("reasoning_content", "reasoning_details", "thinking_blocks", "tool_call_id", "function_call")
 _NOT_SETTINGS = ("system", "contents", "input", "stop_sequences", "anthropic_version", "systemInstruction")
 _SETTINGS = ("max_completion_tokens", "response_format", "frequency_penalty", "presence_penalty", "logit_bias", "seed")
@@ -72,6 +72,8 @@ def sniff(document: Any) -> int:
             return 3
         if type(model) is str and records[0]["role"] in ("system", "developer"):
             return 2
+        if all(record.keys() == {"role", "content"} and type(record["content"]) is str for record in records):
+            return 2  # a plain body means the same in every format that it fits
     return best
 
 

@@ -40,7 +40,7 @@ KINDS = frozenset(
     | {"function_call_output", "local_shell_call_output", "program_output", "shell_call_output", "tool_search_output"}
 )
 _FOREIGN_REQUEST_KEYS = {"messages", "contents", "generation_config", "encoding_format", "dimensions"}
-_FOREIGN_KEYS = {"parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
+_FOREIGN_KEYS = {"contents", "messageId", "parts", "tool_calls", "tool_call_id", "kind", "payload", "uuid"}
 _BLOCKS = ("text", "image", "tool_use", "tool_result", "thinking", "image_url", "tool-call")  # of other formats
 
 

@@ -29,7 +29,16 @@ from hansard.formats.contract import Format
 
 ROLES = ("system", "developer", "user", "assistant")
 KINDS = ("text", "image", "audio", "file")
-_FOREIGN_KEYS = ("parts", "kind", "uuid", "tool_call_id", "function_call", "reasoning_content", "reasoning_details")
+_FOREIGN_KEYS = (
+    "parts",
+    "kind",
+    "uuid",
+    "tool_call_id",
+    "function_call",
+    "reasoning_content",
+    "reasoning_details",
+    "messageId",
+)
 
 
 def sniff(document: Any) -> int:

@@ -42,7 +42,7 @@ def sniff(document: Any) -> int:
         if type(record) is not dict or record.get("role") not in ROLES or "parts" in record:
             return 0
         content = record.get("content")
-        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type")):
+        if any(key in record for key in ("id", "tool_calls", "tool_call_id", "name", "type", "messageId")):
             return 0
         if "providerOptions" in record:
             sure = 3

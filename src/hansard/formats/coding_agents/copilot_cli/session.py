@@ -170,7 +170,8 @@ class Reader(RecordReader):
         reader = READERS.get(kind)
         if reader is not None and type(data) is dict:
             try:
-                message = reader(dict(data), fields, self._state)
+                given = {key: one for key, one in data.items() if key != "messageId" or one != own}  # see `_named`
+                message = reader(given, fields, self._state)
             except SchemaMismatch:
                 pass
             else:
@@ -241,7 +242,14 @@ def records(conversation: Conversation, already: Conversation | None) -> Iterato
             valid = own if not new else derived_uuid(NAME, own) if n else valid_uuid(own)
             ids[own] = valid  # of a message's further events: other ids than other agents' writers derive
             if new:
-                yield _event(events[n], valid, ids[parent], write_time(message.created_at))
+                yield _event(_named(events[n], valid), valid, ids[parent], write_time(message.created_at))
+
+
+def _named(event: dict[str, Any], own: str | None) -> dict[str, Any]:
+    """An answer with the id that the CLI requires: that of the event where the answer has none."""
+    if event["type"] != "assistant.message" or "messageId" in event["data"]:
+        return event
+    return {**event, "data": {"messageId": own, **event["data"]}}
 
 
 def _event(event: dict[str, Any], own: str, parent: str | None, time: Any) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def is_record(value: Any) -> bool:
 def is_older(record: dict[str, Any]) -> bool:
     """Whether a record is a `ConversationMessage`, the shape before uuids."""
     role = record.get("role")
-    if "type" in record or "uuid" in record or type(role) is not str or role not in _OLDER:
+    if any(key in record for key in ("type", "uuid", "message_id")) or type(role) is not str or role not in _OLDER:
         return False
     return "content" in record or "tool_calls" in record or "tool_results" in record
 

@@ -47,7 +47,7 @@ def is_preference(record: dict[str, Any]) -> bool:
 
 
 def _is_message(record: Any) -> bool:
-    return type(record) is dict and type(record.get("role")) is str and "parts" not in record
+    return type(record) is dict and type(record.get("role")) is str and not {"parts", "messageId"} & record.keys()
 
 
 FORMAT = Format(

@@ -24,6 +24,9 @@ from hansard.formats.contract import Format
 LISTS = ("conversations", "items")
 
 
+_SPOKEN = ("from", "value", "role", "content")
+
+
 def sniff(document: Any) -> int:
     """Lists of `from` and `value` are unique to ShareGPT."""
     from hansard.formats.exchange.dataset import first_objects
@@ -37,6 +40,8 @@ def sniff(document: Any) -> int:
         if said is None or not all(map(_is_object, said)):
             return 0
         if not any("from" in one and "value" in one for one in said):
+            if not any(key in one for one in said for key in _SPOKEN):
+                return 0
             sure = 1
     return sure if records else 0
 
