@@ -221,8 +221,8 @@ def start(tx: Tx, thread_id: str, uri: str, format_: str, *, main: bool) -> int:
 def archive(
     tx: Tx, thread_id: str, uri: str, format_: str, data: bytes, mtime: int, *, main: bool, beside: bool = False
 ) -> None:
-    """Keep a whole file as a source of a thread; a file with the same bytes is kept once. `beside`: it is no session,
-    but belongs to one."""
+    """Keep a whole file as a source of a thread; a file with the same bytes is kept once. `beside`: it belongs to a
+    session and has no messages."""
     proof, told = hashlib.sha256(data).digest(), {"archived": True, **({"beside": True} if beside else {})}
     known = find(tx, uri)
     same = known is not None and (known.thread_id, known.hash, known.main) == (thread_id, proof.hex(), main)
