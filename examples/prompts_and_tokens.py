@@ -21,23 +21,17 @@ def main(path: str) -> None:
             usage = hansard.Usage(input_tokens=12, output_tokens=3)
             ledger.append(thread.id, hansard.Message.assistant("Assam.", model="claude-opus-4-6", usage=usage))
 
-        after = None
-        while True:
-            page = ledger.threads(limit=100, after=after)
-            for thread in page.items:
-                print(f"# {thread.title or thread.id}, {thread.created_at[:10]}")
-                for message in ledger.iter_transcript(thread.id):
-                    if message.role == "user" and message.text:
-                        print(f"{message.created_at[:16]}  {message.text[:70]}")
-                    if message.usage:
-                        model = message.model.name if message.model else None
-                        tokens_by_model[model or "unknown"] += message.usage.total
-                        tokens_by_day[message.created_at[:10]] += message.usage.total
-                    for call in message.calls:
-                        calls[call.name] += 1
-            after = page.next
-            if after is None:
-                break
+        for thread in ledger.iter_threads():
+            print(f"# {thread.title or thread.id}, {thread.created_at[:10]}")
+            for message in ledger.iter_messages(thread.id):
+                if message.role == "user" and message.text:
+                    print(f"{message.created_at[:16]}  {message.text[:70]}")
+                if message.usage:
+                    model = message.model.name if message.model else None
+                    tokens_by_model[model or "unknown"] += message.usage.total
+                    tokens_by_day[message.created_at[:10]] += message.usage.total
+                for call in message.calls:
+                    calls[call.name] += 1
 
     for name, counted in (("model", tokens_by_model), ("day", tokens_by_day), ("tool", calls)):
         for key, number in counted.most_common():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Integer, create_engine, func, select, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -32,7 +31,7 @@ class ConversationMessage(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     role: Mapped[str]
     type: Mapped[str]
-    content: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    content: Mapped[dict[str, object]] = mapped_column(JSONB)
     created_at: Mapped[datetime]
     resource_id: Mapped[str | None]
     position: Mapped[int]
@@ -45,10 +44,9 @@ def talk(ledger: hansard.Ledger) -> None:
         call = ToolCallPart(tool_call_id="c1", tool_name="weather", input={"city": city})
         result = ToolResultPart(tool_call_id="c1", tool_name="weather", output={"celsius": celsius})
         answer = TextPart(text=f"It is {celsius} degrees in {city}.")
-        said: list[tuple[str, Any]] = [("user", TextPart(text=f"How warm is it in {city}?"))]
-        said += [("assistant", call), ("tool", result), ("assistant", answer)]
-        for role, part in said:
-            ledger.append(thread.id, Message(role=role, parts=[part]))
+        asked = Message.user(f"How warm is it in {city}?")
+        for message in (asked, Message.assistant(call), Message.tool(result), Message.assistant(answer)):
+            ledger.append(thread.id, message)
 
 
 def main(url: str) -> None:
