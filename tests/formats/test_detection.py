@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import hansard
 from hansard import formats
 from hansard.errors import UnknownFormat
 
@@ -56,3 +58,18 @@ KNOWN: dict[str, tuple[str, Any]] = {
 def test_what_is_odd_beside_what_only_one_format_has_changes_nothing(case: str) -> None:
     name, document = KNOWN[case]
     assert formats.detect(document) == name
+
+
+JSON_FORMATS = [
+    name for name in formats.names() if formats.get(name).suffix == "json" and not formats.get(name).verbatim
+]
+
+
+@pytest.mark.parametrize("name", JSON_FORMATS)
+def test_the_data_of_a_json_format_is_json_data(name: str) -> None:
+    """Its types are those of `json.loads`, and it reads back as the bytes do."""
+    talk = hansard.Conversation(messages=[hansard.Message.user("hi"), hansard.Message.assistant("ho")])
+    for written in (hansard.write(talk, name), hansard.write_all([talk], name)):
+        assert type(written.data) in (dict, list)
+        assert json.loads(json.dumps(written.data)) == json.loads(written.json)
+        assert hansard.read(written.data, name) == hansard.read(written.json, name)

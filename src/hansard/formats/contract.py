@@ -275,8 +275,13 @@ class Written:
 
     @cached_property
     def data(self) -> Any:
-        """The document as plain values, or as bytes where the format is one of text."""
-        return self._made if isinstance(self._made, bytes) else exact_json.plain(self._made)
+        """The document as JSON data, or as bytes where the format is not one JSON document: session files, lines, pages."""
+        return _as_data(self.format, self._made)
+
+    @cached_property
+    def document(self) -> Any:
+        """The document as its reader takes it: `data`, or bytes where the format is one of text."""
+        return self._made if isinstance(self._made, bytes) else self.data
 
     @cached_property
     def losses(self) -> list[Loss]:
@@ -309,6 +314,17 @@ def losses_of(each: list[Written]) -> list[Loss]:
     return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
 
 
+def _as_data(format: Format, document: Any) -> Any:
+    if not isinstance(document, bytes):
+        return exact_json.plain(document)
+    if format.suffix != "json" or format.verbatim:
+        return document
+    try:
+        return exact_json.plain(exact_json.decode(document))
+    except Unreadable:  # a plug-in's text that does not name its suffix
+        return document
+
+
 class WrittenAll:
     """Many conversations in one document: the same `data`, `json` and `losses`, whose paths begin with `$[i]`.
 
@@ -318,15 +334,20 @@ class WrittenAll:
     2
     """
 
-    def __init__(self, each: list[Written], format: Format, data: Any) -> None:
-        self.each, self.format, self.data = each, format, data
+    def __init__(self, each: list[Written], format: Format, document: Any) -> None:
+        self.each, self.format, self.document = each, format, document
+
+    @cached_property
+    def data(self) -> Any:
+        """The document as JSON data, or as bytes where the format is not one JSON document."""
+        return _as_data(self.format, self.document)
 
     @cached_property
     def losses(self) -> list[Loss]:
         """What the document does not say of its conversations, each read back from the whole."""
         if self.each and self.format.split is not None:
-            for written, document in zip(self.each, self.format.split(self.data), strict=True):
-                written.data = document
+            for written, document in zip(self.each, self.format.split(self.document), strict=True):
+                written.document = document
         return losses_of(self.each)
 
     @cached_property
@@ -337,7 +358,7 @@ class WrittenAll:
     @cached_property
     def json(self) -> bytes:
         """The document as bytes."""
-        return self.data if isinstance(self.data, bytes) else exact_json.encode(self.data)
+        return self.document if isinstance(self.document, bytes) else exact_json.encode(self.document)
 
     def __repr__(self) -> str:
         return f"<WrittenAll {self.format.name}, {len(self.each)} conversations>"

@@ -129,7 +129,7 @@ def write_all(
         many = ", ".join(name for name in names() if get(name).join is not None)
         way_out = f"write them to {many}, or each into a file (`hansard convert -o FOLDER`)"
         raise CannotWrite(f"{len(each)} conversations do not fit into one document of {chosen.name}; {way_out}")
-    return WrittenAll(each, chosen, chosen.join([written.data for written in each]))
+    return WrittenAll(each, chosen, chosen.join([written.document for written in each]))
 
 
 def _row(format: str | Format) -> Format:
@@ -325,5 +325,5 @@ def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
 
     if written.format.kept is not None:
         return proven_losses(written, written.format.kept(written.source), notes)
-    document = written.data if written.format.text else exact_json.copied(written.data)
+    document = written.document if written.format.text else exact_json.copied(written.document)
     return proven_losses(written, _read(written.format, document, surrogates=True)[0], notes)

@@ -291,12 +291,12 @@ def data_of(given: Document) -> Any:
 
 def converted(written: Written | WrittenAll) -> Converted:
     """A written document as JSON; bytes that are not UTF-8 as base64."""
-    fields: dict[str, Any] = {"document": written.data}
-    if isinstance(written.data, bytes):
+    fields: dict[str, Any] = {"document": written.document}
+    if isinstance(written.document, bytes):
         try:
-            fields = {"text": written.data.decode()}
+            fields = {"text": written.document.decode()}
         except UnicodeDecodeError:
-            fields = {"base64": base64.b64encode(written.data).decode()}
+            fields = {"base64": base64.b64encode(written.document).decode()}
     return Converted(format=written.format.name, losses=written.losses, **fields)
 
 
