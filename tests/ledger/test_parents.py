@@ -69,7 +69,7 @@ def test_an_untouched_native_import_is_exported_as_it_came(ledger: Ledger) -> No
     document = {"id": "t", "messages": [plain, {**plain, "id": "M2", "parentMessageId": "M1"}, {**plain, "id": "M3"}]}
     ledger.import_conversation(hansard.read(document, "hansard"))
     assert_linked(ledger.transcript("t"))
-    assert hansard.write(ledger.export_conversation("t"), "hansard").data == hansard.convert(document, "hansard").data
+    assert hansard.write(ledger.export_conversation("t"), "hansard").json == hansard.convert(document, "hansard").json
     ledger.import_conversation(hansard.read({**document, "messages": [*document["messages"], {**plain, "id": "M4"}]}))
     ledger.append("t", said("more"))
     assert_linked(ledger.export_conversation("t").messages)
