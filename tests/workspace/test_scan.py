@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from hansard import Ledger
 from hansard.errors import HansardError
-from hansard.workspace import Author, Limits, Refused, Workspace
+from hansard.workspace import Author, Limits, Refused, Workspace, snapshots
 from hansard.workspace.merge import merge
 from tests.workspace.trees import say, tree, turn
 
@@ -149,7 +151,9 @@ def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root
         taken = files.snapshot()
         assert (taken.partial, taken.changes) == ([], [])
     with Workspace(ledger, root, limits=Limits(files=8)) as files:
-        assert files.snapshot().changes == []
+        again = files.snapshot()
+        assert (again.number, again.changes) == (None, [])
+        assert again.partial == ["more than 8 files"], "said each time, also when nothing is recorded"
     (root / "large").write_bytes(b"x" * 5000)
     with Workspace(ledger, root, limits=Limits(file_size=1000)) as files:
         taken = files.snapshot()
@@ -160,6 +164,26 @@ def test_limits_are_said_and_what_was_not_seen_is_no_change(ledger: Ledger, root
             (root / "large").unlink()
         done = files.undo(thread)
         assert done.conflicts == [("large", "the earlier content is not stored")]
+
+
+def test_contents_are_written_ahead_and_not_held_until_the_end(
+    ledger: Ledger, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the first look at a large project needs as much memory as its files."""
+    monkeypatch.setattr(snapshots, "_FLUSH", 1000)
+    for i in range(6):
+        (root / f"f{i}").write_bytes(random.Random(i).randbytes(600))
+    with Workspace(ledger, root) as files:
+        write, held = files.driver.write, []
+
+        def noting(job: Any) -> Any:
+            held.append(sum(len(small) for _, small in getattr(getattr(job, "__self__", None), "_blobs", {}).values()))
+            return write(job)
+
+        monkeypatch.setattr(files.driver, "write", noting)
+        assert files.snapshot().files == 6
+        assert [size for size in held if size] == [pytest.approx(1200, abs=100)] * 3
+    assert ledger.verify() == []
 
 
 def test_a_look_that_is_cut_off_at_once_forgets_nothing(ledger: Ledger, root: Path) -> None:

@@ -18,6 +18,7 @@ from hansard.errors import HansardError
 from hansard.ledger.results import Hit
 from hansard.ledger.search import index
 from hansard.ledger.search import query as searching
+from hansard.ledger.search.language import Query
 from hansard.model import TextPart
 from hansard.model.parts import (
     DataPart,
@@ -446,3 +447,13 @@ def test_a_snippet_is_short_and_where_the_words_are(ledger: Ledger) -> None:
     assert len(text) < 260
     assert text[0] == text[-1] == "…"
     assert text[1:].split()[0] in filler.split()  # it begins with a whole word
+
+
+@pytest.mark.parametrize(
+    ("typed", "minutes"),
+    [("30min", 30), ("2h", 120), ("1d", 1440), ("1w", 7 * 1440), ("1mo", 30 * 1440), ("1y", 365 * 1440)],
+)
+def test_a_time_may_be_said_as_how_long_ago_it_was(typed: str, minutes: int) -> None:
+    now = 1_800_000_000_000
+    query = Query(f"since:{typed} until:{typed}", now)
+    assert (query.since, query.until) == (now - minutes * 60_000,) * 2
