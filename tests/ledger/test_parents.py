@@ -75,6 +75,15 @@ def test_an_untouched_native_import_is_exported_as_it_came(ledger: Ledger) -> No
     assert_linked(ledger.export_conversation("t").messages)
 
 
+def test_an_import_that_goes_on_is_exported_with_the_time_of_its_last_change(ledger: Ledger) -> None:
+    told = "2025-01-15T10:05:00Z"
+    ledger.import_conversation(Conversation(id="t", messages=[said("a", id="a")], created_at=told, updated_at=told))
+    assert ledger.export_conversation("t").updated_at == told
+    ledger.append("t", said("b"))
+    exported = ledger.export_conversation("t")
+    assert (exported.created_at, exported.updated_at) == (told, ledger.thread("t").updated_at)
+
+
 def test_messages_without_ids_are_named_by_those_of_the_ledger(ledger: Ledger) -> None:
     ledger.import_conversation(Conversation(id="t", messages=[said("a"), said("b")]))
     assert_linked(ledger.transcript("t"))

@@ -21,6 +21,7 @@ from hansard.ledger.results import Synced, Thread, TreeNode
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_runs, find_thread, id_at
 from hansard.model import native
 from hansard.model.conversation import Conversation, Message, Run, Snapshot
+from hansard.model.times import iso_time, milliseconds
 from hansard.model.tree import active_path, parents
 
 _IMPORTED = "$imported"  # in `extra` of a description: how many messages the thread had after its last import
@@ -219,6 +220,9 @@ def export(tx: Tx, thread: ThreadRow) -> Conversation:
             replace(message, id=node.id) if message.id is UNSET else message
             for message, node in zip(messages, nodes, strict=True)
         ]
+        told = milliseconds(value.updated_at)
+        if told is not None and told < thread.updated_at:
+            value = replace(value, updated_at=iso_time(thread.updated_at))
     messages = _placed(messages, nodes, verbatim=imported == thread.messages)
     value = _counted(value, None)
     runs = [run.value for run in find_runs(tx, thread).values()]
