@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+import hansard
 from hansard import Ledger
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ids import clock
@@ -27,7 +28,7 @@ def test_staged_messages_are_in_the_transcript_only_after_the_commit(ledger: Led
     assert transcript(ledger, thread.id) == ["q", "a"]
     assert done.status == "committed"
     assert done.usage == Usage(input_tokens=3, output_tokens=4)
-    assert ledger.thread(thread.id).usage == Usage(input_tokens=3, output_tokens=4)
+    assert ledger.thread(thread.id).usage == hansard.TokenSum(input_tokens=3, output_tokens=4)
     assert run.commit().status == "committed"
 
 

@@ -62,9 +62,9 @@ def test_a_head_that_was_taken_back_is_not_gone_on_from(ledger: Ledger) -> None:
 def test_a_remembered_head_is_looked_for_again_when_anybody_changed_the_thread(ledger: Ledger) -> None:
     thread = ledger.create_thread().id
     here, there = Ledger(ledger._driver), Ledger(ledger._driver)
-    first = here.append(thread, said("a", usage=Usage(input_tokens=1)))
-    there.append(thread, said("b", usage=Usage(input_tokens=2)))
-    here.append(thread, said("c", usage=Usage(input_tokens=4)))
+    first = here.append(thread, said("a", "assistant", usage=Usage(input_tokens=1)))
+    there.append(thread, said("b", "assistant", usage=Usage(input_tokens=2)))
+    here.append(thread, said("c", "assistant", usage=Usage(input_tokens=4)))
     there.fork(thread, first.id)  # type: ignore[arg-type]
     here.append(thread, said("d"))
     there.update_thread(thread, title="Tea")
@@ -72,11 +72,11 @@ def test_a_remembered_head_is_looked_for_again_when_anybody_changed_the_thread(l
     run = there.begin_run(thread, fork_from=first.id)  # type: ignore[arg-type]
     run.stage(said("staged", "assistant", usage=Usage(input_tokens=8)))
     run.abort()
-    here.append(thread, said("f", usage=Usage(input_tokens=16)))
+    here.append(thread, said("f", "assistant", usage=Usage(input_tokens=16)))
     assert transcript(ledger, thread) == ["a", "d", "e", "f"]
     told = ledger.thread(thread)
     assert (told.messages, told.usage.input_tokens, told.title) == (7, 31, "Tea")
-    assert here.append(thread, said("a", id=first.id, usage=Usage(input_tokens=1))).id == first.id
+    assert here.append(thread, said("a", "assistant", id=first.id, usage=Usage(input_tokens=1))).id == first.id
     assert transcript(ledger, thread) == ["a", "d", "e", "f"]
     ledger.forget(thread)
     with pytest.raises(NotFound):

@@ -275,7 +275,7 @@ class Written:
 
     @cached_property
     def data(self) -> Any:
-        """The document as JSON data; as bytes where the format is not one JSON document: session files, lines, pages."""
+        """The document as JSON data; bytes where the format is not one JSON document: session files, lines, pages."""
         return _as_data(self.format, self._made)
 
     @cached_property

@@ -49,7 +49,7 @@ def add(before: bytes | None, messages: Iterable[Message], *, first: bool) -> by
     counted: list[Usage] = []
     changes: dict[str, Any] = {}
     for message in messages:
-        if message.usage is not UNSET:
+        if message.usage is not UNSET and message.role == "assistant":
             counted.append(_whole(message.usage))
         if known.models is UNSET:
             continue
@@ -75,7 +75,9 @@ def changes_nothing(message: Message) -> bool:
 
 def subtract(before: bytes | None, messages: list[Message]) -> bytes | None:
     """The summary without the token counts of some of the messages."""
-    counted = total([_whole(message.usage) for message in messages if message.usage is not UNSET])
+    counted = total(
+        [_whole(message.usage) for message in messages if message.usage is not UNSET and message.role == "assistant"]
+    )
     left = decode(before)
     counts = {
         name: max(0, getattr(left, name) - count)

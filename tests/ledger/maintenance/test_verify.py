@@ -23,7 +23,8 @@ def fill(ledger: Ledger) -> None:
     files = [Snapshot(message_id="a", files={"file": "content"})]
     ledger.import_conversation(Conversation(id="t", title="Tea", messages=[said("milk?", id="a")], snapshots=files))
     ledger.update_thread("t", metadata={"mood": "fine"}, resource_id="kitchen")
-    ledger.append("t", [said(f"word {i}", id=f"m{i}", usage=Usage(input_tokens=7), agent_id="cook") for i in range(6)])
+    tokens = Usage(input_tokens=7)
+    ledger.append("t", [said(f"word {i}", "assistant", id=f"m{i}", usage=tokens, agent_id="cook") for i in range(6)])
     ledger.append("t", said("long " * 2000, id="long"))
     run = ledger.begin_run("t", "cook", fork_from="m2")
     run.stage(said("sugar", "assistant", id="s"))
@@ -142,7 +143,7 @@ def test_stats_count_what_there_is(ledger: Ledger) -> None:
     fill(ledger)
     found = ledger.stats()
     assert (found.threads, found.forgotten, found.messages, found.runs, found.blobs) == (1, 1, 10, 2, 1)
-    assert found.usage == Usage(input_tokens=42)
+    assert found.usage == hansard.TokenSum(input_tokens=42)
     exact = sum(len(native.encode(message)) for message in ledger.export_conversation("t").messages)
     assert abs(found.payload_bytes - exact) < 500  # an export names parents that are otherwise left unsaid
     assert 0 < found.stored_bytes < found.bytes_on_disk
