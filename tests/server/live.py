@@ -32,10 +32,12 @@ class LiveServer:
         delay: float = 0.005,
         agent: str = "tests.server.scripted:make",
         environment: dict[str, str] | None = None,
+        ledger: str | None = None,
     ) -> None:
+        """`ledger` is an address in place of the file `db`."""
         self.port = 0  # any free one; the same when it is started again
         self.url, self.db, self.log = "", db, db.with_suffix(".said")
-        self._command = [sys.executable, "-m", "hansard", "serve", "--db", str(db)]
+        self._command = [sys.executable, "-m", "hansard", "serve", "--db", ledger or str(db)]
         self._command += ["--agent", agent, *options]
         about = {"SCRIPTED_DELAY": str(delay), "SCRIPTED_LOG": str(self.log)}
         self._environment = {**os.environ, **about, **(environment or {"HANSARD_TOKEN": TOKEN})}
