@@ -20,6 +20,7 @@ from hansard._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from hansard.agent import Agent, Recorder
+    from hansard.agent.ui_turns import emit
     from hansard.clients import instrument, recording
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "hansard.agent": ("Agent", "Recorder"),
+    "hansard.agent.ui_turns": ("emit",),
     "hansard.clients": ("instrument", "recording"),
     "hansard.errors": ("HansardError",),
     "hansard.formats": ("convert", "detect", "read", "read_all", "write", "write_all"),
@@ -135,6 +137,7 @@ __all__ = [
     "read",
     "write",
     "convert",
+    "emit",
     "detect",
     "validate",
     "read_all",

@@ -65,6 +65,10 @@ class Conflict(HansardError):
         super().__init__(text)
 
 
+class Busy(Conflict):
+    """Another run is active in the thread."""
+
+
 class Forbidden(HansardError):
     """The server was not built to allow this."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic_ai import CallDeferred, RunContext, Tool
 
 import hansard
 from hansard.agent import Agent, ScriptedModel
+from hansard.agent.ui_turns import stored_path, ui_messages
 from hansard.errors import Conflict, HansardError, NotFound, Unreadable
 from hansard.streams import decoder
 from hansard.streams.accumulator import fold
@@ -72,6 +74,15 @@ def joined(before: Body, after: Body) -> Body:
 def shown(ledger: hansard.Ledger) -> list[Body]:
     conversation = hansard.Conversation(messages=ledger.transcript("t"))
     return hansard.write(conversation, "ai-sdk-ui", target="v6").data  # type: ignore[no-any-return]
+
+
+def page(ledger: hansard.Ledger) -> list[Body]:
+    """What a page that is loaded now shows."""
+    return ui_messages(stored_path(ledger, "t"), "v6")
+
+
+def without_metadata(message: Body) -> Body:
+    return {key: value for key, value in message.items() if key != "metadata"}
 
 
 def texts(messages: list[Body]) -> list[str]:
@@ -368,9 +379,11 @@ async def _again(answer: Any) -> None:
 def test_a_hand_over_is_shown_as_it_streams_and_in_the_same_message_later(ledger: hansard.Ledger) -> None:
     asyncio.run(Agent(ScriptedModel(["I cook."]), ledger=ledger, name="cook", id="a1").run("t", "who?"))
     waiter = Client(Agent(ScriptedModel(["I serve."]), ledger=ledger, name="waiter", id="a2"))
-    waiter.messages = shown(ledger)
+    waiter.messages = page(ledger)
+    assert waiter.messages[-1]["metadata"] == {"agent": {"id": "a1", "name": "cook"}}
     waiter.send("and you?", "u2")
-    assert waiter.messages == shown(ledger)
+    assert waiter.messages == page(ledger)
+    assert waiter.messages[-1]["metadata"]["agent"] == {"id": "a2", "name": "waiter"}
     answer = waiter.messages[-1]
     assert answer["parts"][0] == {"type": "data-agent.handoff", "data": {"from": "a1", "to": "a2"}}
     (told,) = answer["metadata"]["systemMessages"]
@@ -379,7 +392,28 @@ def test_a_hand_over_is_shown_as_it_streams_and_in_the_same_message_later(ledger
     (system,) = [one for turn in thread["turns"] for one in turn.get("messages", ()) if "event_type" in one]
     assert (system["source_agent"], system["target_agents"]) == ("a1", ["a2"])
     waiter.send("once more", "u3")
-    assert waiter.messages == shown(ledger)
+    assert [without_metadata(one) for one in waiter.messages] == [without_metadata(one) for one in page(ledger)]
+
+
+def test_an_answer_to_another_agent_is_a_message_of_its_own_for_clients(ledger: hansard.Ledger) -> None:
+    asyncio.run(Agent(ScriptedModel(["I cook."]), ledger=ledger, name="cook", id="a1").run("t", "who?"))
+    waiter = Agent(ScriptedModel(["I serve."], delay=0.01), ledger=ledger, name="waiter", id="a2")
+
+    async def resumed() -> bytes:
+        _, task = await waiter.start("t")
+        stream: Any = await waiter.resume("t")
+        out = b"".join([data async for data in stream])
+        await task
+        return out
+
+    out = asyncio.run(resumed())
+    told = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    assert told[0]["messageMetadata"] == {"agent": {"id": "a2", "name": "waiter"}}
+    assert {"type": "data-agent.handoff", "data": {"from": "a1", "to": "a2"}} in told
+    (_, first, second) = page(ledger)
+    assert first["metadata"]["agent"]["name"] == "cook"
+    assert (second["id"], second["metadata"]["agent"]["name"]) == (told[0]["messageId"], "waiter")
+    assert [part["type"] for part in second["parts"]] == ["data-agent.handoff", "step-start", "text"]
 
 
 def test_data_that_a_client_posts_stays_the_users_and_grants_nothing(ledger: hansard.Ledger) -> None:

@@ -75,7 +75,7 @@ def test_every_way_back_ends_the_dead_run(ledger: Ledger, path: str, way: str) -
         return found
 
     found = asyncio.run(go())
-    assert ledger.run("t", run_id).status == "interrupted"
+    assert ledger.run("t", run_id).status == "failed"
     assert ledger.run_messages("t", run_id)[-1].parts == [TextPart(text="Half")]
     assert {"active_run": None, "resume": None, "stop": False, "run": "Whole."}.get(way, found) == found
     if way == "sse":
@@ -98,7 +98,7 @@ def test_a_follower_gets_what_was_said_and_then_the_end(ledger: Ledger, path: st
     out = asyncio.run(go())
     assert b"Half" in out
     assert out.endswith(b"data: [DONE]\n\n")
-    assert ledger.run("t", run_id).status == "interrupted"
+    assert ledger.run("t", run_id).status == "failed"
 
 
 def test_one_thread_is_recovered_alone(ledger: Ledger, path: str) -> None:

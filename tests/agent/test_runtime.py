@@ -126,7 +126,7 @@ def test_stopping_keeps_what_was_said(ledger: hansard.Ledger, tmp_path: Path, el
     assert answer.id == heard[0].id
     assert asked.role == "user"
     (run,) = ledger.runs("t")
-    assert run.status == "committed"
+    assert run.status == "aborted"
 
 
 def test_a_call_that_was_running_when_it_was_stopped_is_not_known(ledger: hansard.Ledger) -> None:
@@ -216,7 +216,7 @@ def test_a_failure_is_told_and_kept(ledger: hansard.Ledger) -> None:
     assert heard[-2].text == "the line broke"
     with pytest.raises(ScriptedError):
         asyncio.run(agent.run("t", "go on"))
-    assert said(ledger) == ["go", "go on"]
+    assert said(ledger) == ["go", "Half ", "go on", "Half "]
     assert [run.status for run in ledger.runs("t")] == ["failed", "failed"]
 
 

@@ -1,4 +1,4 @@
-"""The React page in a real Chromium, talking to the FastAPI example: what it shows is what the ledger keeps."""
+"""The React page in a real Chromium, talking to the FastAPI example and to `hansard serve`: it shows what they keep."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 import hansard
-from tests.examples.chat_server import EXAMPLES, ChatServer
+from tests.examples.chat_server import ANSWER, EXAMPLES, ChatServer, ServedPage
+from tests.waiting import wait_until
 
-ANSWER = "Tea is served. " * 20
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 READY, BUSY = "output[data-status=ready]", "output[data-status=streaming]"
 
@@ -35,16 +34,16 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
-    with ChatServer(tmp_path_factory.mktemp("chat") / "chat.db") as running:
+@pytest.fixture(scope="module", params=[ChatServer, ServedPage], ids=["fastapi_chat", "hansard serve"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with request.param(tmp_path_factory.mktemp("chat") / "chat.db") as running:
         yield running
 
 
 @pytest.fixture
 def chat(request: pytest.FixtureRequest) -> str:
     """Each test has a chat of its own."""
-    return str(request.node.name)
+    return str(request.function.__name__)
 
 
 @pytest.fixture
@@ -52,6 +51,7 @@ def page(browser: Any, server: ChatServer, chat: str) -> Iterator[Any]:
     opened = browser.new_page()
     broken: list[Any] = []
     opened.on("pageerror", lambda error: broken.append(error))
+    opened.on("console", lambda said: broken.append(said.text) if said.type in ("error", "warning") else None)
     opened.goto(f"{server.url}/#{chat}")
     yield opened
     opened.close()
@@ -70,13 +70,15 @@ def until_ready(page: Any) -> None:
 
 def shown(page: Any) -> list[tuple[str, str, str]]:
     """Id, role and text of each message on the page."""
-    script = "all => all.map(a => [a.id, a.dataset.role, a.textContent])"
+    script = (
+        "all => all.map(a => [a.id, a.dataset.role, [...a.querySelectorAll('p')].map(p => p.textContent).join('')])"
+    )
     return [tuple(each) for each in page.eval_on_selector_all("article", script)]
 
 
 def kept(server: ChatServer, chat: str) -> list[tuple[str, str, str]]:
     """The same of the ledger."""
-    messages = httpx.get(f"{server.url}/api/chat/{chat}").json()
+    messages = server.messages(chat)
     return [(m["id"], m["role"], "".join(part.get("text", "") for part in m["parts"])) for m in messages]
 
 
@@ -109,9 +111,36 @@ def test_stopping_keeps_what_was_shown(page: Any, server: ChatServer, chat: str)
     before = shown(page)
     assert 30 < len(before[1][2]) < len(ANSWER)
     assert before == kept(server, chat)
+    assert page.inner_text("article small") == "interrupted, try again"
     page.reload()
     page.wait_for_selector("article[data-role=assistant]")
     assert shown(page) == before
+    assert page.inner_text("article small") == "interrupted, try again"
+    page.get_by_role("button", name="Regenerate").click()
+    page.wait_for_selector(BUSY, state="attached")
+    until_ready(page)
+    assert [text for _, _, text in shown(page)] == ["Tea, please.", ANSWER]
+    assert page.query_selector("article small") is None
+
+
+def test_stopping_after_a_reload_stops_the_answer(page: Any, server: ChatServer, chat: str) -> None:
+    send(page)
+    page.reload()
+    page.wait_for_selector(BUSY, state="attached")
+    page.get_by_role("button", name="Stop").click()
+    until_ready(page)
+    assert shown(page) == kept(server, chat)
+    assert len(shown(page)[1][2]) < len(ANSWER)
+    assert page.inner_text("article small") == "interrupted, try again"
+
+
+def test_closing_the_page_does_not_stop_the_answer(browser: Any, page: Any, server: ChatServer, chat: str) -> None:
+    other = browser.new_page()
+    other.goto(f"{server.url}/#{chat}")
+    send(other)
+    other.close()
+    wait_until(lambda: kept(server, chat)[-1][2] == ANSWER, "the whole answer")
+    assert "interrupted" not in server.messages(chat)[-1]["metadata"]
 
 
 def test_a_reload_in_the_middle_goes_on_to_the_end(page: Any, server: ChatServer, chat: str) -> None:

@@ -156,10 +156,11 @@ def test_a_dead_run_is_found_and_keeps_what_it_had_said(ledger: Ledger) -> None:
     assert ledger.recover() == []
     later = interrupt.recover(ledger._driver, clock() + 100_000)
     assert later == [(thread.id, run.id)]
-    assert ledger.run(thread.id, run.id).status == "interrupted"
+    assert ledger.run(thread.id, run.id).status == "failed"
+    assert ledger.run(thread.id, run.id).error == interrupt.DIED
     kept = ledger.run_messages(thread.id, run.id)
     assert words(kept) == ["first", "and th"]
     assert [message.state for message in kept][1] == "interrupted"
-    assert transcript(ledger, thread.id) == []
+    assert transcript(ledger, thread.id) == ["first", "and th"]
     with pytest.raises(Conflict):
         run.commit()

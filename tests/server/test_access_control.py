@@ -149,7 +149,6 @@ BAD: list[tuple[str, str, Any, int, str | None]] = [
     ("POST", "/api/chat", {"messages": []}, 400, "$"),
     ("POST", "/api/chat", {"id": 5, "messages": []}, 400, "$.id"),
     ("POST", "/api/chat", {"id": "c", "messages": [5]}, 400, "$.messages[0]"),
-    ("GET", "/api/chat/none", None, 404, None),
     ("POST", "/api/threads", {"id": "x" * 2000}, 413, None),
     ("POST", "/api/threads", {"resourceId": "x" * 2000}, 413, None),
     ("PATCH", "/api/threads/t", {"metadata": {"deep": _deep(600)}}, 413, None),

@@ -58,8 +58,9 @@ class Client:
         return state
 
     def holds(self) -> None:
-        """The ledger exports what the client has."""
-        assert self.server.exported(self.id, f"v{self.version}") == [without_block_ids(one) for one in self.messages]
+        """A page that is loaded now gets what the client has."""
+        status, found = self.server.ask("GET", f"/api/chat/{self.id}?target=v{self.version}")
+        assert (status, found) == (200, [without_block_ids(one) for one in self.messages])
 
 
 def without_block_ids(message: dict[str, Any]) -> dict[str, Any]:
@@ -276,11 +277,13 @@ def test_a_bad_chat_is_told_its_place(server: LiveServer, body: dict[str, Any], 
 def test_a_chat_begins_with_what_is_there(client: Client) -> None:
     client.do(send("hello"))
     status, found = client.server.ask("GET", f"/api/chat/{client.id}?target=v{client.version}")
-    assert (status, found) == (200, {"id": client.id, "messages": client.messages, "active": False})
+    assert (status, found) == (200, client.messages)
+    assert found[1]["metadata"] == {"agent": {"id": "scripted", "name": "scripted"}}
+    assert client.server.ask("GET", "/api/chat/new") == (200, [])
 
 
 def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) -> None:
-    """The clients resume what was said before, whole and once, and nothing of it is in the transcript."""
+    """The clients resume what was said before, whole and once, and regenerating replaces it."""
     with LiveServer(tmp_path / "ledger.db", delay=0.01) as server:
         clients = [Client(judge, server, version) for version in (5, 6, 7)]
         for client in clients:
@@ -302,5 +305,5 @@ def test_an_answer_goes_on_over_a_killed_server(judge: Judge, tmp_path: Path) ->
             text = said(client.messages[-1])
             assert text.startswith(before)
             assert text == "".join(f"w{i} " for i in range(len(text.split())))
-            assert len(server.exported(client.id)) == 3
+            assert said(server.exported(client.id)[3]) == text
             client.do({"op": "regenerate"}, ok=False)

@@ -92,9 +92,9 @@ async def _scenario(db: Path, streams: int, wait: Callable[[], Awaitable[None]] 
                 _assert_resumed(before, after)
             for listener in listeners:
                 transcript = (await client.get(f"/api/threads/{listener.id}/messages")).json()["items"]
-                assert [message["role"] for message in transcript] == ["user"]
+                assert [message["role"] for message in transcript][::-1] == ["user", "assistant"]
                 (run,) = (await client.get(f"/api/threads/{listener.id}/runs")).json()
-                assert run["status"] == "interrupted"
+                assert run["status"] == "failed"
                 said = (await client.get(f"/api/threads/{listener.id}/runs/{run['id']}")).json()["messages"]
                 assert [message["state"] for message in said] == ["interrupted"]
                 assert (await client.get(f"/api/chat/{listener.id}/stream")).status_code == 204

@@ -163,7 +163,7 @@ def test_a_no_is_a_no(page: Any) -> None:
 def test_what_was_said_with_a_yes_is_shown_with_the_result(page: Any, server: LiveServer) -> None:
     thread_id = talk(page, "delete")
     page.wait_for_selector(".piece .decide")
-    last = server.ask("GET", f"/api/chat/{thread_id}")[1]["messages"][-1]
+    last = server.ask("GET", f"/api/chat/{thread_id}")[1][-1]
     part = next(part for part in last["parts"] if part["type"].startswith("tool-"))
     part["state"], part["approval"] = "approval-responded", {**part["approval"], "approved": True, "reason": "A copy."}
     body = json.dumps({"id": thread_id, "message": last}).encode()

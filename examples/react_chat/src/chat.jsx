@@ -20,8 +20,9 @@ export function Chat({ id, initial }) {
   return (
     <>
       {messages.map(message => (
-        <article key={message.id} id={message.id} data-role={message.role}>
+        <article key={message.id} id={message.id} data-role={message.role} title={message.metadata?.agent?.name}>
           {message.parts.map((part, i) => <Part key={i} part={part} />)}
+          {message.metadata?.interrupted && <small>interrupted, try again</small>}
         </article>
       ))}
       <form onSubmit={send}>
@@ -30,7 +31,7 @@ export function Chat({ id, initial }) {
         <button type="button" disabled={busy || !messages.length} onClick={() => regenerate()}>Regenerate</button>
         <button type="button" disabled={!busy} onClick={stop}>Stop</button>
       </form>
-      <output data-status={status}>{error ? error.message : ''}</output>
+      <output data-status={status}>{error ? `interrupted, try again (${error.message})` : ''}</output>
     </>
   );
 }

@@ -17,7 +17,7 @@ from hansard.agent.durability import durable
 from hansard.errors import Conflict, NotFound
 from hansard.ledger import threads
 from hansard.ledger.ledger import Ledger
-from hansard.ledger.live.journal import DurableFuture, nothing_to_write
+from hansard.ledger.live.journal import DurableFuture
 from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
 from hansard.ledger.rows import find_thread
@@ -32,10 +32,15 @@ _SAYS = ("assistant", "tool")
 
 
 class AsyncRun:
-    """Created by `begin`."""
+    """A run that was begun: deltas for its journal and `listener`, whole messages for the ledger and `save`."""
 
     def __init__(
-        self, ledger: Ledger, run: RunHandle, agent_id: str | None, listener: Listener | None, save: Save | None
+        self,
+        ledger: Ledger,
+        run: RunHandle,
+        agent_id: str | None,
+        listener: Listener | None = None,
+        save: Save | None = None,
     ) -> None:
         self.ledger, self.run, self.agent_id = ledger, run, agent_id
         self.staged: list[Message] = []
@@ -43,30 +48,6 @@ class AsyncRun:
         self._future: DurableFuture | None = None
         self._since = Accumulator()
         self._unsaid = True
-
-    @classmethod
-    async def begin(
-        cls,
-        ledger: Ledger,
-        thread_id: str,
-        *,
-        run_id: str | None = None,
-        agent_id: str | None = None,
-        fork_from: Any = UNSET,
-        metadata: dict[str, Any] | None = None,
-        listener: Listener | None = None,
-        save: Save | None = None,
-    ) -> AsyncRun:
-        run = await ledger.aio.begin_run(
-            thread_id,
-            UNSET if agent_id is None else agent_id,
-            fork_from=fork_from,
-            id=run_id,
-            metadata=UNSET if metadata is None else metadata,
-        )
-        if listener is not None:
-            listener([], nothing_to_write())
-        return cls(ledger, run, agent_id, listener, save)
 
     @property
     def thread_id(self) -> str:

@@ -129,7 +129,7 @@ class _Asking:
         return self._behind(turn.start - 1)
 
     def _behind(self, i: int) -> Asked:
-        return Asked(self.request.thread_id, fork_from=self._fork(i))
+        return Asked(self.request.thread_id, fork_from=self.path[i].id)  # also at the head: it may move until then
 
     def _fork(self, i: int) -> Any:
         """The fork point after a message of the path; UNSET is the head."""

@@ -41,6 +41,7 @@ from hansard.errors import Conflict, HansardError
 from hansard.formats.ai_sdk.ui.emit import event_deltas
 from hansard.ledger.ids import new_id
 from hansard.ledger.ledger import Ledger
+from hansard.ledger.live.run_handle import RunHandle
 from hansard.model.calls import Links
 from hansard.model.conversation import Agent, Message, PendingCall
 from hansard.model.default_title import chat_title
@@ -61,16 +62,17 @@ class RunCapability(AbstractCapability[Any]):
         agent_id: str | None = None,
         place: Place | None = None,
         message_id: str | None = None,
-        metadata: dict[str, Any] | None = None,
         listener: Listener | None = None,
         waits: bool = True,
         preface: list[Message] | None = None,
         save: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
         prune: dict[str, Any] | None = None,
+        begun: RunHandle | None = None,
     ) -> None:
         self.ledger, self.thread_id, self.agent_id = ledger, thread_id, agent_id
-        self._place, self._metadata, self._listener, self._waits = place, metadata, listener, waits
+        self._place, self._listener, self._waits = place, listener, waits
         self._preface, self._save, self._prune = preface or [], save, prune
+        self._begun = begun  # a run that the caller began already
         self.events = RunEvents(message_id or new_id())
         self.run: AsyncRun | None = None
         self._run_id = ""
@@ -124,16 +126,13 @@ class RunCapability(AbstractCapability[Any]):
         self.thread_id = thread_id
         self._mark = len(history), history[-1] if history else None
         self._reader = HistoryReader(thread_id, self._place.before)
-        self.run = await AsyncRun.begin(
-            self.ledger,
+        begun = self._begun or await self.ledger.aio.begin_run(
             thread_id,
-            run_id=self._run_id,
-            agent_id=self.agent_id,
+            UNSET if self.agent_id is None else self.agent_id,
             fork_from=self._place.fork_from,
-            metadata=self._metadata,
-            listener=self._listener,
-            save=self._save,
+            id=self._run_id,
         )
+        self.run = AsyncRun(self.ledger, begun, self.agent_id, self._listener, self._save)
         preface = await self.run.stage(self._preface)
         self._reader.follow(preface)
         if told := [delta for message in preface for delta in event_deltas(message)]:
@@ -173,7 +172,7 @@ class RunCapability(AbstractCapability[Any]):
             partial = run.partial()
             if await self._sync(self._live):
                 partial = [message for message in partial if message.role == "tool"]
-            partial = [replace(message, state="interrupted" if stopped else "partial") for message in partial]
+            partial = [replace(message, state="interrupted") for message in partial]
             if partial and not run.staged_an_answer:
                 partial[0] = replace(partial[0], id=self.events.message_id)
             await run.stage(partial)
@@ -190,9 +189,9 @@ class RunCapability(AbstractCapability[Any]):
         behind = run.staged[: len(run.staged) - len(self._tail)] if self._tail else run.staged
         reader = HistoryReader(run.thread_id, [*(self._place.before if self._place else []), *behind])
         last = behind[-1].id if behind else UNSET
-        more = await AsyncRun.begin(
-            self.ledger, run.thread_id, run_id=f"{run.id}~tail", agent_id=self.agent_id, fork_from=last
-        )
+        agent_id = UNSET if self.agent_id is None else self.agent_id
+        begun = await self.ledger.aio.begin_run(run.thread_id, agent_id, id=f"{run.id}~tail", fork_from=last)
+        more = AsyncRun(self.ledger, begun, self.agent_id)
         await more.stage(reader.read(rest))
         await more.commit([])
         self._own += rest

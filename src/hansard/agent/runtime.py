@@ -7,30 +7,40 @@ disconnects does not stop it.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.models import Model
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
-from hansard import formats
-from hansard.agent.async_run import check_owner, open_thread, stored_thread
+from hansard.agent.async_run import AsyncRun, check_owner, open_thread, stored_thread
 from hansard.agent.delegation import Placed, place_run
 from hansard.agent.history_match import Place
 from hansard.agent.memory_store import MemoryStore, missing_methods
 from hansard.agent.model_messages import model_messages, with_system_prompt
 from hansard.agent.recorder import RunCapability
-from hansard.agent.sse_response import STOPPED, Answer, ChunkNumbers, headers_of, resumed, shown_or_failed
+from hansard.agent.sse_response import (
+    STOPPED,
+    Answer,
+    ChunkNumbers,
+    headers_of,
+    resumed,
+    shown_or_failed,
+    with_keep_alives,
+)
 from hansard.agent.store_runs import StoreThread, needs_ledger, stored_conversation, with_ids
 from hansard.agent.stream_hub import StreamHub
 from hansard.agent.thinking import default_thinking, model_settings, resolve_thinking, with_thinking
 from hansard.agent.tool_call_context import calling
-from hansard.errors import Conflict, Forbidden, HansardError, NotFound
-from hansard.ledger.ids import new_id
+from hansard.agent.ui_turns import stored_path, ui_messages
+from hansard.errors import Busy, Conflict, Forbidden, HansardError, NotFound
 from hansard.ledger.ledger import Ledger
+from hansard.ledger.live.run_handle import RunHandle
 from hansard.model import native
 from hansard.model.agent_view import agent_view, last_as_input
 from hansard.model.conversation import Agent as Registered
@@ -39,13 +49,30 @@ from hansard.model.default_title import chat_title
 from hansard.model.parts import AnyPart, DataPart, TextPart
 from hansard.model.stored import plain_messages
 from hansard.streams import emitter
-from hansard.streams.deltas import Delta
+from hansard.streams.deltas import Delta, End
 from hansard.streams.emitter_base import EventEmitter
 
 if TYPE_CHECKING:
     from hansard.agent.chat_request import Request
 
 Prompt: TypeAlias = str | Message | Sequence[str | AnyPart | Message] | None
+
+
+_SHORTEST, _LONGEST = 0.02, 0.25  # seconds between two looks whether a thread is free
+
+
+class BusyRule(NamedTuple):
+    """What to do while another run is active in the thread: `stop`, `refuse` or `queue` until the deadline."""
+
+    rule: str
+    deadline: float
+    timeout: float
+
+
+def check_rule(rule: str) -> str:
+    if rule not in ("stop", "refuse", "queue"):
+        raise HansardError(f"unknown on_busy {rule!r} (choose from stop, refuse, queue)")
+    return rule
 
 
 SystemPrompts: TypeAlias = Callable[[str], "str | Awaitable[str | None] | None"]
@@ -106,6 +133,8 @@ class Agent:
         retries: int | None = None,
         toolsets: Sequence[Any] | None = None,
         capabilities: Sequence[Any] | None = None,
+        on_busy: str = "stop",
+        queue_timeout: float = 30.0,
     ) -> None:
         if (ledger is None) == (store is None):
             raise HansardError("an agent needs exactly one of ledger and store: Agent(model, ledger=hansard.open(...))")
@@ -116,6 +145,7 @@ class Agent:
         self._save: Callable[[Sequence[Message]], Awaitable[None]] | None = None
         self.name, self.id, self.target = name, id or name, target
         self.config_ref = config_ref
+        self.on_busy, self.queue_timeout = check_rule(on_busy), queue_timeout
         self.system_prompt = system_prompt if callable(system_prompt) else None
         if agent is None:
             if model is None:
@@ -160,6 +190,8 @@ class Agent:
         prune: bool = False,
         resource_id: str | None = None,
         title: str | None = None,
+        on_busy: str | None = None,
+        queue_timeout: float | None = None,
     ) -> AsyncIterator[Delta]:
         """Send a prompt and stream the answer as deltas, each durable before it is yielded; arguments as in `start`."""
         stream, task = await self.start(
@@ -171,6 +203,8 @@ class Agent:
             prune=prune,
             resource_id=resource_id,
             title=title,
+            on_busy=on_busy,
+            queue_timeout=queue_timeout,
         )
         try:
             async for delta in stream.deltas():
@@ -190,6 +224,8 @@ class Agent:
         prune: bool = False,
         resource_id: str | None = None,
         title: str | None = None,
+        on_busy: str | None = None,
+        queue_timeout: float | None = None,
     ) -> RunResult:
         """Send a prompt and wait for the result; arguments as in `start`."""
         _, task = await self.start(
@@ -201,6 +237,8 @@ class Agent:
             prune=prune,
             resource_id=resource_id,
             title=title,
+            on_busy=on_busy,
+            queue_timeout=queue_timeout,
         )
         if calling.get() is None:
             return await asyncio.shield(task)
@@ -224,6 +262,8 @@ class Agent:
         prune: bool = False,
         resource_id: str | None = None,
         title: str | None = None,
+        on_busy: str | None = None,
+        queue_timeout: float | None = None,
     ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         """Start a run and return its stream and its task.
 
@@ -234,6 +274,9 @@ class Agent:
 
         A new thread belongs to the user `resource_id` and is called `title`, or as its first prompt begins; the thread
         of another user is reported as not found.
+
+        A thread has one run at a time. While another one is active, in any process, `on_busy` decides: `stop` stops it,
+        `refuse` raises `Busy`, `queue` waits for its end, at most `queue_timeout` seconds; the agent has the defaults.
 
         Inside a tool of another run, a run in the thread of that run gets a sub-thread of its own.
         """
@@ -257,7 +300,17 @@ class Agent:
         placed = await place_run(self.ledger, thread_id, self.id)
         try:
             return await self._start(
-                placed, registered, said, fork_from, shown_id, results, deps, prune, resource_id, title
+                placed,
+                registered,
+                said,
+                fork_from,
+                shown_id,
+                results,
+                deps,
+                prune,
+                resource_id,
+                title,
+                self._busy_rule(on_busy, queue_timeout),
             )
         except BaseException:
             placed.end()
@@ -275,21 +328,28 @@ class Agent:
         prune: bool,
         resource_id: str | None,
         title: str | None,
+        busy: BusyRule,
     ) -> tuple[StreamHub, asyncio.Task[RunResult]]:
         thread_id, point = placed.thread_id, fork_from  # a prompt moves the run after it, and belongs to the branch
         await open_thread(self.ledger, thread_id, registered, resource_id=resource_id, title=title, placed=placed)
-        await self.stop(thread_id)  # one run at a time: a new prompt interrupts the active run
-        if said:
-            await self.ledger.aio.append(thread_id, said, parent=fork_from)
-            fork_from = UNSET
-        place = await self._place(thread_id, fork_from)
-        if results is None and not said:
-            check_answerable(place.before, self.id)
-        thinking = resolve_thinking(self.thinking, place.before)
-        metadata: dict[str, Any] = {} if shown_id is None else {"messageId": shown_id}
-        if thinking is not None:
-            metadata["thinking"] = native.plain(thinking)
-        stream = StreamHub(new_id())
+        while True:
+            await self._make_way(thread_id, busy)
+            before = (await self._place(thread_id, fork_from)).before
+            if results is None and not said:
+                check_answerable(before, self.id)
+            thinking = resolve_thinking(self.thinking, [*before, *said])
+            metadata: dict[str, Any] = {} if shown_id is None else {"messageId": shown_id}
+            if thinking is not None:
+                metadata["thinking"] = native.plain(thinking)
+            try:
+                begun = await self.ledger.aio.begin_run(
+                    thread_id, self.id, fork_from=fork_from, metadata=metadata or UNSET, prompt=said, alone=True
+                )
+            except Busy:  # another one began in the meantime
+                continue
+            break
+        place = await self._place(thread_id, UNSET if said else fork_from)
+        stream = StreamHub(begun.id)
         recorder = RunCapability(
             self.ledger,
             thread_id=thread_id,
@@ -297,16 +357,41 @@ class Agent:
             place=place,
             listener=stream,
             waits=False,
-            metadata=metadata or None,
+            begun=begun,
             preface=handoff(place.before, self.id),
             save=self._save,
             prune={"prune": True, "prune_after": point} if prune else None,
         )
-        task = asyncio.create_task(self._run(thread_id, place, recorder, results, deps, stream, thinking))
+        task = asyncio.create_task(self._run(begun, place, recorder, results, deps, stream, thinking))
+        loop = asyncio.get_running_loop()
+
+        def cancel() -> None:  # the run was stopped elsewhere
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(task.cancel)
+
+        begun.when_lost(cancel)
         self._tasks[task] = thread_id, stream
         task.add_done_callback(self._ended)
         task.add_done_callback(lambda _: placed.end())
         return stream, task
+
+    def _busy_rule(self, on_busy: str | None, queue_timeout: float | None) -> BusyRule:
+        wait = self.queue_timeout if queue_timeout is None else queue_timeout
+        return BusyRule(check_rule(on_busy or self.on_busy), time.monotonic() + wait, wait)
+
+    async def _make_way(self, thread_id: str, busy: BusyRule) -> None:
+        """Wait for the active run of a thread, stop it, or raise `Busy`."""
+        pause = _SHORTEST
+        while await self.active_run(thread_id) is not None:
+            if busy.rule == "stop":
+                await self.stop(thread_id)
+            elif busy.rule == "refuse":
+                raise Busy(f"a run is active in thread {thread_id!r}; wait until it has ended, or stop it")
+            elif time.monotonic() >= busy.deadline:
+                raise Busy(f"a run is still active in thread {thread_id!r} after {busy.timeout:g} seconds; stop it")
+            else:
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, _LONGEST)
 
     # -- a store of others -----------------------------------------------------------------------------------------
 
@@ -364,7 +449,7 @@ class Agent:
 
     async def _run(
         self,
-        thread_id: str,
+        begun: RunHandle,
         place: Place,
         recorder: RunCapability,
         results: DeferredToolResults | None,
@@ -372,6 +457,7 @@ class Agent:
         stream: StreamHub,
         thinking: Thinking | None,
     ) -> RunResult:
+        thread_id = begun.thread_id
         try:
             thread = await stored_thread(self.ledger, thread_id)
             seen = Conversation(messages=place.before, id=thread_id, agents=thread.agents)
@@ -386,7 +472,7 @@ class Agent:
             result = await self.agent.run(
                 message_history=history,
                 conversation_id=thread_id,
-                run_id=stream.run_id,
+                run_id=begun.id,
                 deferred_tool_results=results,
                 deps=deps,
                 capabilities=[recorder],
@@ -398,6 +484,11 @@ class Agent:
             ended: Run = await self.ledger.aio.get_run(thread_id, run.id)
             pending = ended.pending if isinstance(ended.pending, list) else []
             return RunResult(thread_id=thread_id, run=ended, messages=run.staged, output=result.output, pending=pending)
+        except BaseException as error:
+            if recorder.run is None:  # it failed before the recorder took it over
+                with suppress(HansardError):
+                    await asyncio.shield(AsyncRun(self.ledger, begun, self.id).fail(error))
+            raise
         finally:
             stream.end()
 
@@ -423,6 +514,8 @@ class Agent:
         allow_prune: bool = False,
         resource_id: str | None = None,
         title: str | None = None,
+        on_busy: str | None = None,
+        queue_timeout: float | None = None,
     ) -> Answer:
         """Answer a request of an AI SDK client with the bytes of its stream: `async for data in agent.sse(body)`.
 
@@ -432,6 +525,8 @@ class Agent:
         `prune` deletes what an edited or regenerated answer replaces. With `allow_prune` the client decides, by `prune`
         in the body; without, a body that asks for it is `Forbidden` (403).
         `resource_id` is the user who asks: a new thread is theirs, the thread of another user is not found (404).
+        `on_busy` and `queue_timeout` are those of `start`: a second request in a thread stops the first, is refused
+        (409), or waits.
         """
         from hansard.agent.chat_request import Request
 
@@ -440,10 +535,18 @@ class Agent:
             raise Forbidden("$.prune: this server does not delete what an answer replaces; leave prune out")
         emitter("ai-sdk-ui", target=version)
         prune = prune or request.prune
-        return Answer(lambda: self._answer(request, version, deps, prune, resource_id, title))
+        busy = self._busy_rule(on_busy, queue_timeout)
+        return Answer(lambda: self._answer(request, version, deps, prune, resource_id, title, busy))
 
     async def _answer(
-        self, request: Request, target: str, deps: Any, prune: bool, resource_id: str | None, title: str | None
+        self,
+        request: Request,
+        target: str,
+        deps: Any,
+        prune: bool,
+        resource_id: str | None,
+        title: str | None,
+        busy: BusyRule,
     ) -> tuple[AsyncGenerator[bytes, None], dict[str, str]]:
         from hansard.agent.chat_request import ask
 
@@ -459,6 +562,10 @@ class Agent:
             stream, _ = await self._start_in(thread, asked.prompts, deps)
         else:
             await check_owner(self.ledger, request.thread_id, resource_id)
+            if busy.rule != "stop" or request.trigger == "regenerate-message":  # it may replace an active answer
+                await self._make_way(request.thread_id, busy)
+            else:
+                await self.active_run(request.thread_id)
             asked = await ask(self.ledger, request)
             stream, _ = await self.start(
                 asked.thread_id,
@@ -470,13 +577,15 @@ class Agent:
                 prune=prune,
                 resource_id=resource_id,
                 title=title,
+                on_busy=busy.rule,
+                queue_timeout=max(0.0, busy.deadline - time.monotonic()),
             )
-        shown = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
+        shown: Any = emitter("ai-sdk-ui", target=target, message_id=asked.shown_id)
+        shown.about = {"agent": {"id": self.id, "name": self.name}}
         if asked.results is not None:
             shown.go_on([*asked.results.calls, *asked.results.approvals])
-        data = _emitted(shown, stream)
+        data = self._emitted(shown, asked.thread_id, stream)
         await anext(data)
-        await stream.begun.wait()  # a client resumes by the run's id
         return data, headers_of(stream.run_id if self.store is None else None)
 
     async def ui_messages(
@@ -490,11 +599,10 @@ class Agent:
                 said = await stored_conversation(self.store, thread_id)
             else:
                 await self.active_run(thread_id)
-                said = Conversation(messages=await self.ledger.aio.transcript(thread_id))
+                said = await asyncio.to_thread(stored_path, self.ledger, thread_id)
         except NotFound:
             return []
-        written = await asyncio.to_thread(formats.write, said, "ai-sdk-ui", target=target or self.target)
-        return written.data  # type: ignore[no-any-return]
+        return await asyncio.to_thread(ui_messages, said, target or self.target)
 
     async def resume(
         self,
@@ -525,6 +633,26 @@ class Agent:
         await check_owner(self.ledger, run.thread_id or "", resource_id)
         return await resumed(self.ledger, run, version, start=start or 0, rebuild=False)
 
+    async def _said(self, thread_id: str, stream: StreamHub) -> AsyncIterator[Delta]:
+        """The deltas of a stream; of a run that was stopped, here or elsewhere, also its end."""
+        over = False
+        async for delta in stream.deltas():
+            over = isinstance(delta, End)
+            yield delta
+        if not over and self._ledger is not None:
+            if (await self.ledger.aio.get_run(thread_id, stream.run_id)).status == "aborted":
+                for delta in STOPPED:
+                    yield delta
+
+    async def _emitted(self, shown: EventEmitter, thread_id: str, stream: StreamHub) -> AsyncGenerator[bytes, None]:
+        numbers = ChunkNumbers()
+        try:
+            yield b""  # started, so that a disconnect before the first byte is noticed too
+            async for data in with_keep_alives(shown_or_failed(shown, self._said(thread_id, stream)), numbers):
+                yield data
+        finally:
+            stream.leave()
+
     async def active_run(self, thread_id: str) -> Run | None:
         """The active run of a thread. A run whose process died is marked as interrupted first."""
         self._require_ledger("active_run")
@@ -545,9 +673,8 @@ class Agent:
             return False
         await self._stop_below(thread_id)
         await self.ledger.aio.stop(thread_id, run.id)
-        for task, (thread, stream) in list(self._tasks.items()):
+        for task, (thread, _) in list(self._tasks.items()):
             if thread == thread_id:
-                stream.say(STOPPED)
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         return True
@@ -564,16 +691,6 @@ class Agent:
         for task in list(self._tasks):
             task.cancel()
         await self.wait()
-
-
-async def _emitted(shown: EventEmitter, stream: StreamHub) -> AsyncGenerator[bytes, None]:
-    numbers = ChunkNumbers()
-    try:
-        yield b""  # started, so that a disconnect before the first byte is noticed too
-        async for data in shown_or_failed(shown, stream.deltas()):
-            yield numbers(data)
-    finally:
-        stream.leave()
 
 
 def _messages_of(prompt: Prompt) -> list[Message]:

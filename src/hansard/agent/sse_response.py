@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
 from typing import Any
 
-from hansard.agent.ui_turns import answer_so_far, replay
+from hansard.agent.async_run import stored_thread
+from hansard.agent.ui_turns import answer_so_far, replay, speaker
 from hansard.errors import HansardError, NotFound, Unreadable
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ledger import Ledger
@@ -144,9 +145,8 @@ async def resumed(ledger: Ledger, run: Run, target: str, *, start: int | None, r
     async def chunks() -> AsyncGenerator[bytes, None]:
         if data := numbers(head):
             yield data
-        async for data in shown_or_failed(shown, deltas.later()):
-            if data := numbers(data):
-                yield data
+        async for data in with_keep_alives(shown_or_failed(shown, deltas.later()), numbers):
+            yield data
 
     async def begin() -> tuple[AsyncGenerator[bytes, None], dict[str, str]]:
         return chunks(), headers_of(run.id, tail)
@@ -183,6 +183,8 @@ async def _begun(ledger: Ledger, run: Run, target: str, rebuild: bool) -> tuple[
     """The emitter of a run, and the chunks of the answer that it continues."""
     told = run.metadata.get("messageId") if isinstance(run.metadata, dict) else None
     shown, head = emitter("ai-sdk-ui", target=target, message_id=told), b""
+    if isinstance(shown, AiSdkUiEmitter):
+        shown.about = await _speaker(ledger, run)
     if told is not None and isinstance(run.thread_id, str):
         path = await ledger.aio.transcript(run.thread_id, run.fork_from_message_id or None)
         before = answer_so_far(plain_messages(path), told)
@@ -191,6 +193,14 @@ async def _begun(ledger: Ledger, run: Run, target: str, rebuild: bool) -> tuple[
         waiting = [call.tool_call_id for _, call in pending_calls(Conversation(messages=before))]
         shown.go_on(call_id for call_id in waiting if isinstance(call_id, str))
     return shown, head
+
+
+async def _speaker(ledger: Ledger, run: Run) -> dict[str, Any]:
+    """What clients are told of the agent of a run."""
+    if not isinstance(run.agent_id, str) or not isinstance(run.thread_id, str):
+        return {}
+    agents = (await stored_thread(ledger, run.thread_id)).agents
+    return speaker(run.agent_id, agents.get(run.agent_id))
 
 
 class _Deltas:
@@ -236,3 +246,36 @@ async def shown_or_failed(shown: EventEmitter, deltas: AsyncIterator[Delta]) -> 
         if data := shown.emit(Failure(text=str(error))):
             yield data
     yield shown.finish()
+
+
+KEEP_ALIVE = b": keep-alive\n\n"  # a comment, which SSE clients skip; proxies close connections that stay silent
+SILENCE = 15.0
+
+
+async def with_keep_alives(
+    stream: AsyncIterator[bytes], numbers: Callable[[bytes], bytes], seconds: float | None = None
+) -> AsyncGenerator[bytes, None]:
+    """The bytes of a stream with their numbers, and a comment, without one, whenever none came for some seconds."""
+    wait = SILENCE if seconds is None else seconds
+    coming: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(stream))
+            done, _ = await asyncio.wait([coming], timeout=wait)
+            if not done:
+                yield KEEP_ALIVE
+                continue
+            try:
+                data = coming.result()
+            except StopAsyncIteration:
+                return
+            finally:
+                coming = None
+            if data := numbers(data):
+                yield data
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()

@@ -12,7 +12,7 @@ from typing import Any
 
 from hansard.agent.durability import durable
 from hansard.errors import Conflict
-from hansard.ledger.live.journal import DurableFuture, nothing_to_write
+from hansard.ledger.live.journal import DurableFuture
 from hansard.streams.deltas import Delta
 
 _END = None
@@ -25,22 +25,15 @@ class StreamHub:
         self.run_id = run_id
         self._queue: asyncio.Queue[tuple[list[Delta], DurableFuture] | None] = asyncio.Queue()
         self._left = False
-        self.begun = asyncio.Event()  # the run is in the ledger, or it failed before
         self.ended = False
 
     def __call__(self, deltas: list[Delta], written: DurableFuture) -> None:
-        self.begun.set()
         if not self._left:
             self._queue.put_nowait((deltas, written))
-
-    def say(self, deltas: list[Delta]) -> None:
-        """Send an event to this listener only, without recording it."""
-        self(deltas, nothing_to_write())
 
     def end(self) -> None:
         """Mark the end of the run."""
         self.ended = True
-        self.begun.set()
         self._queue.put_nowait(_END)
 
     async def deltas(self) -> AsyncIterator[Delta]:

@@ -338,10 +338,18 @@ class AsyncLedger:
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
         metadata: dict[str, Any] | UnsetType | None = None,
+        prompt: Sequence[Message] = (),
+        alone: bool = False,
     ) -> RunHandle:
-        """Begin an agent run after the head, or after the message it forks from (None: before all messages)."""
+        """Begin an agent run after the head, or after the message it forks from (None: before all messages).
+
+        `prompt` is appended there first, in the same transaction. With `alone` another active run of the thread is
+        `Busy`, and nothing is written.
+        """
         return await self._jobs.in_thread(
-            lambda ledger: ledger.begin_run(thread_id, agent_id, fork_from=fork_from, id=id, metadata=metadata)
+            lambda ledger: ledger.begin_run(
+                thread_id, agent_id, fork_from=fork_from, id=id, metadata=metadata, prompt=prompt, alone=alone
+            )
         )
 
     async def get_run(self, thread_id: str, run_id: str) -> StoredRun:
@@ -418,21 +426,21 @@ class AsyncLedger:
         )
 
     async def abort(self, thread_id: str, run_id: str, *, fence: int | None = None) -> StoredRun:
-        """Give a run up; its messages are kept outside the transcript."""
-        return await self._jobs.queued(lambda ledger: ledger.abort(thread_id, run_id, fence=fence))
+        """Give a run up. If text or a call of it was streamed, its messages stay in the transcript as interrupted."""
+        return await self._jobs.in_thread(lambda ledger: ledger.abort(thread_id, run_id, fence=fence))
 
     async def fail(self, thread_id: str, run_id: str, error: Any, *, fence: int | None = None) -> StoredRun:
-        """Mark a run as failed, with its error."""
-        return await self._jobs.queued(lambda ledger: ledger.fail(thread_id, run_id, error, fence=fence))
+        """Mark a run as failed, with its error. Its messages stay as those of an aborted run do."""
+        return await self._jobs.in_thread(lambda ledger: ledger.fail(thread_id, run_id, error, fence=fence))
 
     async def stop(self, thread_id: str, run_id: str) -> StoredRun:
-        """Stop a run, from any process: its messages so far are kept in the transcript, marked as interrupted."""
+        """Abort a run from any process: what was streamed of it stays in the transcript as interrupted."""
         return await self._jobs.queued(lambda ledger: ledger.stop(thread_id, run_id))
 
     async def recover(self, thread_id: str | None = None) -> list[tuple[str, str]]:
-        """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each.
+        """End the runs whose process died as failed; (thread, run) of each.
 
-        With `thread_id` only the runs of that thread.
+        What was streamed of them stays in the transcript as interrupted. With `thread_id` only the runs of that thread.
         """
         return await self._jobs.in_thread(lambda ledger: ledger.recover(thread_id))
 

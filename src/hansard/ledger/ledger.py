@@ -411,11 +411,26 @@ class Ledger:
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
         metadata: dict[str, Any] | UnsetType | None = None,
+        prompt: Sequence[Message] = (),
+        alone: bool = False,
     ) -> RunHandle:
-        """Begin an agent run after the head, or after the message it forks from (None: before all messages)."""
+        """Begin an agent run after the head, or after the message it forks from (None: before all messages).
+
+        `prompt` is appended there first, in the same transaction. With `alone` another active run of the thread is
+        `Busy`, and nothing is written.
+        """
         value = Run(id=id or new_id(), agent_id=_given(agent_id), metadata=_given(metadata))
         now = clock()
-        run, buffer = self._write(lambda tx: runs.begin(tx, thread_id, value, fork_from, now + LEASE, now))
+        items = [prepare(message, now) for message in prompt]
+
+        def job(tx: Tx) -> Any:
+            if alone:
+                runs.check_idle(tx, thread_id, value.id, now)
+            if items:
+                self._heads.append(self._driver, tx, thread_id, items, now, fork_from, UNSET)
+            return runs.begin(tx, thread_id, value, UNSET if items else fork_from, now + LEASE, now)
+
+        run, buffer = self._write(job)
         return RunHandle(self, run, buffer)
 
     def get_run(self, thread_id: str, run_id: str) -> StoredRun:
@@ -500,26 +515,30 @@ class Ledger:
         return self._write(job)
 
     def abort(self, thread_id: str, run_id: str, *, fence: int | None = None) -> StoredRun:
-        """Give a run up; its messages are kept outside the transcript."""
-        now = clock()
-        return self._write(lambda tx: stored_run(runs.end(tx, thread_id, run_id, fence, "aborted", UNSET, now)))
+        """Give a run up. If text or a call of it was streamed, its messages stay in the transcript as interrupted."""
+        return self._end_run(thread_id, run_id, fence, "aborted", UNSET)
 
     def fail(self, thread_id: str, run_id: str, error: Any, *, fence: int | None = None) -> StoredRun:
-        """Mark a run as failed, with its error."""
-        now = clock()
-        return self._write(lambda tx: stored_run(runs.end(tx, thread_id, run_id, fence, "failed", error, now)))
+        """Mark a run as failed, with its error. Its messages stay as those of an aborted run do."""
+        return self._end_run(thread_id, run_id, fence, "failed", error)
+
+    def _end_run(self, thread_id: str, run_id: str, fence: int | None, status: str, error: Any) -> StoredRun:
+        from hansard.ledger.live.interrupt import end
+
+        now, ids = clock(), NewIds()
+        return self._write(lambda tx: stored_run(end(tx, thread_id, run_id, fence, status, error, now, ids)))
 
     def stop(self, thread_id: str, run_id: str) -> StoredRun:
-        """Stop a run, from any process: its messages so far are kept in the transcript, marked as interrupted."""
+        """Abort a run from any process: what was streamed of it stays in the transcript as interrupted."""
         from hansard.ledger.live.interrupt import stop
 
         now, ids = clock(), NewIds()
         return self._write(lambda tx: stored_run(stop(tx, thread_id, run_id, now, ids)))
 
     def recover(self, thread_id: str | None = None) -> list[tuple[str, str]]:
-        """Mark the runs whose process died as interrupted and keep their partial messages; (thread, run) of each.
+        """End the runs whose process died as failed; (thread, run) of each.
 
-        With `thread_id` only the runs of that thread.
+        What was streamed of them stays in the transcript as interrupted. With `thread_id` only the runs of that thread.
         """
         from hansard.ledger.live.interrupt import recover, recover_thread
 

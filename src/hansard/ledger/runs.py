@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.errors import Conflict, NotFound
+from hansard.errors import Busy, Conflict, NotFound
 from hansard.ledger import bodies, limits, summary, tree
 from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.live.journal import RunBuffer
@@ -64,6 +64,14 @@ def begin(
     tx.run("drop_chunks", thread=thread.thread, run=thread.next_run)
     thread._replace(next_run=thread.next_run + 1).save(tx, now)
     return value, RunBuffer(thread_id, value.id, thread.thread, thread.next_run, 0, 0)
+
+
+def check_idle(tx: Tx, thread_id: str, run_id: str, now: int) -> None:
+    """Raise `Busy` if another run is active in a thread; a run whose process died is not."""
+    for found in tx.all("runs_active", thread=find_thread(tx, thread_id, lock=True).thread):
+        row = RunRow(*found)
+        if unsafe(row.id) != run_id and (row.lease_until is None or row.lease_until >= now):
+            raise Busy(f"a run is active in thread {thread_id!r}; wait until it has ended, or stop it")
 
 
 def stage(
@@ -144,15 +152,17 @@ def commit(
     return value
 
 
-def end(tx: Tx, thread_id: str, run_id: str, fence: int | None, status: str, error: Any, now: int) -> Run:
-    """End a run without committing it: aborted, failed or interrupted. Its messages are kept outside the transcript."""
+def end(tx: Tx, thread_id: str, run_id: str, status: str, error: Any, now: int, *, keep: bool) -> Run:
+    """End an active run without committing it: aborted or failed; see `live.interrupt`.
+
+    `keep` puts its messages into the transcript, unless the head has moved since it began.
+    """
     thread = find_thread(tx, thread_id, lock=True)
-    row = find_run(tx, thread, run_id, lock=True)
-    if row.status == status:
-        return row.value
-    row = active(tx, thread, run_id, fence)
+    row = active(tx, thread, run_id, None)
     value = replace(row.value, status=status, completed_at=iso_time(now), error=error)
     row._replace(lease_until=None).with_value(value).save(tx, thread.thread)
+    if keep and row.staged and (thread.head_seg, thread.head_depth) == (row.base_seg, row.base_depth):
+        thread = thread.at(row.tip)
     thread.save(tx, now)
     return value
 

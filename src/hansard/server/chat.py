@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
-from hansard import formats
 from hansard.errors import HansardError, NotFound, Unreadable
 from hansard.formats.ai_sdk.ui.emit import AiSdkUiEmitter
 from hansard.ledger.ledger import Ledger
 from hansard.model import exact_json
-from hansard.model.conversation import Conversation
 from hansard.server import schemas as bodies
 from hansard.server.app_state import Served, named, served
 from hansard.server.openapi import says, streams
@@ -97,17 +95,20 @@ async def stop(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]
     return answer(bodies.Stopped(stopped=await served(request).agent(None).stop(named(thread_id))))
 
 
-@get("/api/chat/{thread_id:str}", operation_class=says(bodies.ChatShown, 404), tags=["chat"])
+@get("/api/chat/{thread_id:str}", operation_class=says(list[bodies.UIMessage]), tags=["chat"])
 async def get_chat(request: AnyRequest, thread_id: FromPath[str], target: Version = None) -> Response[bytes]:
-    """UIMessages of a thread, and whether an answer can be resumed."""
-    return answer(await asyncio.to_thread(_shown, served(request).ledger, named(thread_id), target))
+    """The UIMessages of a thread, with which a page begins; none for a new chat."""
+    return answer(await asyncio.to_thread(_shown, served(request).ledger, named(thread_id), known_target(target)))
 
 
-def _shown(ledger: Ledger, thread_id: str, target: str | None) -> bodies.ChatShown:
-    active = any(run.status == "active" for run in ledger.runs(thread_id))  # before the transcript
-    said = Conversation(messages=ledger.transcript(thread_id))
-    messages = formats.write(said, "ai-sdk-ui", target=target).data
-    return bodies.ChatShown(id=thread_id, messages=messages, active=active)
+def _shown(ledger: Ledger, thread_id: str, target: str | None) -> list[dict[str, Any]]:
+    from hansard.agent.ui_turns import stored_path, ui_messages
+
+    try:
+        ledger.recover(thread_id)
+        return ui_messages(stored_path(ledger, thread_id), target)
+    except NotFound:
+        return []
 
 
 def known_target(version: str | None) -> str | None:

@@ -64,7 +64,7 @@ _KINDS: list[Any] = [
     bodies.Validated,
     bodies.Convert,
     bodies.Converted,
-    bodies.ChatShown,
+    list[bodies.UIMessage],
     bodies.ChatRequest,
     bodies.Stopped,
 ]

@@ -160,12 +160,13 @@ class AgentShown(Body, frozen=True, kw_only=True):
     name: str
 
 
-class ChatShown(Body, frozen=True, kw_only=True):
-    """A thread for chat clients: UIMessages without internal data. `active`: an answer is streaming."""
+class UIMessage(Body, frozen=True, kw_only=True):
+    """A message for chat clients, without internal data. `metadata.interrupted`: the answer was not completed."""
 
     id: str
-    messages: list[dict[str, Any]]
-    active: bool
+    role: str
+    parts: list[dict[str, Any]]
+    metadata: dict[str, Any] | UnsetType = UNSET
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):

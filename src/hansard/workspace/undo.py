@@ -364,7 +364,7 @@ class _Owners:
             if not isinstance(answered, str) or answered not in self._nodes:
                 raise NotFound(f"no message {author.message_id!r}")
             node = self._nodes[answered]
-        if node.status in (None, "committed", "superseded"):
+        if node.active or node.status in (None, "committed", "superseded"):
             return node.id
         at: str | None = node.id
         while at is not None and self._nodes[at].role not in _USER:

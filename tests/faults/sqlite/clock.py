@@ -70,7 +70,7 @@ def _run(ledger: hansard.Ledger, clock: SteppingClock, thread: str, run_id: str)
         run.commit()
     except Conflict:
         run.release()
-        return run_id, "interrupted", durable
+        return run_id, "failed", durable
     return run_id, "committed", durable
 
 

@@ -72,7 +72,7 @@ def test_a_damaged_journal_keeps_no_other_run_from_being_found_dead(ledger: Ledg
     assert sorted(done) == sorted([(bad.id, first.id), (good.id, second.id), (bad.id, other.id)])
     for thread, run, kept in ((bad, first, "one "), (good, second, "well"), (bad, other, "beside")):
         value = ledger.run(thread.id, run.id)
-        assert value.status == "interrupted"
+        assert value.status == "failed"
         assert words(ledger.run_messages(thread.id, run.id)) == [kept]
         assert ("damaged after delta 2" in str(value.error)) is (run is first)
     assert interrupt.recover(ledger._driver, clock() + LATER) == []
@@ -102,6 +102,6 @@ def test_a_run_that_cannot_be_marked_is_named_when_the_others_are(ledger: Ledger
         with pytest.raises(Damaged, match=rf"{threads[0].id}.*{runs[0].id}.*checksum"):
             interrupt.recover(ledger._driver, clock() + LATER)
     assert [ledger.run(thread.id, run.id).status for thread, run in zip(threads[1:], runs[1:], strict=True)] == [
-        "interrupted",
-        "interrupted",
+        "failed",
+        "failed",
     ]

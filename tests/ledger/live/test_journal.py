@@ -36,7 +36,7 @@ def test_what_one_run_cannot_say_keeps_no_other_from_the_disk(ledger: Ledger) ->
     with pytest.raises(HansardError, match="not valid JSON"):
         bad.flush()
     good.write(_words("two")).result(_SECONDS)
-    assert ledger.stop(thread.id, good.id).status == "committed"
+    assert ledger.stop(thread.id, good.id).status == "aborted"
 
 
 def test_runs_that_stream_at_once_are_written_together(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:

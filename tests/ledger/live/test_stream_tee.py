@@ -166,14 +166,14 @@ def test_a_stream_that_breaks_leaves_what_came(ledger: hansard.Ledger) -> None:
         list(ledger.record(broken(), format="openai-chat", thread="t"))
     (run,) = ledger.runs("t")
     (partial,) = ledger.run_messages("t", run.id)
-    assert (run.status, partial.state, partial.parts[0].text) == ("failed", "partial", "Hel")  # type: ignore[union-attr]
-    assert len(ledger.transcript("t")) == 1
+    assert (run.status, partial.state, partial.parts[0].text) == ("failed", "interrupted", "Hel")  # type: ignore[union-attr]
+    assert ledger.transcript("t")[-1] == partial
 
 
 def test_a_stream_that_just_ends_is_cut(ledger: hansard.Ledger) -> None:
     list(ledger.record(iter(CHAT[:2]), format="openai-chat", thread="t"))
     (run,) = ledger.runs("t")
-    assert (run.status, ledger.run_messages("t", run.id)[0].state) == ("failed", "partial")
+    assert (run.status, ledger.run_messages("t", run.id)[0].state) == ("failed", "interrupted")
 
 
 def test_a_reader_that_leaves(ledger: hansard.Ledger) -> None:

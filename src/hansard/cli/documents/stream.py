@@ -17,6 +17,7 @@ from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import End, Failure
 
 _MESSAGE = "message"
+_STORED = "hansard"
 _UI = "ai-sdk-ui"
 
 
@@ -34,8 +35,12 @@ _UI = "ai-sdk-ui"
 def command(from_: str, to: str, target: str | None, message_id: str | None) -> int:
     """Translate a provider's stream for another client, or into one message at the end.
 
+    `--from hansard` reads a stored conversation instead and writes its last answer as a stream.
+
     Exit 1 if the stream was cut off or reported an error; the received part is written anyway.
     """
+    if from_ == _STORED:
+        return _emit_stored(to, target, message_id)
     decoder = streams.decoder(from_)
     folded = Accumulator()
     emitter = None
@@ -69,6 +74,18 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         out.write(formats.write(Conversation(messages=messages), "hansard").json.rstrip(b"\n") + b"\n")
     out.flush()
     return _exit_code(folded)
+
+
+def _emit_stored(to: str, target: str | None, message_id: str | None) -> int:
+    """The last answer of a stored conversation."""
+    from hansard.agent.ui_turns import emit
+
+    conversation = formats.read(_open(sys.stdin, "input").read(), _STORED)
+    out = _open(sys.stdout, "output")
+    for data in emit(conversation, to, target=target, message_id=message_id):
+        out.write(data)
+    out.flush()
+    return 0
 
 
 def _open(stream: Any, what: str) -> Any:

@@ -307,7 +307,7 @@ def _stale(count: int) -> Finding:
         about="runs",
         found=f"{counted(count, 'stale run')}: the process died; its messages are kept",
         state="note",
-        way_out="`hansard serve` marks them as interrupted at startup, as does ledger.recover()",
+        way_out="`hansard serve` ends them at startup, as does ledger.recover()",
     )
 
 

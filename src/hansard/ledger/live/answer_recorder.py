@@ -152,7 +152,7 @@ class AnswerRecorder:
         assert self.run is not None
         self.run.write(left)
         if messages:
-            self._stage(messages)
+            self._stage(messages if how == "done" else [replace(one, state="interrupted") for one in messages])
         return how
 
     def _stage(self, messages: list[Message]) -> None:

@@ -1,18 +1,21 @@
-"""End runs that their own process does not end: stop an active run, mark dead runs as interrupted.
+"""End runs that do not complete: failed, given up, stopped from elsewhere, or left by a process that died.
 
-The messages so far are kept: of a stopped run in the transcript, of a dead run outside it. The fence is raised first,
-so the next write of the run's own process fails. Unanswered calls of a stopped run get a result that says the run was
-interrupted: whether the tool ran is unknown, and the call must not be repeated because of that.
+One rule for all of them (docs/guarantees.md). If a client saw text or a call (a delta of one was journaled), the
+messages so far stay in the transcript, those from deltas marked as interrupted. A call without a result gets one that
+says the run was interrupted: whether the tool ran is unknown, and the call must not be repeated because of that.
+Otherwise nothing of the run is in the transcript. The fence is raised first, so that the next write of the run's own
+process fails.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from hansard.errors import Conflict, Damaged, HansardError, ReadOnlyServer, StorageError, TooLarge
+from hansard.errors import Damaged, HansardError, ReadOnlyServer, StorageError, TooLarge
 from hansard.ledger import runs
 from hansard.ledger.backends.driver import Driver, Tx, safe, unsafe
 from hansard.ledger.ids import NewIds
@@ -21,31 +24,65 @@ from hansard.ledger.messages import Prepared, with_id
 from hansard.ledger.rows import RunRow, ThreadRow, find_run, find_thread
 from hansard.model.calls import Links
 from hansard.model.conversation import Message, Run
-from hansard.model.parts import ToolResultPart, is_partial
+from hansard.model.parts import RefusalPart, TextPart, ToolCallPart, ToolResultPart, is_partial
 from hansard.streams.accumulator import Accumulator
+from hansard.streams.deltas import Delta, MessageEnd, PartDelta, PartEnd, PartStart
 
 UNKNOWN = "The run was stopped before this call was answered; whether its tool ran is not known."
+DIED = {"type": "Interrupted", "message": "the process of this run died"}
+
+
+def end(
+    tx: Tx, thread_id: str, run_id: str, fence: int | None, status: str, error: Any, now: int, new_ids: NewIds
+) -> Run:
+    """End an active run without completing it: failed or aborted. What clients saw of it stays in the transcript.
+
+    If the head has moved since the run began, its messages stay outside the transcript.
+    """
+    thread = find_thread(tx, thread_id, lock=True)
+    row: RunRow = find_run(tx, thread, run_id, lock=True)
+    if row.status == status:
+        return row.value
+    row = runs.active(tx, thread, run_id, fence)
+    row._replace(fence=row.fence + 1).save(tx, thread.thread)
+    partial, damage = partial_messages(tx, thread.thread, row)
+    seen = _was_seen(tx, thread.thread, row)
+    if seen:
+        partial += unknown_results([*runs.messages(tx, thread_id, run_id), *partial])
+    if items := _final_messages(tx, thread, row, partial, now, new_ids):
+        runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
+    return runs.end(tx, thread_id, run_id, status, error if damage is UNSET else damage, now, keep=seen)
 
 
 def stop(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> Run:
-    """End an active run and keep its messages in the transcript; a run that has ended is returned as it is."""
-    thread = find_thread(tx, thread_id, lock=True)
-    row: RunRow = find_run(tx, thread, run_id, lock=True)
-    if row.status != runs.ACTIVE:
-        return row.value
-    partial, damage = partial_messages(tx, thread.thread, row)
-    row = row._replace(fence=row.fence + 1)
-    row = row if damage is UNSET else row.with_value(replace(row.value, error=damage))
-    row.save(tx, thread.thread)
-    partial += unknown_results([*runs.messages(tx, thread_id, run_id), *partial])
-    if items := _final_messages(tx, thread, row, partial, now, new_ids):
-        runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
-    if items or row.staged:
-        try:
-            return runs.commit(tx, thread_id, run_id, None, now)
-        except Conflict:  # the head has moved: the messages stay outside the transcript
-            pass
-    return runs.end(tx, thread_id, run_id, None, "aborted", damage, now)
+    """End an active run from outside; a run that has ended is returned as it is."""
+    row: RunRow = find_run(tx, find_thread(tx, thread_id, lock=True), run_id, lock=True)
+    return row.value if row.status != runs.ACTIVE else end(tx, thread_id, run_id, None, "aborted", UNSET, now, new_ids)
+
+
+def _was_seen(tx: Tx, thread: int, row: RunRow) -> bool:
+    """Whether the journal has a delta of text or a call."""
+    texts: set[str] = set()
+    with suppress(Damaged):
+        return any(_shows(numbered.delta, texts) for numbered in journaled(tx, thread, row, 0))
+    return False
+
+
+def _shows(delta: Delta, texts: set[str]) -> bool:
+    """Whether a delta shows text or a call; `texts` are the keys of open texts."""
+    if isinstance(delta, PartDelta):
+        return bool(delta.text) and delta.key in texts
+    if isinstance(delta, MessageEnd):
+        return any(isinstance(part, (TextPart, RefusalPart, ToolCallPart)) for m in delta.messages for part in m.parts)
+    if not isinstance(delta, (PartStart, PartEnd)):
+        return False
+    part = delta.part
+    if isinstance(part, TextPart):
+        texts.add(delta.key)
+        return bool(part.text)
+    if isinstance(part, RefusalPart):
+        texts.add(delta.key)
+    return isinstance(part, (ToolCallPart, RefusalPart))
 
 
 def unknown_results(messages: list[Message]) -> list[Message]:
@@ -68,9 +105,9 @@ def unknown_results(messages: list[Message]) -> list[Message]:
 
 
 def recover(driver: Driver, now: int) -> list[tuple[str, str]]:
-    """Mark the runs whose lease has expired as interrupted; (thread, run) of each.
+    """End the runs whose lease has expired; (thread, run) of each.
 
-    Damaged runs do not keep the others from being marked: they are named together in one error, at the end.
+    Damaged runs do not keep the others from being ended: they are named together in one error, at the end.
     """
     done: list[tuple[str, str]] = []
     bad: dict[tuple[str, str], Exception] = {}
@@ -92,7 +129,7 @@ def recover(driver: Driver, now: int) -> list[tuple[str, str]]:
         named = "; ".join(
             f"thread {thread_id!r}, run {run_id!r}: {error}" for (thread_id, run_id), error in bad.items()
         )
-        raise Damaged(f"{len(done)} dead runs were marked as interrupted, {len(bad)} could not be: {named}")
+        raise Damaged(f"{len(done)} dead runs were ended, {len(bad)} could not be: {named}")
     return done
 
 
@@ -107,7 +144,7 @@ def recover_thread(driver: Driver, thread_id: str, now: int) -> list[tuple[str, 
 
 
 def interrupt_dead(driver: Driver, thread_id: str, run_id: str, now: int) -> bool:
-    """Mark a run as interrupted if its lease has expired; on a standby nothing is written."""
+    """End a run if its lease has expired; on a standby nothing is written."""
     ids = NewIds()
     try:
         return driver.write(lambda tx: interrupt(tx, thread_id, run_id, now, ids))
@@ -116,7 +153,7 @@ def interrupt_dead(driver: Driver, thread_id: str, run_id: str, now: int) -> boo
 
 
 def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) -> bool:
-    """Mark a dead run as interrupted; deltas that were not staged become messages of the run.
+    """End a dead run as failed.
 
     False, and nothing is written, if it is not dead: it renewed its lease, or another process was faster.
     """
@@ -124,11 +161,7 @@ def interrupt(tx: Tx, thread_id: str, run_id: str, now: int, new_ids: NewIds) ->
     row: RunRow = find_run(tx, thread, run_id, lock=True)
     if row.status != runs.ACTIVE or row.lease_until is None or row.lease_until >= now:
         return False
-    row._replace(fence=row.fence + 1).save(tx, thread.thread)
-    partial, damage = partial_messages(tx, thread.thread, row)
-    if items := _final_messages(tx, thread, row, partial, now, new_ids):
-        runs.stage(tx, thread_id, run_id, None, items, now, row.chunks)
-    runs.end(tx, thread_id, run_id, None, "interrupted", damage, now)
+    end(tx, thread_id, run_id, None, "failed", DIED, now, new_ids)
     return True
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,7 @@ class RunBuffer:
         self.future = DurableFuture()  # of `waiting`
         self.underway = self.future  # of the deltas being written
         self.lost: HansardError | None = None
+        self.when_lost: Callable[[], None] | None = None  # called by the journal's thread
         self.ended = False
 
 
@@ -264,7 +265,7 @@ class Journal:
                 buffer.underway.set_exception(failed)
             return
         for buffer in taken_over:
-            buffer.lost = Conflict(f"run {buffer.run_id!r} is no longer active, or another process took it over")
+            self._lose(buffer)
         for buffer, _, _ in rows:
             buffer.durable = buffer.given
             if buffer.lost is None:
@@ -275,11 +276,23 @@ class Journal:
     def _renew(self, buffers: list[RunBuffer]) -> None:
         lease = clock() + LEASE
 
-        def job(tx: Tx) -> None:
-            for buffer in buffers:
-                tx.run("renew_lease", thread=buffer.thread, run=buffer.run, fence=buffer.fence, lease_until=lease)
+        def job(tx: Tx) -> list[RunBuffer]:
+            def renew(buffer: RunBuffer) -> int:
+                where = {"thread": buffer.thread, "run": buffer.run, "fence": buffer.fence}
+                return tx.run("renew_lease", lease_until=lease, **where)
+
+            return [buffer for buffer in buffers if not renew(buffer)]
 
         try:
-            self._driver.write(job)
+            taken_over = self._driver.write(job)
         except Exception:
             return  # the next beat tries again; if none comes through, the lease runs out as it should
+        for buffer in taken_over:
+            if not buffer.ended:
+                self._lose(buffer)
+
+    def _lose(self, buffer: RunBuffer) -> None:
+        """The run was ended by another process, or is taken over by it."""
+        buffer.lost = Conflict(f"run {buffer.run_id!r} is no longer active, or another process took it over")
+        if buffer.when_lost is not None:
+            buffer.when_lost()

@@ -368,7 +368,7 @@ def _finish(tx: Tx, state: Found, messages: list[tuple[Message, str]], failure: 
         except Conflict as error:  # the head has moved: the message stays outside the transcript
             failure = str(error)
     if failure is not None:
-        runs.end(tx, thread_id, run_id, None, "failed", failure, now)
+        runs.end(tx, thread_id, run_id, "failed", failure, now, keep=False)
     thread = find_thread(tx, thread_id)
     return Found(thread, find_run(tx, thread, run_id), state.stream)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,10 @@ class RunHandle:
     def lost(self) -> HansardError | None:
         """Why this handle cannot write any more: the run was stopped or taken over, or the disk failed."""
         return self._buffer.lost
+
+    def when_lost(self, call: Callable[[], None]) -> None:
+        """Call this once another process has ended or taken over the run; from a thread of the journal."""
+        self._buffer.when_lost = call
 
     def release(self) -> None:
         """Stop renewing the lease: another process ended the run, or it is to be taken for dead."""

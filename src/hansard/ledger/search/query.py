@@ -174,7 +174,9 @@ class _Search:
     def _in_force(self, row: Row) -> bool:
         created_at, status = row[7], row[10]
         query = self.query
-        if status in _LEFT_OUT or (self.threads is not None and row[1] not in self.threads):
+        if self.threads is not None and row[1] not in self.threads:
+            return False
+        if status in _LEFT_OUT and not self._on_path(row[1], row[2], row[3], row[13], row[14]):
             return False
         if query.since is None and query.until is None:
             return True
@@ -183,6 +185,13 @@ class _Search:
             and (query.since is None or created_at >= query.since)
             and (query.until is None or created_at < query.until)
         )
+
+    def _on_path(self, thread: int, seg: int, depth: int, head_seg: int, head: int) -> bool:
+        if thread not in self.paths:
+            path = tree.lineage(self.tx, thread, head_seg, head)
+            self.paths[thread] = {part: (low, high) for part, low, high in path}
+        low, high = self.paths[thread].get(seg, (0, 0))
+        return low < depth <= high
 
     def _has_phrases(self, text: str) -> bool:
         """Whether the text has the wanted phrases and no excluded one."""
@@ -196,10 +205,6 @@ class _Search:
 
     def _hit(self, row: Row, message: Message, text: str, level: int) -> Hit:
         _, thread, seg, depth, key, role, agent, created_at, _, run, status, thread_id, title, head_seg, head = row
-        if thread not in self.paths:
-            path = tree.lineage(self.tx, thread, head_seg, head)
-            self.paths[thread] = {part: (low, high) for part, low, high in path}
-        low, high = self.paths[thread].get(seg, (0, 0))
         time = message.created_at
         return Hit(
             thread_id=unsafe(thread_id) or "",
@@ -210,7 +215,7 @@ class _Search:
             agent_id=unsafe(agent),
             created_at=time if isinstance(time, str) else None if created_at is None else iso_time(created_at),
             rank=level / self.most,
-            active=low < depth <= high,
+            active=self._on_path(thread, seg, depth, head_seg, head),
             run_id=unsafe(run),
             status=status,
         )

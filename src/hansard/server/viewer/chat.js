@@ -105,7 +105,7 @@ export class Chat {
 
   // Sends an approval, denial or result for every pending call; the answer continues.
   async answer(decisions) {
-    const { messages } = await get(`/api/chat/${encoded(this.page.threadId)}`);
+    const messages = await get(`/api/chat/${encoded(this.page.threadId)}`);
     const last = messages.at(-1);
     for (const one of last?.parts ?? []) {
       const told = decisions.get(one.toolCallId);

@@ -113,7 +113,7 @@ export function message(one, context, before) {
   const name = speaker(agents, one);
   const made = el(
     "article",
-    { class: `message role-${kind} ${same ? "continued" : ""} ${one.sidechain ? "sidechain" : ""} ${gone(context.status?.(one.id)) ? "gone" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
+    { class: `message role-${kind} ${same ? "continued" : ""} ${one.sidechain ? "sidechain" : ""} ${gone(context.node?.(one.id)) ? "gone" : ""}`, tabindex: -1, "data-id": one.id, "aria-label": `${shown(name)}, ${shown(one.role)}` },
     el("span", { class: `avatar ${agentClass(agents, one.agentId)}`, "aria-hidden": "true" }, [...shown(name)].find((sign) => /[\p{L}\p{N}]/u.test(sign)) ?? "·"),
     el("header", null, el("span", { class: `who ${agentClass(agents, one.agentId)}` }, name), badges(one, context), context.siblings?.(one.id), facts(one), context.changes?.(one.id), context.actions?.(one)),
   );
@@ -138,14 +138,15 @@ function firstWords(parts) {
   return tool ? `${tool.type === "tool-call" ? "calls" : "answer of"} ${tool.toolName}` : `(${parts[0]?.type ?? "nothing"})`;
 }
 
-export function gone(status) {
-  return ["superseded", "aborted", "failed"].includes(status);
+// Whether a run's messages are not on the active path; what was seen of an unfinished run may be on it.
+export function gone(node) {
+  return !node?.active && ["superseded", "aborted", "failed"].includes(node?.status);
 }
 
 function badges(one, context) {
   const made = [];
-  const status = context.status?.(one.id);
-  if (gone(status)) made.push(el("span", { class: "badge", title: "This run is not on the active path" }, status));
+  const node = context.node?.(one.id);
+  if (gone(node)) made.push(el("span", { class: "badge", title: "This run is not on the active path" }, node.status));
   if (one.state && one.state !== "complete") made.push(el("span", { class: "badge partial" }, one.state));
   if (one.sidechain) made.push(el("span", { class: "badge" }, "sidechain"));
   if (one.finishReason && !["stop", "tool_call", "tool-calls", "end_turn", "tool_use"].includes(one.finishReason)) made.push(el("span", { class: "badge" }, one.finishReason));

@@ -173,7 +173,7 @@ export class Page {
     return {
       agents: this.thread?.agents ?? {},
       pending: this.pending,
-      status: (id) => this.path.byId.get(id)?.status,
+      node: (id) => this.path.byId.get(id),
       siblings: (id) => {
         const ids = this.path.siblings(id);
         return ids ? siblingSwitch(ids, id, (other) => this.guarded(() => this.lookAt(other)), () => this.compare(id)) : null;

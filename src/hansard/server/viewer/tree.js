@@ -159,18 +159,18 @@ export class Tree {
     if (!parent) return;
     const [x1, y1, x2, y2] = [this.x(parent), this.y(parent), this.x(one), this.y(one)];
     const shape = x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}C${x1} ${y1 + 26} ${x2} ${y1 + 10} ${x2} ${y1 + 36}V${y2}`;
-    const kind = `edge ${one.node.active ? "active" : ""} ${gone(one.node.status) ? "gone" : ""} ${seen?.has(one.id) ? "seen" : ""}`;
+    const kind = `edge ${one.node.active ? "active" : ""} ${gone(one.node) ? "gone" : ""} ${seen?.has(one.id) ? "seen" : ""}`;
     this.picture.append(svg("path", { d: shape, class: kind, "data-to": one.id }));
   }
 
   knot(one, head, seen) {
     const { node } = one;
     const [x, y] = [this.x(one), this.y(one)];
-    const kinds = ["knot", node.active ? "active" : "", gone(node.status) ? "gone" : "", node.id === head ? "head" : "", seen?.has(node.id) ? "seen" : "", node.id === this.selected ? "picked" : "", agentClass(this.page.thread?.agents, node.agentId).replace("agent ", "")];
+    const kinds = ["knot", node.active ? "active" : "", gone(node) ? "gone" : "", node.id === head ? "head" : "", seen?.has(node.id) ? "seen" : "", node.id === this.selected ? "picked" : "", agentClass(this.page.thread?.agents, node.agentId).replace("agent ", "")];
     const label = `${node.active ? "on the active path" : "on another branch"}${one.run.length ? `, ${one.run.length} more before it` : ""}`;
     const act = () => node.id !== null && !this.box.classList.contains("dragged") && this.pick(node.id);
     const name = node.id === null ? "Beginning" : speaker(this.page.thread?.agents, node);
-    const tags = [node.id === head ? "head" : "", gone(node.status) ? node.status : ""].filter(Boolean).join(" · ");
+    const tags = [node.id === head ? "head" : "", gone(node) ? node.status : ""].filter(Boolean).join(" · ");
     const made = svg(
       "g",
       null,

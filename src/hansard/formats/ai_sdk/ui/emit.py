@@ -160,11 +160,13 @@ class AiSdkUiEmitter(PartEmitter):
         self._profile = self.target if self.target in ("v6", "v7") else "v5"
         self._blocks = self._made = 0
         self._step = self._stepped = self._used = self._aborted = False
+        self._abort: dict[str, Any] = {}
         self._last: Any = UNSET
         self._events: list[Any] = []
         self._calls: dict[str, ToolCallPart] = {}
         self._rejected: dict[str, dict[str, Any]] = {}  # inputs that the stream itself reported as rejected
         self._known_calls: set[str] = set()  # calls of this answer that the client already has
+        self.about: dict[str, Any] | None = None  # metadata for the client, which also hears of interruptions then
 
     def go_on(self, call_ids: Iterable[str]) -> None:
         """The client has these calls from an earlier stream: send only their results, before a step begins."""
@@ -175,7 +177,13 @@ class AiSdkUiEmitter(PartEmitter):
     def begin(self) -> None:
         start = self.start
         message_id = self.message_id if self.message_id is not None else start.id
-        self.chunk("start", messageId=message_id, messageMetadata=start.metadata if self._own else UNSET)
+        metadata = start.metadata if self._own else self.about or UNSET
+        self.chunk("start", messageId=message_id, messageMetadata=metadata)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the answer has ended as a whole."""
+        return bool(self._ends) and self._ends[-1] == "done" and not self.failures and not self._aborted
 
     def turn(self) -> None:
         if self._level < 7:  # no block continues across a step; later text is a new block
@@ -212,13 +220,22 @@ class AiSdkUiEmitter(PartEmitter):
             if type(told := value.get(EVENTS)) is dict and not self._own:
                 self._events = [*self._events, told]
                 self.chunk("message-metadata", messageMetadata={EVENTS: self._events})
-            self._aborted = self._aborted or kind == "abort"
-            self.chunk(kind, **{key: item for key, item in value.items() if key != "type"})
+            fields = {key: item for key, item in value.items() if key != "type"}
+            if kind == "abort":
+                self._aborted = True
+                self._abort = fields
+                if not self._own:
+                    return  # at the end: what was received is closed first
+            self.chunk(kind, **fields)
 
     def end(self) -> None:
         for text in self._failed():
             self.part(DataPart(name="error", data=text))
+        if self.about is not None and self._used and not self.is_complete:
+            self.chunk("message-metadata", messageMetadata={"interrupted": True})
         if self._aborted:
+            if not self._own:
+                self.chunk("abort", **self._abort)
             self._out.append(DONE)
             return
         if not self._stepped and not self._own:

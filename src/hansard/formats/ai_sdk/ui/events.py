@@ -21,6 +21,11 @@ EVENTS = "systemMessages"
 _KNOWN = ("thread-protocol", "pydantic-ai", NAME)
 
 
+def differ(one: Any, other: Any) -> bool:
+    """Whether two messages are of different agents, as far as they name them."""
+    return type(one) is str and type(other) is str and one != other
+
+
 def is_shown(message: Message) -> bool:
     """Whether clients see an event: named data with a time, other than a record of a coding agent's session."""
     if message.role != "event" or not message.parts or message.created_at is UNSET:

@@ -9,7 +9,7 @@ from msgspec.structs import force_setattr
 
 from hansard.errors import Unreadable
 from hansard.formats.ai_sdk.ui.content import STEP, Turn, read_parts, write_part, write_steering
-from hansard.formats.ai_sdk.ui.events import EVENTS, entry, is_shown, take_entries
+from hansard.formats.ai_sdk.ui.events import EVENTS, differ, entry, is_shown, take_entries
 from hansard.formats.ai_sdk.ui.rules import conform_to_version
 from hansard.formats.ai_sdk.ui.tools import NAME, write_finished, write_tool
 from hansard.formats.ai_sdk.ui.versions import read_v4_message, write_v4_message
@@ -130,11 +130,12 @@ class _Writer:
         out: list[Any] = []
         answer: list[Any] | None = None  # the parts of the answer that is open
         put = self.put
+        speaker: Any = UNSET  # the agent of the open answer
         waiting: list[Message] = []  # events before the answer they belong to
         entries: dict[int, list[Any]] = {}  # by the place of their record
         for i, message in enumerate(self.messages):
             if message.role == "event" and is_shown(message):
-                if answer is None:
+                if answer is None or differ(speaker, message.agent_id):
                     waiting.append(message)
                 elif put == self.put:  # messages of version 4 have no place for it
                     self.put_events(answer, [message], entries.setdefault(len(out) - 1, []))
@@ -142,7 +143,8 @@ class _Writer:
             role, hints = message.role, _NO_MARKS
             if message.extra is not UNSET and NAME in message.extra:
                 hints = unpack(NAME, message.extra)[1]
-            if answer is not None and (self.joins(role, hints) if hints else role == "assistant"):
+            other = role == "assistant" and differ(speaker, message.agent_id)  # another agent's answer is its own
+            if answer is not None and not other and (self.joins(role, hints) if hints else role == "assistant"):
                 put(answer, message, i, hints, True)
             elif role == "assistant" or role == "user" or hints.get("shown"):
                 put = _put_later if hints and self.is_old(hints) else self.put
@@ -154,7 +156,7 @@ class _Writer:
                 put(parts, message, i, hints, False)
                 if parts or role != "user" or hints.get("shown"):
                     out.append(self.record(message, parts, len(out)))
-                    answer = parts if role == "assistant" else None
+                    answer, speaker = (parts if role == "assistant" else None), message.agent_id
         for record, pairs in self.old:
             rest, hints = unpack(NAME, pairs[0][1].extra)
             record.update(write_v4_message(pairs, self.answers, hints["v4"], write_part), **rest)
