@@ -654,7 +654,7 @@ class Agent:
             stream.leave()
 
     async def active_run(self, thread_id: str) -> Run | None:
-        """The active run of a thread. A run whose process died is marked as interrupted first."""
+        """The active run of a thread. A run whose process died is ended first."""
         self._require_ledger("active_run")
         try:
             runs = await self.ledger.aio.active_runs(thread_id)
@@ -687,7 +687,7 @@ class Agent:
                 await self.ledger.aio.stop(sub.id, run.id)
 
     async def close(self) -> None:
-        """Abort all runs of this agent; their partial answers are kept, off the transcript."""
+        """Abort all runs of this agent; what clients saw of their answers stays."""
         for task in list(self._tasks):
             task.cancel()
         await self.wait()
