@@ -196,7 +196,7 @@ async def _begun(ledger: Ledger, run: Run, target: str, rebuild: bool) -> tuple[
 
 
 async def _speaker(ledger: Ledger, run: Run) -> dict[str, Any]:
-    """What clients are told of the agent of a run."""
+    """The metadata that clients get of the agent of a run."""
     if not isinstance(run.agent_id, str) or not isinstance(run.thread_id, str):
         return {}
     agents = (await stored_thread(ledger, run.thread_id)).agents

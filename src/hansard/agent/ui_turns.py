@@ -116,7 +116,7 @@ def _about(conversation: Conversation, said: Sequence[Message]) -> dict[str, Any
 
 
 def _goes_on(first: Message, message: Message) -> bool:
-    """Whether an answer that begins with `first` goes on with `message`; another agent's is an answer of its own."""
+    """Whether an answer that begins with `first` continues with `message`; another agent's is an answer of its own."""
     return first.role == "assistant" and not differ(first.agent_id, message.agent_id)
 
 
