@@ -122,17 +122,19 @@ class Copy:
             path.write_bytes(before)
             os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-    def run(self, tests: list[str], *, limit: float = LIMIT, first: bool = True, compiled: bool = False) -> Verdict:
+    def run(
+        self, tests: list[str], *options: str, limit: float = LIMIT, first: bool = True, compiled: bool = False
+    ) -> Verdict:
         """Run tests in this order; killed means that one failed."""
         (self.folder / "tests").write_text("\n".join(tests))
         failed = self.folder / "failed"
         failed.unlink(missing_ok=True)
         pid = os.fork()
         if pid == 0:
-            self._child(failed, first, compiled)
+            self._child(failed, [*options, *("-x" for _ in range(first))], compiled)
         return self._watch(psutil.Process(pid), failed, limit)
 
-    def _child(self, failed: Path, first: bool, compiled: bool) -> None:
+    def _child(self, failed: Path, more: list[str], compiled: bool) -> None:
         code = 70
         try:
             os.setsid()
@@ -155,10 +157,10 @@ class Copy:
             (self.folder / "t").mkdir(exist_ok=True)
             tempfile.tempdir = None
             options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", str(HANGS), "--tb", "short"]
-            options += ["--basetemp", str(self.folder / "b"), "-x"] if first else ["--basetemp", str(self.folder / "b")]
+            options += ["--basetemp", str(self.folder / "b"), *more]
             plugin = _First(failed)
             code = int(pytest.main([*options, f"@{self.folder / 'tests'}"], plugins=[plugin]))
-            if code == 0 and not plugin.passed:
+            if code == 0 and not plugin.passed and "--collect-only" not in more:
                 code = 71
         finally:
             with contextlib.suppress(BaseException):
@@ -232,8 +234,9 @@ def judge(mutant: Mutant, tests: list[str]) -> Verdict:
         return Verdict(False, "no test reaches it", 0.0)
     with _copy.changed(mutant.file, mutant.apply((ROOT / mutant.file).read_text("utf-8"))):
         verdict = _copy.run(tests, limit=_limit)
-    if verdict.killed and "::" in verdict.why and not verdict.why.startswith("collecting"):
-        again = _copy.run([verdict.why])
+    if verdict.killed:  # by the change, and not by a test that is not there or fails now and then?
+        by_a_test = "::" in verdict.why and not verdict.why.startswith("collecting")
+        again = _copy.run([verdict.why]) if by_a_test else _copy.run(tests, "--collect-only")
         if again.killed:
-            return Verdict(False, f"{verdict.why} fails without the change too", verdict.seconds)
+            return Verdict(False, f"{verdict.why} without the change too", verdict.seconds)
     return verdict
