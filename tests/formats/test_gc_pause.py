@@ -14,14 +14,19 @@ import hansard
 from hansard import formats
 from hansard.errors import HansardError
 from hansard.formats.coding_agents.session_file import Reading
-from hansard.model import Conversation, Message, TextPart
+from hansard.model import Conversation, Message, TextPart, ToolCallPart
 from hansard.sessions.discovery import Session
 from hansard.sessions.importer import import_session
 from hansard.workspace import Workspace, scan
 from tests.conftest import GOLDEN
 
 LONG = Conversation(
-    messages=[Message(role=("user", "assistant")[i % 2], parts=[TextPart(text=f"{i}")]) for i in range(2000)]
+    messages=[
+        Message(role="assistant", parts=[ToolCallPart(tool_call_id=f"{i}", tool_name="f", input={"a": [i]})])
+        if i % 2
+        else Message(role="user", parts=[TextPart(text=f"{i}")])
+        for i in range(2000)
+    ]
 )
 
 
