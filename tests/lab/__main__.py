@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from hansard.sessions.handover import TARGETS
 from tests.lab import processes
 from tests.lab.agents import AGENTS
 from tests.lab.golden import record
@@ -80,7 +81,7 @@ def _run(release: Release, recording: bool, promises: list[str]) -> dict[str, st
 
 def _watcher(played: Played):  # type: ignore[no-untyped-def]
     """`hansard import --watch` while the agent works."""
-    env = processes.environment(HOME=str(played.home))
+    env = processes.environment(HOME=str(played.home), PYTHONPATH=str(Path(__file__).parents[2] / "src"))
     ledger = str(played.folder / "watched.db")
     command = [sys.executable, "-m", "hansard", "import", "--watch", "--db", ledger]
     return processes.background(command, env=env, cwd=Path(__file__).parents[2])
@@ -100,8 +101,8 @@ def _cell(name: str, faults: Faults) -> str:
 
 
 def _others(release: Release) -> list[Release]:
-    """The newest release of every other agent."""
-    newest = {one.agent: one for one in releases()}
+    """The newest release of every other agent that sessions can be handed to."""
+    newest = {one.agent: one for one in releases() if AGENTS[one.agent].format in TARGETS}
     found = [one for agent, one in newest.items() if agent != release.agent]
     for one in found:
         install(one)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +29,8 @@ class Agent:
     kept: ClassVar[tuple[str, ...]]  # what of HOME belongs to the sessions
     cannot: ClassVar[dict[str, str]] = {}  # promise -> why the agent has no such thing
     keeps_reasoning_count: ClassVar[bool] = True  # whether its sessions tell the tokens of reasoning apart
+    tables: ClassVar[tuple[str, ...]] = ()  # of an agent with a database: those that hold its sessions
+    forgets_interrupted = False  # whether it keeps no tokens of an answer that was interrupted
 
     def __init__(self, program: Path, home: Path, workspace: Path, url: str) -> None:
         self.program, self.home, self.workspace, self.url = str(program), home, workspace, url
@@ -306,4 +310,104 @@ class Copilot(Agent):
         return [("task", given)]
 
 
-AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot)}
+class OpenCode(Agent):
+    """Keeps its sessions in a SQLite database. Offers `write` and `edit` to models not named `gpt-5...`."""
+
+    name, format, model = "opencode", "opencode", "kimi-k2"
+    sessions = ".local/share/opencode/opencode.db"
+    kept = (".local/share/opencode/opencode.db",)
+    tables = ("session", "message", "part", "todo", "event", "event_sequence", "project", "migration")
+    forgets_interrupted = True
+    variable = "OPENCODE"
+
+    def environment(self) -> dict[str, str]:
+        off = ("DISABLE_AUTOUPDATE", "DISABLE_LSP_DOWNLOAD", "DISABLE_MODELS_FETCH")
+        return {f"{self.variable}_{one}": "1" for one in off}
+
+    def prepare(self) -> None:
+        limit = {"context": 128000, "output": 8000}
+        model = {"name": self.model, "reasoning": True, "tool_call": True, "limit": limit}
+        options = {"baseURL": f"{self.url}/v1", "apiKey": "dummy"}
+        lab = {"npm": "@ai-sdk/openai-compatible", "name": "Lab", "options": options, "models": {self.model: model}}
+        chosen = {"model": f"lab/{self.model}", "small_model": f"lab/{self.model}"}
+        quiet = {"autoupdate": False, "share": "disabled", "permission": "allow"}
+        self.settings(f".config/{self.name}/{self.name}.json", {**quiet, **chosen, "provider": {"lab": lab}})
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = {"start": [], "resume": ["--session", session], "fork": ["--session", session, "--fork"]}[how]
+        return [self.program, "run", *more, prompt]
+
+    def session_id(self, file: Path) -> str:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            newest = "select id from session where parent_id is null order by time_created desc limit 1"
+            return str(db.execute(newest).fetchone()[0])
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("bash", {"command": command, "description": f"Run {command.split()[0]}"})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read", {"filePath": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("write", {"filePath": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("edit", {"filePath": self.path(path), "oldString": old, "newString": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("task", {"description": name, "prompt": prompt, "subagent_type": "general"})]
+
+
+class Kilo(OpenCode):
+    """A descendant of OpenCode, with its own folders and variables."""
+
+    name, format, variable = "kilo", "kilo", "KILO"
+    sessions = ".local/share/kilo/kilo.db"
+    kept = (".local/share/kilo/kilo.db",)
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "KILO_TELEMETRY_LEVEL": "off"}
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        program, run, *more = super().command(how, prompt, session)
+        return [program, run, "--auto", *more]
+
+
+class Qwen(Agent):
+    """A descendant of Gemini CLI that speaks Chat Completions; its files are chains of records as Claude Code's."""
+
+    name, format, model = "qwen", "qwen-code", "qwen3-coder-plus"
+    sessions = ".qwen/projects/*/chats/*.jsonl"
+    kept = (".qwen/projects/**/*",)
+    cannot = {"fork": "Qwen Code cannot fork a session from the command line"}
+
+    def environment(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": f"{self.url}/v1", "OPENAI_MODEL": self.model}
+
+    def prepare(self) -> None:
+        login = {"security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}}}
+        quiet = {"privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}
+        self.settings(".qwen/settings.json", {**login, **quiet, "general": {"disableAutoUpdate": True}})
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = ["--resume", session] if how == "resume" else []
+        return [self.program, "--yolo", "--auth-type", "openai", "-m", self.model, *more, "-p", prompt]
+
+    def do_shell(self, command: str) -> list[Call]:
+        given = {"command": command, "description": f"Run {command.split()[0]}"}
+        return [("run_shell_command", {**given, "is_background": False})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read_file", {"file_path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("write_file", {"file_path": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("edit", {"file_path": self.path(path), "old_string": old, "new_string": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("agent", {"description": name, "prompt": prompt, "subagent_type": "general-purpose"})]
+
+
+AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen)}

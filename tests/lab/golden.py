@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,11 @@ def record(played: Played, manifest: dict[str, Any]) -> Path:
             if path.is_file() and path.stat().st_size <= _LARGEST and path.suffix not in _OF_PROCESSES:
                 target = folder / "home" / path.relative_to(played.home)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(path.read_bytes())
+                if path.suffix == ".db":  # with what its WAL has
+                    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+                        db.execute("vacuum into ?", (str(target),))
+                else:
+                    target.write_bytes(path.read_bytes())
     text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
     (folder / "manifest.json").write_text(text + "\n", "utf-8")
     return folder

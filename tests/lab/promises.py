@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +62,8 @@ class Bench(NamedTuple):
 
 def run_hansard(arguments: list[str], home: Path, folder: Path) -> processes.Done:
     """Run `hansard` as a user does."""
-    env = processes.environment(HOME=str(home), COLUMNS="200")
+    here = str(Path(hansard.__file__).parent.parent)  # this checkout, whatever is installed
+    env = processes.environment(HOME=str(home), COLUMNS="200", PYTHONPATH=here)
     command = [sys.executable, "-m", "hansard", *arguments]
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, timeout=180, stdin=subprocess.DEVNULL)
     text = done.stdout + (done.stderr if done.returncode else b"")
@@ -156,7 +159,34 @@ def export(bench: Bench) -> Faults:
     faults = [] if done.code == 0 else [f"export --all: exit {done.code}: {done.output[-300:]}"]
     written = {path.read_bytes() for path in out.rglob("*") if path.is_file()}
     files = [path for path in session_files(bench) if path.read_bytes() not in written]
+    if bench.agent.tables:
+        faults += _rows_differ(bench, out)
     return faults + [f"{path.relative_to(bench.home)} did not come back" for path in files]
+
+
+def _rows_differ(bench: Bench, out: Path) -> Faults:
+    """The tables of a database that did not come back row for row, from every session and from one."""
+    given = next(bench.home.glob(bench.agent.sessions))
+    came = next(out.rglob(given.name), None)
+    if came is None:
+        return [f"no {given.name} came back"]
+    faults = [
+        f"table {table}: {len(rows_of(came, table))} rows came back of {len(rows_of(given, table))}"
+        for table in bench.agent.tables
+        if rows_of(came, table) != rows_of(given, table)
+    ]
+    key, one = bench.manifest["session"], out / "one.db"
+    done = bench.hansard("export", key, "--to", bench.agent.format, "-o", str(one))
+    if done.code:
+        return [*faults, f"export {key}: exit {done.code}: {done.output[-300:]}"]
+    own = {row for row in rows_of(given, "message") if key in row}
+    return faults + ([] if own and own <= set(rows_of(one, "message")) else ["a session alone has not its messages"])
+
+
+def rows_of(database: Path, table: str) -> list[tuple[Any, ...]]:
+    """The rows of a table, sorted."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+        return sorted(db.execute(f"select * from {table}").fetchall(), key=repr)
 
 
 def session_files(bench: Bench) -> list[Path]:
@@ -213,7 +243,9 @@ def _is_recorded(bench: Bench, name: str) -> bool:
     """Whether a session has the command that changes a path; Gemini CLI has none that was interrupted."""
     steps = [step for prompt in PROMPTS for reply in prompt.replies for step in reply if step[0] == "shell"]
     commands = [step[1].split(";")[0].split("'")[0] for step in steps if name in step[1]]
-    texts = [path.read_text("utf-8", "replace") for path in session_files(bench)]
+    files = [path for one in bench.agent.kept for path in bench.home.glob(one) if path.is_file()]
+    files += [wal for path in files if (wal := path.with_name(f"{path.name}-wal")).exists()]
+    texts = [path.read_text("utf-8", "replace") for path in files]
     return not commands or any(command in text for command in commands for text in texts)
 
 

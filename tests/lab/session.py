@@ -108,8 +108,11 @@ def play(
     first = state(played.workspace, contents)
     turns: list[dict[str, Any]] = []
     session = ""
+    forgotten: list[Answer] = []
     for prompt in PROMPTS:
         _, answers = played.ask(prompt, session)
+        if prompt.how == "interrupt" and played.agent.forgets_interrupted:
+            forgotten += answers
         session = session or played.session_id()
         turns.append(_turn(played, prompt, answers, contents))
     manifest: dict[str, Any] = {
@@ -126,7 +129,7 @@ def play(
     if "fork" not in played.agent.cannot:
         _, answers = played.ask(FORK, session)
         manifest["fork"] = {"session": played.session_id(), **_turn(played, FORK, answers, contents)}
-    manifest["usage"] = usage(played.provider.answers)
+    manifest["usage"] = usage([one for one in played.provider.answers if one not in forgotten])
     return played, manifest
 
 

@@ -25,6 +25,7 @@ FOLDERS = {
     "Sage": (".sage/sessions", "", ""),
     "pi": (".pi/agent/sessions", "PI_CODING_AGENT_DIR", "sessions"),
     "Copilot CLI": (".copilot/session-state", "COPILOT_HOME", "session-state"),
+    "OpenCode": (".local/share/opencode", "XDG_DATA_HOME", "opencode"),
 }
 
 
@@ -54,6 +55,7 @@ FILES = {
     "Sage": (["s/messages.jsonl"], ["s/other.jsonl"]),
     "pi": (["--work--/a.jsonl"], ["--work--/a.json"]),
     "Copilot CLI": (["s/events.jsonl", "old.jsonl"], ["s/other.jsonl"]),
+    "OpenCode": (["opencode.db", "opencode-dev.db"], ["opencode.db-wal", "storage/session/p/s.json", "log/x.db"]),
 }
 
 
@@ -67,7 +69,7 @@ def test_the_sessions_of_an_agent_are_found_and_nothing_else(agent: discovery.Ag
     assert sorted(agent.find(agent.folder())) == sorted(
         Session(agent.folder() / name, agent.format) for name in sessions
     )
-    assert {one.name: len(found) for one, found in discovery.found()} == {agent.name: len(sessions)}
+    assert {one.name: len(found) for one, found in discovery.found() if found} == {agent.name: len(sessions)}
     assert in_folder(agent.folder()) == list(agent.find(agent.folder()))
 
 
@@ -114,6 +116,7 @@ PLACES = {
     ),
     "sage": (f".sage/sessions/{SESSION}/messages.jsonl", f"sage --resume {SESSION}"),
     "pi": (f".pi/agent/sessions/--work-my.app_1--/2026-07-16T01-15-44-946Z_{SESSION}.jsonl", "pi --session {path}"),
+    "opencode": (".local/share/opencode/opencode.db", "opencode --session ses_fffffffffffeGKeu71QJepWGm4"),
 }
 
 

@@ -12,8 +12,11 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import UNSET
@@ -34,7 +37,7 @@ CHECKED = ["import", "transcript", "usage", "export", "fork"]
 
 def in_process(arguments: list[str], home: Path, folder: Path) -> processes.Done:
     """Run a command in this process, with a HOME, in a folder."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setenv("HOME", str(home))
         patch.setenv("COLUMNS", "200")
@@ -150,8 +153,41 @@ def test_a_file_that_grows_in_any_cuts_gives_the_thread_of_the_whole_file(bench:
         for end in (*range(step, len(lines), step), len(lines)):
             target.write_bytes(b"".join(lines[:end]) + (lines[end][:20] if end < len(lines) and end % 2 else b""))
             growing.hansard("import")
+    for path in (path for path in files if path.suffix == ".db"):
+        grow_database(path, growing)
     assert bench.json("stats", "--by", "model", ledger=growing.ledger) == used
     assert threads_of(growing, growing.ledger) == whole
+
+
+def grow_database(whole: Path, growing: Bench) -> None:
+    """Write the rows of a database in the order in which the agent did, with imports in between."""
+    target = growing.home / whole.relative_to(next(path for path in whole.parents if path.name == "home"))
+    target.unlink()
+    with closing(sqlite3.connect(whole)) as given, closing(sqlite3.connect(target, isolation_level=None)) as taken:
+        taken.execute("pragma journal_mode = wal")
+        taken.execute("pragma wal_autocheckpoint = 20")
+        tables = growing.agent.tables
+        for (made,) in given.execute("select sql from sqlite_master where sql is not null order by rowid"):
+            taken.execute(made)
+        rows = [(_when(table, row), table, row) for table in tables for row in given.execute(f"select * from {table}")]
+        rows.sort(key=lambda one: one[0])
+        step = max(1, len(rows) // 25)
+        for at in range(0, len(rows), step):
+            taken.execute("begin")
+            for _, table, row in rows[at : at + step]:
+                taken.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
+            taken.execute("commit")
+            growing.hansard("import")
+
+
+def _when(table: str, row: tuple[Any, ...]) -> int:
+    """When a row was written: ids of sessions count down, those of messages and parts count up."""
+    mask = (1 << 48) - 1
+    if table in ("message", "part"):
+        return int(row[0][4:16], 16)
+    if table == "session":
+        return ~int(row[0][4:16], 16) & mask
+    return 0 if table in ("project", "migration") else mask
 
 
 def test_an_import_in_any_order_gives_the_same_totals(bench: Bench, tmp_path: Path) -> None:

@@ -33,6 +33,12 @@ def load(source: str) -> bytes:
         return sys.stdin.buffer.read()
     if os.path.isdir(source):
         raise HansardError(f"{source}: is a folder; name a file in it")
+    if os.path.exists(f"{source}-wal"):
+        from pathlib import Path
+
+        from hansard.sessions.databases import content
+
+        return content(Path(source))  # of a database that is in use
     with open(source, "rb") as file:
         return file.read()
 

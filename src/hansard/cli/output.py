@@ -82,7 +82,7 @@ def write_documents(options: WriteOptions, written: Written | WrittenAll | list[
                 _document(one, options.pretty), os.path.join(options.folder or ".", f"{i:0{width}}.{one.format.suffix}")
             )
         return 0
-    document = _document(written, options.pretty)
+    document = _document(written, options.pretty, not options.as_json)
     if options.as_json:
         value = _value(written)
         plain = document.decode("utf-8", "surrogateescape") if value is UNSET else value
@@ -118,8 +118,13 @@ def _value(written: Written | WrittenAll) -> Any:
         return UNSET
 
 
-def _document(written: Written | WrittenAll, pretty: bool) -> bytes:
+def _document(written: Written | WrittenAll, pretty: bool, packed: bool = True) -> bytes:
     document = written.json
+    session = written.format.session if packed and written.format.coding_agent else None
+    if session is not None and session.tables is not None and document:
+        from hansard.formats.coding_agents.rows import database
+
+        return database([document] if written.format.split is None else written.format.split(document))
     if pretty and (value := _value(written)) is not UNSET:
         document = exact_json.pretty(value)
     return document if document.endswith(b"\n") or written.format.verbatim else document + b"\n"

@@ -326,4 +326,10 @@ def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
     if written.format.kept is not None:
         return proven_losses(written, written.format.kept(written.source), notes)
     document = written.document if written.format.text else exact_json.copied(written.document)
-    return proven_losses(written, _read(written.format, document, surrogates=True)[0], notes)
+    back = _read(written.format, document, surrogates=True)[0]
+    if written.format.coding_agent:
+        from hansard.formats.coding_agents.session_file import evidence, without_evidence
+
+        if evidence(written.source, written.format.name) is None:
+            back = without_evidence(back, written.format.name)  # what was just written says nothing more
+    return proven_losses(written, back, notes)

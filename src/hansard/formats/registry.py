@@ -27,6 +27,7 @@ _MODULES = (
     "coding_agents.copilot_cli",
     "coding_agents.codex",
     "coding_agents.gemini_cli",
+    "coding_agents.opencode",
     "provider_message",
     "openai_chat",
     "openai_responses",

@@ -4,6 +4,7 @@ Read in this order:
 
     discovery   where each agent keeps its sessions, and which files belong to one session: a row per agent
     importer    a session into the ledger: streamed, kept byte for byte, only what is new the next time
+    databases   agents' databases, read from a copy while the agent writes
     sage        Sage's sessions, which are read as a whole: their files, title and times
     forks       sessions that continue others: what they inherit, where they come from
     exporter    a thread as the file it came from, with later messages appended

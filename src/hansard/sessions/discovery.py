@@ -30,12 +30,16 @@ class Session(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """A coding agent: its name, its format, its default folder, and how sessions are found in it."""
+    """A coding agent: its name, its format, its default folder, and how sessions are found in it.
+
+    `edits` says what its sessions record of changes of the user's files.
+    """
 
     name: str
     format: str
     folder: Callable[[], Path]
     find: Callable[[Path], Iterator[Session]]
+    edits: str = "contents before and after"
 
 
 def _home(variable: str, *parts: str, below: int = 1) -> Callable[[], Path]:
@@ -166,6 +170,34 @@ def _gemini_folder(project: Path) -> str | None:
         return None
 
 
+def _data(name: str) -> Callable[[], Path]:
+    """A program's folder for data, on every system: below XDG_DATA_HOME, or `~/.local/share`."""
+
+    def folder() -> Path:
+        given = os.environ.get("XDG_DATA_HOME")
+        return (Path(given).expanduser() if given else Path.home() / ".local" / "share") / name
+
+    return folder
+
+
+def _opencode(name: str, variable: str) -> Callable[[Path], Iterator[Session]]:
+    """The databases of OpenCode or of a descendant, and the files of releases before there was one.
+
+    `variable` names another database. Sessions that the database has taken over from files are read from it.
+    """
+
+    def find(folder: Path) -> Iterator[Session]:
+        databases = sorted(path for path in folder.glob(f"{name}*.db") if path.is_file())
+        given = os.environ.get(variable)
+        if given and given != ":memory:" and (other := folder / Path(given).expanduser()).is_file():
+            databases = [other]
+        yield from (Session(path, name) for path in databases)
+        if not databases and any((folder / "storage").glob("session/*/*.json")):
+            yield Session(folder / "storage", name)
+
+    return find
+
+
 def _copilot(folder: Path) -> Iterator[Session]:
     """A folder for each session; in older releases, a file for each."""
     for path in walk(folder, ".jsonl"):
@@ -224,18 +256,28 @@ AGENTS = (
     Agent("Sage", "sage", _home("", ".sage", "sessions"), _sage),
     Agent("pi", "pi", _home("PI_CODING_AGENT_DIR", ".pi", "agent", "sessions"), _files("pi", ".jsonl")),
     Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),
+    Agent("OpenCode", "opencode", _data("opencode"), _opencode("opencode", "OPENCODE_DB"), "contents, and differences"),
 )
 
 
 IN_PROJECTS = (Agent("Sage (project)", "sage", _sage_project, _sage),)  # in the folder where the user works
 
 
-def found() -> Iterator[tuple[Agent, list[Session]]]:
-    """Every agent whose folder exists, and its sessions."""
+def found(wanted: str | None = None) -> Iterator[tuple[Agent, list[Session]]]:
+    """Every agent with its sessions, or the one of that name or format; of agents in projects, only those there."""
     for agent in (*AGENTS, *IN_PROJECTS):
         folder = agent.folder()
+        if not _is_named(agent, wanted):
+            continue
         if folder.is_dir():
             yield agent, list(agent.find(folder))
+        elif agent not in IN_PROJECTS:
+            yield agent, []
+
+
+def _is_named(agent: Agent, wanted: str | None) -> bool:
+    own = (agent.name.lower(), agent.name.lower().partition(" (")[0], agent.format)
+    return wanted is None or wanted.lower() in own
 
 
 def of_file(path: Path, format_: str) -> Session:

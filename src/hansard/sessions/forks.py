@@ -3,6 +3,7 @@
     codex         a fork has only its new records; `history_base` names the session and the record where they follow
     pi            a fork copies the past under the same ids; its header names the file that it comes from
     claude-code   a fork copies the past under the same ids, and names nothing
+    opencode      a fork copies the past under new ids with the same times; the reader marks it `isCopiedContext`
 
 What a Codex fork inherits is copied into its thread, marked `isCopiedContext`, without token counts. Where nothing
 names the parent, the session that went on first after the common beginning is the parent.
@@ -124,13 +125,29 @@ def _mark(tx: Tx, child: ThreadRow, parent: ThreadRow, named: bool) -> bool:
     mine, theirs = _path(tx, child), _path(tx, parent)
     shared = _shared(tx, mine, parent)
     if not shared:
-        return False
+        return named and _mark_copies(tx, child, parent, mine, theirs)
     if not named and _time(tx, parent, theirs[_shared(tx, theirs, child) :]) > _time(tx, child, mine[shared:]):
         child, parent, mine = parent, child, theirs
         shared = _shared(tx, mine, parent)
     past = [_message(tx, child, node.id) for node in mine[:shared] if node.role == "assistant"]
     threads.set_fork(tx, child, unsafe(parent.id) or "", mine[shared - 1].id, past)
     return True
+
+
+def _mark_copies(tx: Tx, child: ThreadRow, parent: ThreadRow, mine: list[TreeNode], theirs: list[TreeNode]) -> bool:
+    """Write the fork point of a thread that has its past as copies under other ids: the last of them, by its time."""
+    last: Message | None = None
+    for node in mine:
+        message = _message(tx, child, node.id)
+        if not is_copied(message):
+            break
+        last = message
+    for node in reversed(theirs) if last is not None else ():
+        found = _message(tx, parent, node.id)
+        if (found.role, found.created_at) == (last.role, last.created_at):  # type: ignore[union-attr]
+            threads.set_fork(tx, child, unsafe(parent.id) or "", node.id, [])
+            return True
+    return False
 
 
 def _shared(tx: Tx, path: list[TreeNode], other: ThreadRow) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from hansard import formats
 from hansard.atomic_file import make_folders, write_whole
 from hansard.errors import CannotWrite
 from hansard.formats.coding_agents.identity import derived_uuid, session_uuid
+from hansard.formats.coding_agents.opencode.session import dated, first_milliseconds, placed, session_id
+from hansard.formats.coding_agents.rows import database
 from hansard.formats.contract import Written
 from hansard.ledger import sources
 from hansard.ledger.ledger import Ledger
@@ -25,6 +28,7 @@ from hansard.model.machinery import is_machinery
 from hansard.model.parts import TextPart
 from hansard.model.times import iso_time
 from hansard.model.tree import active_path
+from hansard.sessions import databases
 from hansard.sessions.discovery import AGENTS, walk
 
 
@@ -76,7 +80,8 @@ _PLACES: dict[str, tuple[Callable[[Path, str, str, str], Path], str]] = {
     "pi": (_pi, "cd {cwd} && pi --session {path}"),
     "sage": (_sage, "cd {cwd} && sage --resume {session}"),
 }
-TARGETS = tuple(_PLACES)
+_DATABASES = {"opencode": "cd {cwd} && opencode --session {session}"}
+TARGETS = tuple(sorted([*_PLACES, *_DATABASES]))
 
 
 def handover(
@@ -86,10 +91,8 @@ def handover(
 
     The session has the messages up to the head, or up to the message `at` of any branch; with `dry` it is not written.
     """
-    if to not in _PLACES:
+    if to not in TARGETS:
         raise CannotWrite(f"cannot hand over to {to!r} (choose from {', '.join(TARGETS)})")
-    place, command = _PLACES[to]
-    folder = next(agent.folder() for agent in AGENTS if agent.format == to)
     directory = os.path.abspath(cwd or _cwd(conversation) or os.getcwd())
     session = _session_id(conversation, at)
     conversation = conversation if at is None else replace(conversation, head=at)
@@ -97,6 +100,10 @@ def handover(
     head = path[-1].id if path else None
     conversation = _as_seen(conversation, path)
     conversation = replace(_with_cwd(_unspent(conversation, to), directory), id=session)
+    if to in _DATABASES:
+        return _into_database(conversation, to, directory, head if isinstance(head, str) else None, dry, now)
+    place, command = _PLACES[to]
+    folder = next(agent.folder() for agent in AGENTS if agent.format == to)
     written = formats.write(conversation, to)
     file = place(folder, session, directory, iso_time(now))
     before = next((one for one in walk(folder, ".jsonl") if one == file or _is_of(one, session)), None)
@@ -108,6 +115,39 @@ def handover(
         write_whole(str(file), data, mode=0o600, replace=False)
     resume = command.format(cwd=shlex.quote(directory), session=session, path=shlex.quote(str(file)))
     return HandedOver(file, session, resume, written, conversation.messages, head if isinstance(head, str) else None)
+
+
+def _into_database(
+    conversation: Conversation, to: str, directory: str, head: str | None, dry: bool, now: int
+) -> HandedOver:
+    """Add a conversation to the database of an agent, or make the database if the agent never ran here."""
+    agent = next(one for one in AGENTS if one.format == to)
+    session = session_id(first_milliseconds(conversation), str(conversation.id))
+    conversation = replace(dated(conversation, now), id=session, parent_thread_id=UNSET)
+    written = formats.write(conversation, to)
+    found = next((one.path for one in agent.find(agent.folder()) if one.path.is_file()), None)
+    path = found or agent.folder() / f"{to}.db"
+    text = placed(written.json, *_project_of(directory), directory)
+    if not dry and found is None:
+        make_folders(str(path.parent), 0o700)
+        write_whole(str(path), database([text]), mode=0o600, replace=False)
+    elif not dry and not databases.add(path, text, "session", session):
+        raise CannotWrite(f"this thread was handed over before: session {session} in {path}; continue that session")
+    resume = _DATABASES[to].format(cwd=shlex.quote(directory), session=session)
+    return HandedOver(path, session, resume, written, conversation.messages, head)
+
+
+def _project_of(directory: str) -> tuple[str, str]:
+    """The project that OpenCode takes a folder for, and its root: a git repository is named by its first commit."""
+    root = next((one for one in [Path(directory), *Path(directory).parents] if (one / ".git").exists()), None)
+    if root is None:
+        return "global", "/"
+    try:
+        command = ["git", "-C", str(root), "rev-list", "--max-parents=0", "HEAD"]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
+    except (OSError, subprocess.SubprocessError):
+        found = []
+    return (min(found), str(root)) if found else ("global", "/")
 
 
 def _session_id(conversation: Conversation, at: str | None) -> str:

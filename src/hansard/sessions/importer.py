@@ -8,18 +8,20 @@ older version. Memory does not grow with the file.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard import formats
-from hansard.errors import Unreadable
+from hansard.errors import HansardError, Unreadable
 from hansard.formats.coding_agents.identity import is_uuid
+from hansard.formats.coding_agents.rows import MAGIC, grown
 from hansard.formats.coding_agents.session_file import Reading
 from hansard.formats.coding_agents.sub_agents import Calls, link
 from hansard.gc_pause import gc_pause
@@ -30,7 +32,7 @@ from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import Source
 from hansard.ledger.rows import Place, ThreadRow, find_thread, id_at
 from hansard.model.conversation import Context, Conversation, Message, Snapshot
-from hansard.sessions import forks, sage
+from hansard.sessions import databases, forks, sage
 from hansard.sessions.discovery import Session
 from hansard.sessions.handover import uri_of
 
@@ -67,14 +69,103 @@ def import_session(ledger: Ledger, session: Session, progress: Progress = lambda
     if formats.get(name).session is None:
         return (_import_sage if name == "sage" else _import_document)(ledger, session, name, stats, progress)
     run = _Import(ledger, name, progress, session.cwd)
-    run.file(session.path, first, main=True)
+    run.file(_on_disk(session.path), first, main=True)
     for path, known in zip(session.parts, before[1:], strict=False):
-        run.file(path, known, main=False)
+        run.file(_on_disk(path), known, main=False)
     count = 1 + len(session.parts)
     for path, known, stat in zip(session.beside, before[count:], stats[count:], strict=True):
         if not _unchanged(known, stat):
             run.keep(path, stat)
-    return run.result(session)
+    return run.result(str(session.path))
+
+
+def import_found(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> list[Imported]:
+    """Import what discovery found: a session, or every session in a database."""
+    files = formats.get(session.format or detect(session.path)).session
+    if files is None or files.tables is None:
+        return [import_session(ledger, session, progress)]
+    session = session._replace(format=files.name)
+    if session.path.is_dir():
+        return _import_files(ledger, session, progress)
+    with open(session.path, "rb") as file:
+        is_database = file.read(len(MAGIC)) == MAGIC
+    return import_database(ledger, session, progress) if is_database else _import_lines(ledger, session, progress)
+
+
+def _import_lines(ledger: Ledger, session: Session, progress: Progress) -> list[Imported]:
+    """Import the sessions in a file of lines, as `hansard convert` may have written it."""
+    split = formats.get(session.format).split
+    assert split is not None
+    data = session.path.read_bytes()
+    if not data.startswith(b'{"rows":'):
+        raise Unreadable(
+            "neither a database nor its lines", way_out="skip it: the agent makes a new one when it starts"
+        )
+    each = split(data)
+    found = [databases.Found(str(i), one.splitlines(keepends=True), frozenset()) for i, one in enumerate(each)]
+    mtime = os.stat(session.path).st_mtime_ns
+    return [_import_rows(ledger, session, one, mtime, progress, {"lines": True}) for one in found]
+
+
+def _import_files(ledger: Ledger, session: Session, progress: Progress) -> list[Imported]:
+    """Import the sessions in a folder of an older release, which has a file for each row."""
+    found = databases.in_files(session.path, session.format)
+    return [_import_rows(ledger, session, one, mtime, progress) for one, mtime in found]
+
+
+def import_database(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> list[Imported]:
+    """Import every session in a database of an agent, or what is new in them."""
+    tables = formats.get(session.format).session.tables  # type: ignore[union-attr]
+    assert tables is not None
+    mtime = max(stamp[1] for stamp in databases.stamp(session.path) if stamp is not None)
+    try:
+        with databases.opened(session.path, tables) as database:
+            return [_import_rows(ledger, session, found, mtime, progress) for found in databases.sessions(database)]
+    except Unreadable as error:
+        raise HansardError(f"{error.problem}; {error.way_out}") from None
+
+
+def _import_rows(
+    ledger: Ledger,
+    session: Session,
+    found: databases.Found,
+    mtime: int,
+    progress: Progress,
+    notes: dict[str, Any] | None = None,
+) -> Imported:
+    """Import one session of a database: its rows are kept as lines, which only grow."""
+    name, uri = session.format, f"{_uri(session.path)}#{found.key}"
+    known = ledger._read(lambda tx: sources.find(tx, uri))
+    text = found.text
+    if known is not None and known.size and known.told.get("archived"):
+        unchanged = Imported(str(session.path), name, known.thread_id, 0, 0, known.size, False, [], [])
+        if known.told.get("rows") == found.digest:
+            progress(len(text))
+            return unchanged
+        text = grown(b"".join(sources.content(ledger._driver, known)), text, found.carried)
+        if len(text) == known.size:
+            progress(len(found.text))
+            return unchanged
+    run = _Import(ledger, name, progress, session.cwd)
+    told = {"rows": found.digest, **(notes or {})}
+    run.file(_File(session.path, uri, len(text), mtime, lambda: io.BytesIO(text), told), known, main=True)
+    return run.result(str(session.path))
+
+
+class _File(NamedTuple):
+    """A file to import, or the lines of a session in a database; `told` is noted with it."""
+
+    path: Path
+    uri: str
+    size: int
+    mtime: int
+    open: Callable[[], BinaryIO]
+    told: dict[str, Any] = {}
+
+
+def _on_disk(path: Path) -> _File:
+    stat = os.stat(path)
+    return _File(path, _uri(path), stat.st_size, stat.st_mtime_ns, lambda: open(path, "rb"))
 
 
 def _uri(path: Path) -> str:
@@ -91,6 +182,8 @@ def detect(path: Path) -> str:
         head = file.read(1 << 20)
     if not head.strip():
         raise Unreadable("the file is empty", way_out="skip it: agents that stop immediately leave such files")
+    if head.startswith(MAGIC):
+        return formats.detect(MAGIC + databases.schema(path))
     lines = head[: head.rfind(b"\n") + 1] or head
     for name in formats.names():
         row = formats.get(name)
@@ -161,7 +254,7 @@ class _End(NamedTuple):
 class _Batch(NamedTuple):
     """What one transaction writes; `known` is the source it continues, `before` the file's previous state."""
 
-    path: Path
+    uri: str
     main: bool
     before: Source | None
     known: Source | None
@@ -185,10 +278,10 @@ class _Import:
         self.bad: list[dict[str, Any]] = []
         self.repairs: list[dict[str, Any]] = []
 
-    def result(self, session: Session) -> Imported:
+    def result(self, path: str) -> Imported:
         """The result for all files so far."""
         return Imported(
-            str(session.path),
+            path,
             self._name,
             self._thread,
             self.added,
@@ -199,19 +292,19 @@ class _Import:
             self.repairs,
         )
 
-    def file(self, path: Path, before: Source | None, *, main: bool) -> None:
+    def file(self, file: _File, before: Source | None, *, main: bool) -> None:
         """Import one file: its messages and its bytes."""
-        stat = os.stat(path)
+        path = file.path
         if before is not None and (before.format, before.told.get("archived")) != (self._name, True):
             before = (
                 None  # it was read as another format, perhaps as a document: there are no stored bytes to continue from
             )
-        grown = before is not None and stat.st_size >= before.size and _prefix(path, before.size) == before.hash
+        grows = before is not None and file.size >= before.size and _prefix(file, before.size) == before.hash
         session = formats.get(self._name).session
         assert session is not None
         reading = session.open()
         digest = hashlib.sha256()
-        known = before if grown else None
+        known = before if grows else None
         kept = 0 if known is None else known.size
         begun: _Begun | None = None
         handed: _HandedOver | None = None
@@ -220,8 +313,8 @@ class _Import:
         snapshots: list[Snapshot] = []
         held: list[Message] = []  # a sub-agent's messages, until its first prompt is known
         at = batch_bytes = snapshot_count = 0
-        with open(path, "rb") as source:
-            for chunk in chain(_chunks(source, stat.st_size), (b"",)):
+        with file.open() as source:
+            for chunk in chain(_chunks(source, file.size), (b"",)):
                 with gc_pause():
                     messages = self._placed(reading.feed(chunk) if chunk else reading.finish())
                 snapshots += reading.snapshots()
@@ -251,13 +344,14 @@ class _Import:
                 ):
                     returned = handed is not None and handed.over
                     details: dict[str, Any] = {"reports": len(reading.reports) + reading.unlisted, "archived": True}
+                    details |= file.told
                     if not chunk and reading.unsettled:
                         details["unsettled"] = sorted(reading.unsettled)
                     if not chunk and handed is not None and returned:
                         details["handover"] = handed.told
-                    end = None if chunk else _End(reading, at, stat.st_mtime_ns, digest.digest(), details)
+                    end = None if chunk else _End(reading, at, file.mtime, digest.digest(), details)
                     batch = _Batch(
-                        path,
+                        file.uri,
                         main,
                         before,
                         known,
@@ -350,7 +444,7 @@ class _Import:
             return _Begun(
                 sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head, row.messages == 0
             )
-        number = sources.start(tx, self._thread, _uri(batch.path), self._name, main=batch.main)
+        number = sources.start(tx, self._thread, batch.uri, self._name, main=batch.main)
         return _Begun(sources.SourceWriter(self._thread), number, move_head, row.messages == 0)
 
     def _finish(self, tx: Tx, reading: Reading, *, move_head: bool, leaf: Place | None) -> None:
@@ -443,10 +537,10 @@ def _chunks(file: Any, size: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _prefix(path: Path, size: int) -> str:
+def _prefix(file: _File, size: int) -> str:
     """The hash of the beginning of a file."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for chunk in _chunks(file, size):
+    with file.open() as source:
+        for chunk in _chunks(source, size):
             digest.update(chunk)
     return digest.hexdigest()

@@ -316,6 +316,8 @@ def _sessions() -> Iterator[Finding]:
 
     some = False
     for agent, sessions in found():
+        if not sessions:
+            continue
         some = True
         yield Finding(about=agent.name, found=f"{counted(len(sessions), 'session')} in {agent.folder()}")
     if not some:

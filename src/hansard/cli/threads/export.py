@@ -60,6 +60,8 @@ def command(threads: tuple[str, ...], everything: bool, table: Table | None, db:
             return 1
         if options.to == "sage" and _names_folder(ledger, ids, options):
             return _sage_sessions(ledger, ids, options)
+        if _is_database(options):
+            return _database(ledger, ids, options, everything)
         if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
         found = [ledger.export_conversation(key) for key in ids]
@@ -142,6 +144,35 @@ def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int
             _make_folder(os.path.dirname(path))
             save(data, path)
         click.echo(f"{display(os.path.join(out, session.folder))}: {counted(len(session.files), 'file')}")
+    return 0
+
+
+def _is_database(options: WriteOptions) -> bool:
+    session = formats.get(options.to).session
+    return session is not None and session.tables is not None and not options.as_json
+
+
+def _database(ledger: Ledger, ids: list[str], options: WriteOptions, everything: bool) -> int:
+    """Write the threads as one database of an agent; sessions of an older release, which are files, as files."""
+    from hansard.cli.files import save
+    from hansard.sessions.exporter import as_database, came_as_lines, session_text
+
+    if len(ids) == 1 and came_as_lines(ledger, ids[0], options.to):
+        save(session_text(ledger, ids[0], options.to) or b"", options.output)
+        return 0
+    data, files, losses = as_database(ledger, ids, options.to, options.write_target)
+    if not report_losses(options, losses):
+        return 1
+    out = options.output
+    is_folder = out is not None and out != "-" and (os.path.isdir(out) or out.endswith("/"))
+    is_folder = is_folder or (out not in (None, "-") and everything and not str(out).endswith((".db", ".sqlite")))
+    if files and not is_folder:
+        raise HansardError("these sessions are files of an older release; name a folder with -o FOLDER/")
+    for name, content in {**({f"{options.to}.db": data} if data is not None else {}), **files}.items():
+        path = os.path.join(out, name) if is_folder and out is not None else out
+        if is_folder and path is not None:
+            _make_folder(os.path.dirname(path))
+        save(content, path)
     return 0
 
 

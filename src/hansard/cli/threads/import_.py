@@ -23,7 +23,7 @@ from hansard.model.conversation import Conversation
 
 if TYPE_CHECKING:
     from hansard.ledger.ledger import Ledger
-    from hansard.sessions.discovery import Session
+    from hansard.sessions.discovery import Agent, Session
 
 _LISTED = 50  # bad records reported per file
 _PAUSE = 1.0
@@ -33,10 +33,20 @@ _FEW = 3  # files that need no summary
 @click.command("import")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--format", "--from", "format_", metavar="FORMAT", help="Input format (auto-detected if omitted).")
+@click.option("--agent", metavar="NAME", help="Import the sessions of one coding agent only, such as OpenCode.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported, and import nothing.")
 @click.option("--watch", is_flag=True, help="Keep running and import new messages, until Ctrl-C.")
 @db_option
 @json_option
-def command(paths: tuple[str, ...], format_: str | None, watch: bool, db: str | None, as_json: bool) -> int:
+def command(
+    paths: tuple[str, ...],
+    format_: str | None,
+    agent: str | None,
+    dry_run: bool,
+    watch: bool,
+    db: str | None,
+    as_json: bool,
+) -> int:
     """Import the conversations in PATH (files, folders, or - for standard input).
 
     Without PATH, import the sessions of every coding agent found on this machine. Known messages are skipped; session
@@ -45,14 +55,18 @@ def command(paths: tuple[str, ...], format_: str | None, watch: bool, db: str | 
     """
     if format_ is not None:
         formats.get(format_)
+    if agent is not None:
+        _check_agent(agent, paths)
+    if dry_run:
+        return _look(paths, format_, agent, as_json)
     with open_ledger(db, create=True) as ledger:
-        bad, report = _import_all(ledger, paths, format_, as_json)
+        bad, report = _import_all(ledger, paths, format_, agent, as_json)
         if as_json and not watch:
             echo_json(report)
         elif not watch and len(report) > _FEW:
             echo(_summary(report, bad))
         while watch:
-            bad = _import_again(ledger, paths, format_, as_json)
+            bad = _import_again(ledger, paths, format_, agent, as_json)
     return 2 if bad else 0 if report else 1
 
 
@@ -66,11 +80,34 @@ def _summary(report: list[dict[str, Any]], bad: int) -> str:
     return text + (f"; {counted(bad, 'file')} could not be read" if bad else "")
 
 
-def _import_all(ledger: Ledger, paths: tuple[str, ...], format_: str | None, quiet: bool) -> tuple[int, list[Any]]:
+def _check_agent(agent: str, paths: tuple[str, ...]) -> None:
+    from hansard.sessions import discovery
+
+    names = dict.fromkeys(one.name.partition(" (")[0] for one in discovery.AGENTS)
+    if not any(True for _ in discovery.found(agent)):
+        raise HansardError(f"unknown agent {agent!r} (choose from {', '.join(names)})")
+    if paths:
+        raise click.UsageError("--agent searches the agent's own folder; give it without PATH.")
+
+
+def _look(paths: tuple[str, ...], format_: str | None, agent: str | None, as_json: bool) -> int:
+    """Show what an import would read: a line for each file and database."""
+    sessions = _sessions(paths, format_, agent, as_json)
+    if as_json:
+        echo_json([{"path": str(one.path), "format": one.format, "bytes": _size_of(one)} for one in sessions])
+    else:
+        for one in sessions:
+            echo(f"{display(str(one.path))}: {one.format or 'format to be detected'}, {_size_of(one) / 1e6:,.1f} MB")
+    return 0
+
+
+def _import_all(
+    ledger: Ledger, paths: tuple[str, ...], format_: str | None, agent: str | None, quiet: bool
+) -> tuple[int, list[Any]]:
     """Import everything once: the number of bad files, and a row for every file."""
     bad = 0
     report: list[dict[str, Any]] = []
-    for path, rows in _rows(ledger, _sessions(paths, format_, quiet), format_):
+    for path, rows in _rows(ledger, _sessions(paths, format_, agent, quiet), format_):
         if isinstance(rows, str):
             bad += 1
             report.append({"path": path, "error": rows})
@@ -86,14 +123,14 @@ def _import_all(ledger: Ledger, paths: tuple[str, ...], format_: str | None, qui
     return bad, report
 
 
-def _import_again(ledger: Ledger, paths: tuple[str, ...], format_: str | None, as_json: bool) -> int:
+def _import_again(ledger: Ledger, paths: tuple[str, ...], format_: str | None, agent: str | None, as_json: bool) -> int:
     """Import the same paths again; only files with new messages are reported."""
     import time
 
     time.sleep(_PAUSE)
-    for path, rows in _rows(ledger, _sessions(paths, format_, True), format_, bar=False):
+    for _, rows in _rows(ledger, _sessions(paths, format_, agent, True), format_, bar=False):
         if isinstance(rows, str):
-            print(f"hansard: {display(path)}: {display(rows)}", file=sys.stderr)
+            print(f"hansard: {display(rows)}", file=sys.stderr)
             continue
         for row in rows:
             if row["added"]:
@@ -101,17 +138,15 @@ def _import_again(ledger: Ledger, paths: tuple[str, ...], format_: str | None, a
     return 0
 
 
-def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[Session]:
+def _sessions(paths: tuple[str, ...], format_: str | None, agent: str | None, quiet: bool) -> list[Session]:
     """The files to import."""
     from hansard.sessions import discovery
 
     if not paths:
         found: list[Session] = []
-        for agent, sessions in discovery.found():
-            size = sum(_size(path) for one in sessions for path in one.files)
+        for known, sessions in discovery.found(agent):
             if not quiet:
-                where = display(_short(agent.folder()))
-                echo(f"{agent.name}: {counted(len(sessions), 'session')}, {size / 1e6:,.1f} MB in {where}")
+                echo(_found(known, sessions))
             found += sessions
         if not found:
             looked = ", ".join(dict.fromkeys(_short(agent.folder()) for agent in discovery.AGENTS))
@@ -130,6 +165,29 @@ def _sessions(paths: tuple[str, ...], format_: str | None, quiet: bool) -> list[
         else:
             listed.append(discovery.of_file(path, format_ or ""))
     return listed
+
+
+def _found(agent: Agent, sessions: list[Session]) -> str:
+    """What was found of an agent, in a line."""
+    folder = display(_short(agent.folder()))
+    if not sessions:
+        return f"{agent.name}: no sessions below {folder}"
+    size = sum(map(_size_of, sessions)) / 1e6
+    files = formats.get(agent.format).session
+    if files is not None and files.tables is not None:
+        from hansard.sessions import databases
+
+        count = sum(databases.count(one.path, files.tables) for one in sessions)
+        folder = display(_short(sessions[0].path))
+        return f"{agent.name}: {counted(count, 'session')}, {size:,.1f} MB in {folder}"
+    return f"{agent.name}: {counted(len(sessions), 'session')}, {size:,.1f} MB in {folder}"
+
+
+def _size_of(session: Session) -> int:
+    if session.path.is_dir():
+        return sum(_size(path) for path in session.path.rglob("*.json"))
+    wal = _size(session.path.with_name(f"{session.path.name}-wal")) if session.path.suffix == ".db" else 0
+    return wal + sum(_size(path) for path in session.files)
 
 
 def _size(path: Path) -> int:
@@ -171,11 +229,13 @@ def _import_session(
     name = session.format or importer.detect(session.path)
     if not formats.get(name).verbatim:
         return _import(ledger, str(session.path), name)
-    done = importer.import_session(ledger, session._replace(format=name), moved)
-    if done.changed and done.bytes and not done.added and not done.known and done.bad:
-        raise HansardError(f"no record of {name} in this file can be read: {done.bad[0]['what']}")
-    row: dict[str, Any] = {"path": done.path, "threadId": done.thread_id, "known": done.known, "added": done.added}
-    return [{**row, "repairs": len(done.repairs), "bad": done.bad}]
+    rows: list[dict[str, Any]] = []
+    for done in importer.import_found(ledger, session._replace(format=name), moved):
+        if done.changed and done.bytes and not done.added and not done.known and done.bad:
+            raise HansardError(f"no record of {name} in this file can be read: {done.bad[0]['what']}")
+        row = {"path": done.path, "threadId": done.thread_id, "known": done.known, "added": done.added}
+        rows.append({**row, "repairs": len(done.repairs), "bad": done.bad})
+    return rows
 
 
 def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, Any]]:
@@ -238,7 +298,7 @@ def _progress(sessions: list[Session], bar: bool) -> Iterator[tuple[Session, Cal
 
     columns = (TextColumn("importing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        total = sum(_size(path) for one in sessions for path in one.files)
+        total = sum(map(_size_of, sessions))
         task = progress.add_task("importing", total=total)
         for session in sessions:
             yield session, lambda size: progress.advance(task, size)

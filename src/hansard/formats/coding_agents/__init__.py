@@ -4,6 +4,7 @@ Read in this order:
 
     session_file   SessionFile and Reading: read a file as it grows, keep its bytes, append to it
     scanner        bytes in, records out; zstd: the same for compressed files
+    rows           sessions in SQLite: the rows of one as lines, and lines as a database again
     records        base class of the agents' readers; links between records that are written
     sub_agents     sub-agents with files of their own, linked to the calls that started them
     unified_diff   diffs applied to files, and reverted on them

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from hansard.errors import Unreadable
 from hansard.formats.coding_agents.edits import Calls, Edit
 from hansard.formats.coding_agents.records import RecordReader, Report
+from hansard.formats.coding_agents.rows import Tables
 from hansard.formats.coding_agents.scanner import Bad, Record, Scanner
 from hansard.formats.contract import Target
 from hansard.formats.residue import pack, unpack
@@ -106,7 +107,7 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     `records(conversation, already)` returns the records for what `conversation` has and `already` has not; with None
     for `already`, all of them. `whole` distinguishes a record from an object inside one, where a torn line is searched
     for the next record. `scanner` and `join` are for files that are not plain lines. `edits` returns the edits of the
-    user's files that a tool message records.
+    user's files that a tool message records. Of a database, a file is the lines that `rows` makes of one session.
     """
 
     name: str
@@ -117,6 +118,7 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
     join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
     edits: Callable[[Message, str, Calls], Iterator[Edit]] | None = None
+    tables: Tables | None = None  # of an agent that keeps its sessions in a database
 
     def open(self) -> Reading:
         """Start reading one file."""

@@ -16,9 +16,9 @@ from hansard.formats.residue import unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
-_STARTING = ("Task", "Agent", "Workflow", "invoke_agent")
+_STARTING = ("Task", "Agent", "Workflow", "invoke_agent", "task")
 _JOURNAL = "journal.jsonl"  # of a workflow: no agent wrote it
-_AGENT_ID = re.compile(r"\bagentId: ([0-9A-Za-z_-]+)")
+_AGENT_ID = re.compile(r"(?:\bagentId: |<task id=\")([0-9A-Za-z_-]+)")
 
 
 class Calls:
@@ -57,7 +57,7 @@ class Calls:
                 self._by_run[result["runId"]] = call
         inner = part.content if part.content is not UNSET else [TextPart(text=str(part.output))]
         for one in inner:
-            if type(one) is TextPart and (found := _AGENT_ID.search(one.text[-2000:])):
+            if type(one) is TextPart and (found := _AGENT_ID.search(one.text[:200] + one.text[-2000:])):
                 self._by_agent.setdefault(found[1], call)
 
     def of(self, agent: str, folder: str, prompt: str | None) -> tuple[str, str, str | None] | None:

@@ -6,7 +6,7 @@
     write         path content                                 Write        apply_patch     write_file         Write
     edit          path old new all                             Edit         -               replace            Edit
     todo          todos: content status                        TodoWrite    update_plan     write_todos        TodoWrite
-    ...                                   (pi: bash, read, write, edit; Copilot CLI: bash, view, create, edit)
+    ...        (pi: bash, read, write, edit; Copilot CLI: bash, view, create, edit; opencode: bash, read, write, edit)
 
 A call is mapped only if the other tool does the same with these arguments: every field has a counterpart, or is a
 remark that has no effect (`_REMARKS`), or has its default value (`_DEFAULTS`); those two are passed on under their own
@@ -196,13 +196,31 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("write", "create", {"path": "path", "content": "file_text"}, absolute=True),
         Tool("edit", "edit", {"path": "path", "old": "old_str", "new": "new_str"}, absolute=True),
     ),
+    "opencode": (
+        Tool("shell", "bash", {"command": "command", "timeout": "timeout", "workdir": "workdir"}),
+        Tool("read", "read", {"path": "filePath", "offset": "offset", "limit": "limit"}, absolute=True),
+        Tool("write", "write", {"path": "filePath", "content": "content"}, absolute=True),
+        Tool(
+            "edit",
+            "edit",
+            {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"},
+            absolute=True,
+        ),
+        Tool("glob", "glob", _GLOB),
+        Tool("todo", "todowrite", _TODOS, {"todos": _renamed("content", "content")}, offered=False),
+    ),
 }
 AGENTS = tuple(TOOLS)
 _REMARKS = frozenset(
     {"description", "justification", "explanation", "instruction", "yield_time_ms", "max_output_tokens"}
 )
 _DEFAULTS: Fields = {"all": False, "background": False, "-n": True}
-_NAMES: dict[str, str] = {"replace_all": "all", "allow_multiple": "all", "run_in_background": "background"}
+_NAMES: dict[str, str] = {
+    "replace_all": "all",
+    "replaceAll": "all",
+    "allow_multiple": "all",
+    "run_in_background": "background",
+}
 _NAMES |= {"is_background": "background", "workdir": "workdir", "dir_path": "workdir", "directory": "workdir"}
 
 # -- calls ---------------------------------------------------------------------------------------------------------

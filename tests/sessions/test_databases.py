@@ -1,0 +1,383 @@
+"""Sessions in agents' databases: rows come back as they were, and what is beside them is neither read nor touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hansard
+from hansard import Ledger, formats
+from hansard.cli import run
+from hansard.formats.coding_agents import rows
+from hansard.formats.coding_agents.opencode import schema
+from hansard.formats.coding_agents.opencode.session import TABLES
+from hansard.ledger import sources
+from hansard.sessions import databases
+from hansard.sessions.discovery import Session
+from hansard.sessions.exporter import as_database
+from hansard.sessions.importer import import_found
+from tests.conftest import GOLDEN
+
+LAB = GOLDEN / "lab" / "opencode@1.18.33" / "home"
+PLACE = Path(".local/share/opencode/opencode.db")
+KEPT = ("project", "session", "message", "part", "todo", "event_sequence", "event", "session_input", "migration")
+SECRET = "sk-planted-4242424242"
+TIME = 1_780_000_000_000
+
+
+def new_database(path: Path) -> apsw.Connection:
+    """An empty database of OpenCode in WAL mode, open for writing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = apsw.Connection(str(path))
+    connection.execute("pragma journal_mode = wal").fetchall()
+    connection.execute("pragma synchronous = off")
+    connection.execute("begin")
+    for _, statement in schema.tables():
+        connection.execute(statement)
+    for name in schema.migrations():
+        connection.execute("insert into migration values (?, 1)", (name,))
+    connection.execute(
+        "insert into project (id, worktree, time_created, time_updated, sandboxes) values ('global', '/', 1, 2, '[]')"
+    )
+    connection.execute("commit")
+    return connection
+
+
+def add_session(connection: apsw.Connection, key: str, parent: str | None = None, **more: Any) -> None:
+    row = {"id": key, "project_id": "global", "parent_id": parent, "slug": "s", "directory": "/w", "title": key}
+    row |= {"version": "1.18.33", "time_created": TIME, "time_updated": TIME, **more}
+    insert(connection, "session", row)
+
+
+def add_prompt(connection: apsw.Connection, session: str, key: str, text: str, at: int) -> None:
+    times = {"session_id": session, "time_created": TIME + at, "time_updated": TIME + at}
+    said = rows._ENCODER.encode({"type": "text", "text": text}).decode()
+    info = rows._ENCODER.encode({"role": "user", "time": {"created": TIME + at}}).decode()
+    insert(connection, "message", {"id": key, **times, "data": info})
+    insert(connection, "part", {"id": f"prt_{key}", "message_id": key, **times, "data": said})
+
+
+def insert(connection: apsw.Connection, table: str, row: dict[str, Any]) -> None:
+    marks = ", ".join("?" * len(row))
+    connection.execute(f"insert or replace into {table} ({', '.join(row)}) values ({marks})", tuple(row.values()))
+
+
+def table(data: bytes | Path, name: str) -> list[str]:
+    """The rows of a table with the kinds of their values."""
+    connection = rows.connect(data) if isinstance(data, bytes) else apsw.Connection(str(data))
+    try:
+        columns = [row[1] for row in connection.execute(f"pragma table_info({name})")]
+        shown = ", ".join(f"typeof({one}), hex({one})" for one in columns)
+        return sorted(repr(row) for row in connection.execute(f"select {shown} from {name}"))
+    finally:
+        connection.close()
+
+
+def look_of(folder: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Every file of a folder: its bytes, and its times."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        stat = path.stat()
+        found[str(path)] = (path.read_bytes() if path.is_file() else b"", stat.st_mtime_ns, stat.st_ctime_ns)
+    return found
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with hansard.open(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+def imported(ledger: Ledger, path: Path) -> list[str]:
+    return [done.thread_id for done in import_found(ledger, Session(path, "opencode"))]
+
+
+# -- laws ------------------------------------------------------------------------------------------------------------
+
+values = st.one_of(
+    st.none(),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+    st.floats(allow_nan=False),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    st.binary(max_size=6),
+)
+sessions = st.lists(
+    st.fixed_dictionaries(
+        {
+            "parent": st.integers(0, 3),
+            "summary_diffs": values,
+            "metadata": values,
+            "cost": st.one_of(st.integers(0, 9), st.floats(0, 1e9)),
+            "prompts": st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), max_size=3),
+            "todo": st.lists(st.one_of(st.text("ab\x00é", max_size=3), st.just(b"\xff\x41")), max_size=2),
+            "odd": st.lists(values, max_size=2),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def fill(connection: apsw.Connection, generated: list[dict[str, Any]], suffix: str = "") -> None:
+    connection.execute("begin")
+    for i, one in enumerate(generated):
+        key = f"ses_{i}"
+        parent = f"ses_{i - one['parent']}" if 0 < one["parent"] <= i else None
+        more = {name: one[name] for name in ("summary_diffs", "metadata", "cost")}
+        add_session(connection, key, parent, **more)
+        for n, text in enumerate(one["prompts"]):
+            add_prompt(connection, key, f"msg_{i}_{n}", text + suffix, 10 * i + n)
+        for n, content in enumerate(one["todo"]):
+            cast = "cast(? as text)" if isinstance(content, bytes) else "?"
+            connection.execute(f"insert or replace into todo values (?, {cast}, 'x', 'y', ?, 1, 1)", (key, content, n))
+        for n, value in enumerate(one["odd"]):
+            if value is not None:
+                row = {"id": f"msg_{i}_odd_{n}", "session_id": key, "time_created": 1, "time_updated": 1, "data": value}
+                insert(connection, "message", row)
+        insert(connection, "event_sequence", {"aggregate_id": key, "seq": 1})
+        insert(connection, "event", {"id": f"evt_{i}", "aggregate_id": key, "seq": 0, "type": "t", "data": "{}"})
+    connection.execute("commit")
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(generated=sessions)
+def test_rows_come_back_equal_beside_a_live_writer(
+    generated: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Import after every change; a writer holds an open transaction, and rows that it did not commit are not there."""
+    folder = tmp_path_factory.mktemp("law")
+    path = folder / "agent" / "opencode.db"
+    writer = new_database(path)
+    with hansard.open(folder / "ledger.db") as ledger:
+        for suffix in ("", " again"):
+            fill(writer, generated, suffix)
+            writer.execute("begin immediate")
+            add_session(writer, "ses_uncommitted")
+            before = look_of(path.parent)
+            keys = imported(ledger, path)
+            assert look_of(path.parent) == before
+            writer.execute("rollback")
+            data, files, _ = as_database(ledger, keys, "opencode", formats.contract.Target())
+            assert data is not None
+            assert not files
+            for name in KEPT:
+                assert table(data, name) == table(path, name), name
+        writer.execute("delete from part where id in (select id from part limit 1)")
+        writer.execute("update session set title = 'renamed'")
+        data = as_database(ledger, imported(ledger, path), "opencode", formats.contract.Target())[0]
+        assert data is not None
+        for name in KEPT:
+            assert table(data, name) == table(path, name), name
+    writer.close()
+
+
+def test_one_session_alone_has_its_rows_and_those_of_sessions_it_started(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    for key, parent in (("ses_a", None), ("ses_b", "ses_a"), ("ses_c", "ses_b"), ("ses_d", None)):
+        add_session(writer, key, parent)
+        add_prompt(writer, key, f"msg_{key}", f"prompt of {key}", 1)
+    writer.close()
+    assert imported(ledger, path) == ["ses_a", "ses_d"]
+    data = as_database(ledger, ["ses_a"], "opencode", formats.contract.Target())[0]
+    assert data is not None
+    with closing(rows.connect(data)) as found:
+        assert [row[0] for row in found.execute("select id from session order by id")] == ["ses_a", "ses_b", "ses_c"]
+        assert found.execute("select count(*) from part").fetchall() == [(3,)]
+
+
+def test_sessions_of_an_unchanged_database_are_not_written_again(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    add_session(writer, "ses_a")
+    add_session(writer, "ses_b", time_created=TIME + 5)
+    add_prompt(writer, "ses_a", "msg_1", "tea", 1)
+    imported(ledger, path)
+    before = ledger._read(sources.every)
+    writer.execute("update project set time_updated = 77")  # as each start of the agent does
+    assert all(not done.changed for done in import_found(ledger, Session(path, "opencode"))[:1])
+    after = ledger._read(sources.every)
+    assert after[0].size == before[0].size
+    assert after[1].size > before[1].size, "the newest session has the project as it is now"
+    writer.close()
+
+
+# -- what is not touched ---------------------------------------------------------------------------------------------
+
+
+def test_a_database_and_its_folder_are_untouched_with_and_without_a_writer(tmp_path: Path) -> None:
+    """Names, bytes and times; also where nothing may be written."""
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    add_session(writer, "ses_a")
+    add_prompt(writer, "ses_a", "msg_1", "tea", 1)
+    with hansard.open(tmp_path / "ledger.db") as ledger:
+        before = look_of(path.parent)
+        assert imported(ledger, path) == ["ses_a"]
+        assert look_of(path.parent) == before
+        add_prompt(writer, "ses_a", "msg_2", "more tea", 2)
+        shutil.copytree(path.parent, tmp_path / "left")  # as a killed agent leaves it, with a WAL
+        writer.close()
+        left = tmp_path / "left" / "opencode.db"
+        for file in left.parent.iterdir():
+            file.chmod(0o400)
+        left.parent.chmod(0o500)
+        before = look_of(left.parent)
+        try:
+            assert imported(ledger, left) == ["ses_a"]
+            assert look_of(left.parent) == before
+        finally:
+            left.parent.chmod(0o700)
+        assert [one.parts[0].text for one in ledger.export_conversation("ses_a").messages] == ["tea", "more tea"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("restarts", [1, databases._TRIES])
+def test_a_wal_that_is_restarted_while_it_is_copied_is_copied_again(
+    restarts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    copy, left = databases._copy, iter(range(restarts))
+
+    def interrupted(source: str, target: str) -> None:
+        copy(source, target)
+        if source == str(path) and next(left, None) is not None:
+            writer.execute("pragma wal_checkpoint(restart)").fetchall()
+            writer.execute("update project set time_updated = time_updated + 1")
+
+    monkeypatch.setattr(databases, "_copy", interrupted)
+    if restarts == 1:
+        with databases.snapshot(path) as found:
+            assert found.execute("pragma integrity_check").fetchall() == [("ok",)]
+            assert found.execute("select time_updated from project").fetchall() == [(3,)]
+    else:
+        with pytest.raises(databases.Busy, match="try again"), databases.snapshot(path):
+            pass
+    writer.close()
+
+
+def test_tables_of_credentials_are_never_read(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A secret in each is neither in the ledger, nor in exports, nor in a backup; no statement names such a table."""
+    home = tmp_path / "home"
+    path = home / PLACE
+    path.parent.mkdir(parents=True)
+    shutil.copy(LAB / PLACE, path)
+    with closing(sqlite3.connect(path)) as writer:
+        names = [row[0] for row in writer.execute("select name from sqlite_master where type = 'table'")]
+        secret = [name for name in names if name not in (*KEPT, *TABLES.owned, *TABLES.copied, *TABLES.shared)]
+        assert {"account", "control_account", "credential", "session_share"} <= set(secret)
+        for name in set(secret) - {"permission", "workspace", "part", "account_state"}:
+            columns = [(row[1], row[2]) for row in writer.execute(f"pragma table_info({name})")]
+            given = tuple(SECRET if kind.lower() == "text" else 1 for _, kind in columns)
+            writer.execute("pragma foreign_keys = off")
+            writer.execute(f"insert into {name} values ({', '.join('?' * len(given))})", given)
+        writer.commit()
+    assert SECRET.encode() in path.read_bytes()
+    db, out = str(tmp_path / "ledger.db"), tmp_path / "out"
+    read: set[str] = set()
+
+    def note(action: int, one: str | None, two: str | None, database: str | None, trigger: str | None) -> int:
+        if action == apsw.SQLITE_READ and one is not None:
+            read.add(one)
+        return apsw.SQLITE_OK
+
+    with databases.snapshot(path) as connection:
+        connection.authorizer = note
+        for key in (database := rows.Database(connection, TABLES)).roots():
+            list(database.lines(key))
+    assert read & set(names) <= {*KEPT, *TABLES.owned, *TABLES.copied, *TABLES.shared}
+    commands = (
+        ["import", str(path)],
+        ["export", "--all", "-o", str(out)],
+        ["export", "--all", "--to", "opencode", "-o", str(tmp_path / "whole.db")],
+        ["export", "--all", "--to", "hansard", "-o", str(tmp_path / "threads.json")],
+        ["backup", str(tmp_path / "backup.db")],
+    )
+    for command in commands:
+        assert run([*command, "--db", db]) == 0, capfdbinary.readouterr().err
+    files = [one for one in tmp_path.rglob("*") if one.is_file() and home not in one.parents]
+    assert len(files) >= 5
+    for file in files:
+        assert SECRET.encode() not in file.read_bytes(), file
+    for one in (db, str(tmp_path / "backup.db")):
+        with hansard.open(one) as ledger:
+            for source in ledger._read(sources.every):
+                assert SECRET.encode() not in b"".join(sources.content(ledger._driver, source))
+
+
+# -- databases that cannot be read -----------------------------------------------------------------------------------
+
+
+def damaged(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096 * 2 : 4096 * 40] = os.urandom(4096 * 38)
+    path.write_bytes(data)
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def half_migrated(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("alter table session rename to session_old")
+        writer.commit()
+
+
+def newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("alter table message rename column data to body")
+        writer.commit()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [damaged, torn, half_migrated, newer, empty])
+def test_a_database_that_cannot_be_read_gets_one_line_and_harms_nothing(
+    spoil: Any, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    path = home / PLACE
+    path.parent.mkdir(parents=True)
+    shutil.copy(LAB / PLACE, path)
+    monkeypatch.setenv("HOME", str(home))
+    db = str(tmp_path / "ledger.db")
+    assert run(["import", "--agent", "opencode", "--db", db]) == 0
+    with hansard.open(db) as ledger:
+        threads = [ledger.export_conversation(one.id) for one in ledger.threads().items]
+    spoil(path)
+    before = look_of(path.parent)
+    capfdbinary.readouterr()
+    assert run(["import", "--agent", "opencode", "--db", db]) == 2
+    problems = capfdbinary.readouterr().err.decode().splitlines()
+    assert len(problems) == 1
+    assert problems[0].startswith(f"hansard: {path}: ")
+    assert "; " in problems[0]
+    assert look_of(path.parent) == before
+    with hansard.open(db) as ledger:
+        assert [ledger.export_conversation(one.id) for one in ledger.threads().items] == threads
+
+
+def test_a_locked_database_is_read(tmp_path: Path, ledger: Ledger) -> None:
+    """Locks are for those who open the file; a copy of what is committed needs none."""
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    add_session(writer, "ses_a")
+    writer.execute("pragma locking_mode = exclusive").fetchall()
+    writer.execute("begin exclusive")
+    add_session(writer, "ses_b")
+    assert imported(ledger, path) == ["ses_a"]
+    writer.execute("rollback")
+    writer.close()
