@@ -198,14 +198,9 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
     ),
     "opencode": (
         Tool("shell", "bash", {"command": "command", "timeout": "timeout", "workdir": "workdir"}),
-        Tool("read", "read", {"path": "filePath", "offset": "offset", "limit": "limit"}, absolute=True),
-        Tool("write", "write", {"path": "filePath", "content": "content"}, absolute=True),
-        Tool(
-            "edit",
-            "edit",
-            {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"},
-            absolute=True,
-        ),
+        Tool("read", "read", {"path": "filePath", "offset": "offset", "limit": "limit"}),
+        Tool("write", "write", {"path": "filePath", "content": "content"}),
+        Tool("edit", "edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
         Tool("glob", "glob", _GLOB),
         Tool("todo", "todowrite", _TODOS, {"todos": _renamed("content", "content")}, offered=False),
     ),
