@@ -148,7 +148,7 @@ def _sessions(paths: tuple[str, ...], format_: str | None, agent: str | None, qu
             if not quiet:
                 echo(_found(known, sessions))
             found += sessions
-        if not found:
+        if not found and not quiet:
             looked = ", ".join(dict.fromkeys(_short(agent.folder()) for agent in discovery.AGENTS))
             told = f"no sessions of coding agents in {looked}; name files or folders to import"
             print(f"hansard: {display(told)}", file=sys.stderr)
@@ -158,7 +158,7 @@ def _sessions(paths: tuple[str, ...], format_: str | None, agent: str | None, qu
         path = Path(text)
         if text != "-" and path.is_dir():
             inside = discovery.in_folder(path)
-            if not inside:
+            if not inside and not quiet:
                 told = f"{text}: no sessions or conversations in this folder; name another"
                 print(f"hansard: {display(told)}", file=sys.stderr)
             listed += [one._replace(format=format_ or one.format) for one in inside]
