@@ -54,7 +54,7 @@ export async function cuts({ transport, v = 6, url, other, chatId, text: said, h
     const source = new EventSource(`${other}/api/chat/${chatId}/stream?startIndex=0`, { fetch: fetched });
     await new Promise(done => {
       source.onmessage = event => chunks.push(event.data === '[DONE]' ? event.data : JSON.parse(event.data));
-      source.onerror = () => source.readyState === 2 && done();
+      source.onerror = () => (source.readyState === 2 || chunks.length > 1000) && done(source.close());
     });
     return { chunks: chunks.filter(chunk => chunk !== '[DONE]'), gets };
   }
