@@ -72,8 +72,9 @@ def sniff(document: Any) -> int:
             return 3
         if type(model) is str and records[0]["role"] in ("system", "developer"):
             return 2
-        if all(record.keys() == {"role", "content"} and type(record["content"]) is str for record in records):
-            return 2  # a plain body means the same in every format that it fits
+        plain = all(record.keys() == {"role", "content"} and type(record["content"]) is str for record in records)
+        if plain and "max_tokens" not in document:
+            return 2  # a plain body means the same in every format that it fits; Anthropic requires `max_tokens`
     return best
 
 
