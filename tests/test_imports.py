@@ -55,6 +55,7 @@ BUILDS_ON = {
     ("coding_agents/claude_code", "anthropic"),
     ("coding_agents/codex", "openai_responses"),
     ("coding_agents/gemini_cli", "gemini"),
+    ("coding_agents/kilo", "coding_agents/opencode"),  # the tables of the program that it is a descendant of
     ("thread_protocol", "pydantic_ai"),
     ("exchange/openai_finetune", "openai_chat"),
     ("openai_responses", "openai_chat"),  # definitions, choices and schemas of a request

@@ -26,6 +26,7 @@ FOLDERS = {
     "pi": (".pi/agent/sessions", "PI_CODING_AGENT_DIR", "sessions"),
     "Copilot CLI": (".copilot/session-state", "COPILOT_HOME", "session-state"),
     "OpenCode": (".local/share/opencode", "XDG_DATA_HOME", "opencode"),
+    "Kilo": (".local/share/kilo", "XDG_DATA_HOME", "kilo"),
 }
 
 
@@ -56,6 +57,7 @@ FILES = {
     "pi": (["--work--/a.jsonl"], ["--work--/a.json"]),
     "Copilot CLI": (["s/events.jsonl", "old.jsonl"], ["s/other.jsonl"]),
     "OpenCode": (["opencode.db", "opencode-dev.db"], ["opencode.db-wal", "storage/session/p/s.json", "log/x.db"]),
+    "Kilo": (["kilo.db", "kilo-dev.db"], ["kilo.db-wal", "storage/session_diff/s.json"]),
 }
 
 
@@ -117,6 +119,7 @@ PLACES = {
     "sage": (f".sage/sessions/{SESSION}/messages.jsonl", f"sage --resume {SESSION}"),
     "pi": (f".pi/agent/sessions/--work-my.app_1--/2026-07-16T01-15-44-946Z_{SESSION}.jsonl", "pi --session {path}"),
     "opencode": (".local/share/opencode/opencode.db", "opencode --session ses_fffffffffffeGKeu71QJepWGm4"),
+    "kilo": (".local/share/kilo/kilo.db", "kilo --session ses_fffffffffffeGKeu71QJepWGm4"),
 }
 
 

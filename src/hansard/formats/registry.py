@@ -28,6 +28,7 @@ _MODULES = (
     "coding_agents.codex",
     "coding_agents.gemini_cli",
     "coding_agents.opencode",
+    "coding_agents.kilo",
     "provider_message",
     "openai_chat",
     "openai_responses",

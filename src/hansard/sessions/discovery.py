@@ -257,6 +257,7 @@ AGENTS = (
     Agent("pi", "pi", _home("PI_CODING_AGENT_DIR", ".pi", "agent", "sessions"), _files("pi", ".jsonl")),
     Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),
     Agent("OpenCode", "opencode", _data("opencode"), _opencode("opencode", "OPENCODE_DB"), "contents, and differences"),
+    Agent("Kilo", "kilo", _data("kilo"), _opencode("kilo", "KILO_DB"), "contents, and differences"),
 )
 
 

@@ -3,7 +3,7 @@
     codex         a fork has only its new records; `history_base` names the session and the record where they follow
     pi            a fork copies the past under the same ids; its header names the file that it comes from
     claude-code   a fork copies the past under the same ids, and names nothing
-    opencode      a fork copies the past under new ids with the same times; the reader marks it `isCopiedContext`
+    opencode, kilo  a fork copies the past under new ids with the same times; the reader marks it `isCopiedContext`
 
 What a Codex fork inherits is copied into its thread, marked `isCopiedContext`, without token counts. Where nothing
 names the parent, the session that went on first after the common beginning is the parent.

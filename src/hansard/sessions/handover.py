@@ -80,7 +80,7 @@ _PLACES: dict[str, tuple[Callable[[Path, str, str, str], Path], str]] = {
     "pi": (_pi, "cd {cwd} && pi --session {path}"),
     "sage": (_sage, "cd {cwd} && sage --resume {session}"),
 }
-_DATABASES = {"opencode": "cd {cwd} && opencode --session {session}"}
+_DATABASES = {name: f"cd {{cwd}} && {name} --session {{session}}" for name in ("opencode", "kilo")}
 TARGETS = tuple(sorted([*_PLACES, *_DATABASES]))
 
 

@@ -31,7 +31,7 @@ from tests.strategies import ids, json_values, texts
 LISTED = [agent for agent in AGENTS if agent in formats.names()]
 PAIRS = list(permutations(LISTED, 2))
 OWN = {"claude-code": {"claude-code": {"version": "2.1.37"}}, "codex": {"codex": {"originator": "codex-tui"}}}
-OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli", "opencode")}
+OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli", "opencode", "kilo")}
 
 
 def called(name: str, given: Any, source: str, **more: Any) -> Conversation:
@@ -82,7 +82,10 @@ def _relative(given: Any, folders: list[str]) -> Any:
     if isinstance(given, str) and given.startswith("*** Begin Patch"):
         for folder in folders:
             given = given.replace(f"*** Add File: {folder}", "*** Add File: ")
-    key = next((key for key in ("path", "file_path", "absolute_path") if isinstance(given, dict) and key in given), "")
+    key = next(
+        (key for key in ("path", "file_path", "filePath", "absolute_path") if isinstance(given, dict) and key in given),
+        "",
+    )
     if not key or not isinstance(given[key], str):
         return given
     path = given[key]

@@ -6,7 +6,7 @@
     write         path content                                 Write        apply_patch     write_file         Write
     edit          path old new all                             Edit         -               replace            Edit
     todo          todos: content status                        TodoWrite    update_plan     write_todos        TodoWrite
-    ...        (pi: bash, read, write, edit; Copilot CLI: bash, view, create, edit; opencode: bash, read, write, edit)
+    ...        (pi: bash, read, write, edit; Copilot CLI: bash, view, create, edit; opencode, kilo: as pi)
 
 A call is mapped only if the other tool does the same with these arguments: every field has a counterpart, or is a
 remark that has no effect (`_REMARKS`), or has its default value (`_DEFAULTS`); those two are passed on under their own
@@ -205,6 +205,7 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("todo", "todowrite", _TODOS, {"todos": _renamed("content", "content")}, offered=False),
     ),
 }
+TOOLS["kilo"] = TOOLS["opencode"]
 AGENTS = tuple(TOOLS)
 _REMARKS = frozenset(
     {"description", "justification", "explanation", "instruction", "yield_time_ms", "max_output_tokens"}

@@ -28,7 +28,7 @@ from hansard.formats.coding_agents.rows import Kept, RowScanner, Tables, is_reco
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.formats.coding_agents.sub_agents import Calls, link
-from hansard.formats.residue import unpack
+from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
 from hansard.model.parts import ToolCallPart, ToolResultPart
@@ -177,7 +177,14 @@ class Reader(RecordReader):
             created_at=time_of(row.get("time_created")),
             parent_thread_id=UNSET if self._kept.fork is None else self._kept.fork,
             head=head,
+            extra=pack(self._name, self._project(row.get("project_id"))),
         )
+
+    def _project(self, key: Any) -> Fields:
+        """The project of the session, by which it is known as one of this agent, and the folder of that project."""
+        found = next((one for one in self._rows("project") if one.get("id") == key), {})
+        named = {"project": key, "worktree": found.get("worktree")}
+        return {name: value for name, value in named.items() if type(value) is str}
 
     def _first(self) -> Fields:
         """The session's row, while lines are still read."""
@@ -205,7 +212,7 @@ def _of_file(table: str, data: Fields, text: str) -> Fields:
     row: Fields = {"id": data.get("id"), "session_id": data.get("sessionID"), "time_created": time.get("created")}
     if table == "session":
         row |= {"parent_id": data.get("parentID"), "title": data.get("title"), "directory": data.get("directory")}
-        row |= {"time_updated": time.get("updated")}
+        row |= {"time_updated": time.get("updated"), "project_id": data.get("projectID")}
     elif table == "part":
         row["message_id"] = data.get("messageID")
     return {**row, "data": text}
