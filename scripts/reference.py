@@ -76,7 +76,7 @@ PAGES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "agents": (
         "Agents",
         [
-            ("Agents", "hansard", "Agent Recorder"),
+            ("Agents", "hansard", "Agent Recorder emit"),
             ("Calls of SDK clients", "hansard", "instrument recording"),
             ("A model without a provider", "hansard.agent", "ScriptedModel"),
             (
