@@ -6,6 +6,9 @@ import { defineConfig } from 'vite';
 const target = process.env.HANSARD_URL ?? 'http://127.0.0.1:8000';
 const token = process.env.HANSARD_TOKEN;
 const headers = { origin: target, ...(token && { authorization: `Bearer ${token}` }) };
-const proxy = { '/api': { target, changeOrigin: true, headers } };
+// The proxy leaves a response open whose back end died: the page would wait for the rest of it.
+const configure = proxy =>
+  proxy.on('proxyRes', (from, _, to) => from.on('close', () => from.complete || to.destroy()));
+const proxy = { '/api': { target, changeOrigin: true, headers, configure } };
 
 export default defineConfig({ plugins: [react()], server: { proxy }, preview: { proxy } });

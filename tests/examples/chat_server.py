@@ -20,7 +20,7 @@ import httpx
 
 from hansard import Ledger
 from hansard.agent import Agent, ScriptedModel
-from tests.server.live import TOKEN, LiveServer
+from tests.server.live import TOKEN, LiveServer, expire_leases
 from tests.waiting import wait_until
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -60,6 +60,9 @@ class ChatServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+    def expire_leases(self) -> None:
+        expire_leases(self.db)
 
     def __enter__(self) -> ChatServer:
         self.start()
@@ -101,6 +104,9 @@ class ServedPage:
 
     def kill(self) -> None:
         self._server.kill()
+
+    def expire_leases(self) -> None:
+        expire_leases(self.db)
 
     def __enter__(self) -> ServedPage:
         self.start()

@@ -14,6 +14,7 @@ from tests.waiting import wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 READY, BUSY = "output[data-status=ready]", "output[data-status=streaming]"
+FAILED = "output[data-status=error]"
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the React page is not driven"),
@@ -141,6 +142,29 @@ def test_closing_the_page_does_not_stop_the_answer(browser: Any, page: Any, serv
     other.close()
     wait_until(lambda: kept(server, chat)[-1][2] == ANSWER, "the whole answer")
     assert "interrupted" not in server.messages(chat)[-1]["metadata"]
+
+
+def test_what_a_killed_server_had_said_stays_and_is_answered_again(browser: Any, server: Any, chat: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/#{chat}")
+    send(page)
+    server.kill()
+    page.wait_for_selector(FAILED, state="attached")  # not `streaming` for ever
+    seen = shown(page)[1][2]
+    server.start()
+    page.reload()
+    page.wait_for_selector(BUSY, state="attached")  # until the lease of the dead run ends
+    server.expire_leases()
+    page.wait_for_selector(FAILED, state="attached")
+    assert page.inner_text("article small") == "interrupted, try again"
+    assert shown(page) == kept(server, chat)
+    assert shown(page)[1][2].startswith(seen)
+    page.get_by_role("button", name="Regenerate").click()
+    page.wait_for_selector(BUSY, state="attached")
+    until_ready(page)
+    assert [text for _, _, text in shown(page)] == ["Tea, please.", ANSWER]
+    assert shown(page) == kept(server, chat)
+    page.close()
 
 
 def test_a_reload_in_the_middle_goes_on_to_the_end(page: Any, server: ChatServer, chat: str) -> None:

@@ -22,6 +22,13 @@ TOKEN = "the tests' own token"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
+def expire_leases(db: Path) -> None:
+    """As if the time had passed after which a run without a sign of life counts as dead."""
+    with closing(apsw.Connection(str(db))) as connection:
+        connection.set_busy_timeout(60_000)
+        connection.execute("update run set lease_until = 1 where lease_until is not null and status = 'active'")
+
+
 class LiveServer:
     """Use it as a context manager; `url` is its address, `link` logs one browser in."""
 
@@ -72,10 +79,7 @@ class LiveServer:
         Path(f"{self.log}.{tag}").touch()
 
     def expire_leases(self) -> None:
-        """As if the time had passed after which a run without a sign of life counts as dead."""
-        with closing(apsw.Connection(str(self.db))) as connection:
-            connection.set_busy_timeout(60_000)
-            connection.execute("update run set lease_until = 1 where lease_until is not null")
+        expire_leases(self.db)
 
     def interrupt(self) -> tuple[int, str]:
         """Ctrl-C: the exit code, and what was printed to stderr."""

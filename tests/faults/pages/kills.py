@@ -12,11 +12,9 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 from playwright.async_api import Browser, Page, async_playwright
 
 import hansard
@@ -83,7 +81,7 @@ class Try:
         if self.dice.random() < 0.1:
             self.seen["waited for the lease"] += 1
         else:
-            await asyncio.to_thread(self.expire_lease)
+            await asyncio.to_thread(self.server.expire_leases)
         await self.page.wait_for_selector(ENDED, state="attached")
         if INTERRUPTED not in await self.page.inner_text("#root"):
             raise Broken("the page does not say that the answer was interrupted")
@@ -121,12 +119,6 @@ class Try:
                 raise Broken(f"the ledger has {kept!r} of {before!r}")
             if len(ledger.branches(self.chat)) != (1 if way == "send" else 2):
                 raise Broken(f"{way}: {len(ledger.branches(self.chat))} branches")
-
-    def expire_lease(self) -> None:
-        """As if 15 seconds had passed since the last sign of life."""
-        with closing(apsw.Connection(str(self.server.db))) as connection:
-            connection.set_busy_timeout(60_000)
-            connection.execute("update run set lease_until = 1 where lease_until is not null and status = 'active'")
 
     async def send(self, text: str) -> None:
         await self.page.get_by_placeholder("Say something").fill(text)
