@@ -216,6 +216,7 @@ def project(folder: Path) -> dict[str, bytes]:
         f"{chats}/9e551000-0000-4000-8000-00000000000c/a.jsonl": agent,
         "state/c0551000/events.jsonl": copilot.encode() + b"\n",
         "state/c0551000/workspace.yaml": b"cwd: /work\n",
+        "chats/hello.json": b'{"messages":[{"role":"user","content":"Hello."}]}',
     }
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -226,11 +227,22 @@ def project(folder: Path) -> dict[str, bytes]:
 def test_a_copied_folder_is_grouped_as_by_discovery_and_comes_back_whole(tmp_path: Path) -> None:
     files = project(tmp_path / "backup")
     rows = json.loads(hansard_(tmp_path, "import", str(tmp_path / "backup"), "--json"))
-    assert {row["threadId"][:8] for row in rows} == {"5e551000", "9e551000", "c0551000"}
-    assert json.loads(hansard_(tmp_path, "import", str(tmp_path / "backup"), "--json"))[0]["added"] == 0
+    assert {"5e551000", "9e551000", "c0551000"} < {row["threadId"][:8] for row in rows}
+    assert {row["added"] for row in json.loads(hansard_(tmp_path, "import", str(tmp_path / "backup"), "--json"))} == {0}
     hansard_(tmp_path, "export", "--all", "-o", str(tmp_path / "out"))
     back = {path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in walked(tmp_path / "out")}
     assert back == files
+
+
+def test_all_threads_in_one_format_are_its_files_and_the_others_converted(tmp_path: Path) -> None:
+    files = project(tmp_path / "backup")
+    hansard_(tmp_path, "import", str(tmp_path / "backup"))
+    hansard_(tmp_path, "export", "--all", "--to", "claude-code", "-o", str(tmp_path / "out"))
+    back = {path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in walked(tmp_path / "out")}
+    own = {name.removeprefix("projects/-work/"): data for name, data in files.items() if name.startswith("projects/")}
+    assert own.items() <= back.items()
+    converted = [hansard.read(back[name], "claude-code") for name in back.keys() - own.keys()]
+    assert sorted(words(one.messages)[0] for one in converted if one.messages) == ["Hello.", "Hi."]
 
 
 def test_a_session_that_is_named_brings_its_sub_agents(tmp_path: Path) -> None:
@@ -249,7 +261,7 @@ def walked(folder: Path) -> list[Path]:
     [
         (b"\x1f\x8b\x08rest", 2, "gzip"),
         (b"PK\x03\x04rest", 2, "zip archive"),
-        (b"SQLite format 3\x00rest", 2, "SQLite database"),
+        (b"SQLite format 3\x00rest", 2, "file: the database cannot be read: file is not a database"),
         (b'{"kind":"a"}\n{"kind":"b"}\n', 2, "these 2 JSON lines fit no format"),
         (b'{"messages":[]}', 2, "no message"),
         (
@@ -270,6 +282,12 @@ def test_what_a_file_is_and_is_not_is_said(data: bytes, code: int, told: str, tm
     path = tmp_path / "file"
     path.write_bytes(data)
     assert told in hansard_(tmp_path, "import", str(path), code=code, told=bool(code))
+
+
+def test_a_database_that_is_no_agents_is_named_as_one(tmp_path: Path) -> None:
+    hansard.open(str(tmp_path / "notes.db")).close()
+    told = hansard_(tmp_path, "import", str(tmp_path / "notes.db"), code=2, told=True)
+    assert "notes.db: the data is a SQLite database of an unknown kind" in told
 
 
 def test_nothing_at_all_is_exit_1_and_nothing_new_is_not(tmp_path: Path) -> None:

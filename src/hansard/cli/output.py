@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from hansard.cli.files import save
 from hansard.errors import Unreadable
@@ -51,8 +52,16 @@ class WriteOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> str | None:
-        """OUT if it is a folder: it receives a file for each conversation."""
-        return self.output if self.output is not None and os.path.isdir(self.output) else None
+        """OUT if it is a folder, there already or to be made: it receives a file for each conversation."""
+        out = self.output
+        return out if out is not None and (os.path.isdir(out) or out.endswith("/")) else None
+
+    def into_folder(self, suffix: str) -> WriteOptions:
+        """The same with OUT as a folder, unless it names a file or standard output."""
+        out = self.output
+        if out is None or out == "-" or os.path.isfile(out) or out.endswith((f".{suffix}", ".json")):
+            return self
+        return replace(self, output=os.path.join(out, ""))
 
 
 def writing_options(command: F) -> F:
@@ -76,6 +85,7 @@ def write_documents(options: WriteOptions, written: Written | WrittenAll | list[
     if not report_losses(options, losses):
         return 1
     if isinstance(written, list):
+        os.makedirs(options.folder or ".", exist_ok=True)
         width = len(str(len(written)))
         for i, one in enumerate(written, start=1):
             save(

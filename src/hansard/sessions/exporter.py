@@ -96,6 +96,8 @@ def _unpacked(source: Source, text: bytes) -> dict[str, bytes]:
 
 def _file(source: Source) -> str:
     """The path of the file that a source was read from; a session in a database is named after it."""
+    if isinstance(document := source.told.get("document"), str):
+        return document
     tables = _tables(source)
     return source.uri if tables is None else source.uri.rpartition("#")[0]
 
@@ -106,10 +108,14 @@ def _tables(source: Source) -> Tables | None:
 
 
 def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
-    """Every imported file as it is now, by its path relative to their common folder; None if its bytes are not kept."""
+    """Every imported file as it is now, by its path relative to their common folder; None if its bytes are not kept.
+
+    Documents, whose bytes are never kept, are written again in their format.
+    """
     listed = [one for one in ledger._read(sources.every) if one.told.get("archived") or "handover" not in one.told]
     common = os.path.commonpath([os.path.dirname(_file(one)) for one in listed]) if listed else ""
     in_databases: dict[str, list[bytes]] = {}
+    in_documents: dict[tuple[str, str], list[str]] = {}
     longest: dict[str, Source] = {}
     for one in listed:
         if one.main and one.told.get("archived"):
@@ -125,6 +131,8 @@ def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
                     yield from ((os.path.join(name, inner), data) for inner, data in parts.items())
                 else:
                     in_databases.setdefault(name, []).append(text)
+        elif "document" in one.told:
+            in_documents.setdefault((name, one.format), []).append(one.thread_id)
         elif not one.told.get("archived"):
             yield name, None
         elif one is longest.get(one.thread_id):
@@ -134,6 +142,8 @@ def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
             yield name, _bytes(ledger, one)
     for name, texts in in_databases.items():
         yield name, database(texts)
+    for (name, format_), keys in in_documents.items():
+        yield name, formats.write_all([ledger.export_conversation(key) for key in keys], format_).json
 
 
 def _bytes(ledger: Ledger, source: Source) -> bytes:

@@ -212,19 +212,36 @@ def _import_document(
     """Import a document with one or more conversations, each as a thread."""
     data = session.path.read_bytes()
     added = known = 0
-    key = ""
+    keys: list[str] = []
     for i, conversation in enumerate(formats.read_all(data, name)):
         key = conversation.id if isinstance(conversation.id, str) and conversation.id else _key(session.path, i)
         done = ledger.sync(key, conversation)
         added, known = added + done.added, known + done.known
-    if key:
-        number = ledger._write(lambda tx: sources.start(tx, key, _uri(session.path), name, main=True))
-        proof = hashlib.sha256(data).digest()
-        details = {"archived": False}
-        stat = stats[0]
-        ledger._write(lambda tx: sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, details))
+        keys.append(key)
+    note_document(ledger, session.path, name, keys, data)
     progress(len(data))
-    return Imported(str(session.path), name, key, added, known, len(data), bool(added), [], [])
+    last = keys[-1] if keys else ""
+    return Imported(str(session.path), name, last, added, known, len(data), bool(added), [], [])
+
+
+def note_document(ledger: Ledger, path: Path, name: str, keys: list[str], data: bytes) -> None:
+    """Note which document threads came from, in the order of its conversations: its bytes are not kept."""
+    stat, proof = os.stat(path), hashlib.sha256(data).digest()
+    file = _uri(path)
+    places = {f"{file}#{i}" if i else file: key for i, key in enumerate(dict.fromkeys(keys))}
+
+    def is_known(tx: Tx, uri: str, key: str) -> bool:
+        known = sources.find(tx, uri)
+        return known is not None and (known.thread_id, known.hash, known.format) == (key, proof.hex(), name)
+
+    def job(tx: Tx) -> None:
+        for uri, key in places.items():
+            number = sources.start(tx, key, uri, name, main=True)
+            told = {"archived": False, "document": file}
+            sources.finish(tx, key, number, stat.st_size, stat.st_mtime_ns, proof, told)
+
+    if not ledger._read(lambda tx: all(is_known(tx, uri, key) for uri, key in places.items())):
+        ledger._write(job)
 
 
 def _key(path: Path, index: int) -> str:

@@ -15,7 +15,7 @@ from hansard.cli.options import db_option, open_ledger, resolve
 from hansard.cli.output import WriteOptions, export_options, report_losses, write_documents
 from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
-from hansard.formats.contract import Written, WrittenAll
+from hansard.formats.contract import Written, WrittenAll, losses_of
 from hansard.ledger.analysis.row_types import TABLES, Table
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def command(threads: tuple[str, ...], everything: bool, table: Table | None, db:
         with open_ledger(db) as ledger:
             return _every_file(ledger, given["output"])
     options = WriteOptions(**given)
-    formats.get(options.to)
+    row = formats.get(options.to)
+    if everything and row.session is not None and not _is_database(options):
+        options = options.into_folder(row.suffix)
     with open_ledger(db) as ledger:
         ids = _chosen(ledger, threads, everything)
         if not ids:
@@ -64,14 +66,14 @@ def command(threads: tuple[str, ...], everything: bool, table: Table | None, db:
             return _database(ledger, ids, options, everything)
         if (kept := _session_files(ledger, ids, options)) is not None:
             return kept
-        found = [ledger.export_conversation(key) for key in ids]
-        targets = [replace(options.write_target, at=ledger.thread(key).created_at) for key in ids]
-    written: Written | WrittenAll | list[Written]
-    if options.folder is not None:
-        each = zip(found, targets, strict=True)
-        written = [formats.write(conversation, options.to, target=target) for conversation, target in each]
-    else:
-        written = formats.write_all(found, options.to, target=targets[0] if len(ids) == 1 else options.write_target)
+        written: Written | WrittenAll | list[Written]
+        if options.folder is not None:
+            written = [_converted(ledger, key, options) for key in ids]
+        elif len(ids) == 1:
+            written = _converted(ledger, ids[0], options)
+        else:
+            found = [ledger.export_conversation(key) for key in ids]
+            written = formats.write_all(found, options.to, target=options.write_target)
     return write_documents(options, written)
 
 
@@ -184,28 +186,40 @@ def _make_folder(path: str) -> None:
 
 
 def _session_files(ledger: Ledger, ids: list[str], options: WriteOptions) -> int | None:
-    """Write the session files that threads were imported from, unchanged; None if they are not what is wanted."""
+    """Write the session files that threads were imported from, unchanged, and the other threads converted; None if
+    that is not what is wanted."""
     if formats.get(options.to).session is None or options.as_json or options.report:
         return None
     from hansard.cli.files import save
     from hansard.sessions.exporter import session_files
 
     found = [session_files(ledger, key, options.to) for key in ids]
-    if any(files is None for files in found) or (len(found) > 1 and options.folder is None):
-        return None
     kept = [files for files in found if files is not None]
+    if not kept or (options.folder is None and len(found) > 1):
+        return None
     if options.folder is None:
         save(next(iter(kept[0].values())), options.output)
         return 0
+    others = [key for key, files in zip(ids, found, strict=True) if files is None]
+    written = [_converted(ledger, key, options) for key in others]
+    if not report_losses(options, losses_of(written)):
+        return 1
+    for key, one in zip(others, written, strict=True):
+        kept.append({f"{_inside(key.replace(os.sep, '-'))}.{one.format.suffix}": one.json})
     names = [_inside(name).lower() for files in kept for name in files]
     alike = len(set(names)) < len(names)  # some agents use one file name for every session: each gets a folder
     for i, files in enumerate(kept, start=1):
         folder = os.path.join(options.folder, f"{i:0{len(str(len(kept)))}}") if alike else options.folder
         for name, data in files.items():
             path = os.path.join(folder, _inside(name))
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _make_folder(os.path.dirname(path))
             save(data, path)
     return 0
+
+
+def _converted(ledger: Ledger, key: str, options: WriteOptions) -> Written:
+    target = replace(options.write_target, at=ledger.thread(key).created_at)
+    return formats.write(ledger.export_conversation(key), options.to, target=target)
 
 
 def _inside(name: str) -> str:

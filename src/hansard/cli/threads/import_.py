@@ -216,6 +216,7 @@ def _rows(
 
 
 def _named(path: Path, why: str) -> str:
+    why = why.removeprefix("$: ")  # the document as a whole
     return why if str(path) == "-" or why.startswith(str(path)) else f"{path}: {why}"
 
 
@@ -249,6 +250,11 @@ def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, An
             key = _key(conversation, path, i)
             done = ledger.sync(key, conversation)
             rows.append({"path": path, "threadId": key, "known": done.known, "added": done.added, "head": done.head})
+        if os.path.isfile(path):
+            from hansard.sessions import importer
+
+            name = format_ or formats.detect(data)
+            importer.note_document(ledger, Path(path), name, [row["threadId"] for row in rows], data)
     return rows
 
 

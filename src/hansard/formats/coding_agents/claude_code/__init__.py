@@ -109,4 +109,5 @@ FORMAT = Format(
     verbatim=True,
     trees=True,
     coding_agent=True,
+    suffix="jsonl",
 )

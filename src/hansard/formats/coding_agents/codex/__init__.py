@@ -101,4 +101,5 @@ FORMAT = Format(
     verbatim=True,
     trees=True,
     coding_agent=True,
+    suffix="jsonl",
 )

@@ -67,4 +67,5 @@ FORMAT = Format(
     verbatim=True,
     trees=True,
     coding_agent=True,
+    suffix="jsonl",
 )

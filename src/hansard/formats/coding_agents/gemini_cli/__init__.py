@@ -80,4 +80,5 @@ FORMAT = Format(
     verbatim=True,
     trees=True,
     coding_agent=True,
+    suffix="jsonl",
 )
