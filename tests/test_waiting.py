@@ -12,7 +12,8 @@ from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
 WAITS = {"sleep", "wait_for_timeout"}
-NOT_TESTS = ("faults", "lab", "mutants", "waiting.py", "viewer/pictures.py")  # of `make prove`, `agents`, `mutants`
+# of `make prove`, `agents` and `mutants`, and what is installed
+NOT_TESTS = ("faults", "lab", "mutants", "waiting.py", "viewer/pictures.py", ".harbor", "node")
 FOR_EVER = 60.0  # nobody waits so long for it to end
 
 

@@ -178,9 +178,10 @@ def test_validate_names_what_is_no_message() -> None:
 
 
 def test_validate_takes_what_read_takes() -> None:
-    chat = {"messages": [{"role": "user", "content": ""}]}
+    chat = {"max_tokens": 9, "messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}
+    several = {"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}
     with pytest.raises(hansard.HansardError, match="the data fits"):
-        hansard.validate(chat)
+        hansard.validate(several)
     assert hansard.validate(chat, from_="openai-chat") == []
     assert [one.check for one in hansard.validate(chat, "anthropic")] == ["empty"]
     assert [one.check for one in hansard.validate(b'{"contents": []}', from_="gemini")] == []

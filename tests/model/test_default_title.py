@@ -11,7 +11,7 @@ import pytest
 
 import hansard
 from hansard.model import Message, TextPart
-from hansard.model.default_title import LOOKED_AT, default_title
+from hansard.model.default_title import LOOKED_AT, chat_title, default_title
 
 RULES = "# AGENTS.md instructions for /home/tea\n\n<INSTRUCTIONS>\nBe kind.\n</INSTRUCTIONS>"
 PLACE = "<environment_context>\n  <cwd>/home/tea</cwd>\n</environment_context>"
@@ -54,3 +54,16 @@ def test_the_viewer_says_the_same(tmp_path: Path) -> None:
     looked_at, found = json.loads(done.stdout)
     assert looked_at == LOOKED_AT
     assert [words or "" for words in found] == [expected for _, expected in CASES]
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("**Tea**  and `scones`", "Tea and scones"),
+        ("# Plan\nSee [the list](https://example.org/a)", "Plan See the list"),
+        ("2**3**4 and __init__ *args", "2**3**4 and __init__ *args"),
+        ("word " * 40, "word word word word word word word word word word word word…"),
+    ],
+)
+def test_the_title_of_a_chat_is_one_line_of_plain_text(typed: str, title: str) -> None:
+    assert chat_title([Message.user(typed)]) == title

@@ -39,8 +39,13 @@ GRANTS = {
 }
 SAFE = ("GET", "HEAD", "OPTIONS")
 OPENED = {"POST /api/login", "POST /api/logout"}  # what gives the cookie, or takes it, needs none
-# Nothing there: 204, nothing stopped, a stream of one's own.
-SILENT = {"GET /api/chat/{thread_id}/stream", "POST /api/chat/{thread_id}/stop", "PUT /streams/{name}"}
+# Nothing there: an empty list, 204, nothing stopped, a stream of one's own.
+SILENT = {
+    "GET /api/chat/{thread_id}",
+    "GET /api/chat/{thread_id}/stream",
+    "POST /api/chat/{thread_id}/stop",
+    "PUT /streams/{name}",
+}
 Json = dict[str, Any]
 
 

@@ -54,7 +54,7 @@ def client(book: Ledger) -> Iterator[TestClient[Any]]:
 def scope(method: str = "GET", address: str = "10.0.0.1", **headers: str) -> dict[str, Any]:
     given = {"host": HOST, **{name.replace("_", "-"): value for name, value in headers.items()}}
     raw = [(name.encode(), value.encode("utf-8", "surrogateescape")) for name, value in given.items()]
-    return {"method": method, "client": (address, 1), "headers": raw}
+    return {"method": method, "path": "/api/threads", "client": (address, 1), "headers": raw}
 
 
 def status(entered: Grant | Refusal) -> int:

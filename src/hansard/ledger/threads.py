@@ -14,7 +14,7 @@ from hansard.ledger.backends.driver import Tx, safe, unsafe
 from hansard.ledger.results import Page, StoredThread
 from hansard.ledger.rows import ROOT, Place, ThreadRow, description, find_place, find_thread, id_at, whole_seconds
 from hansard.model.conversation import Agent, Conversation, Message, Snapshot
-from hansard.model.default_title import LOOKED_AT, default_title
+from hansard.model.default_title import LOOKED_AT, chat_title
 from hansard.model.digits import whole_number
 from hansard.model.stored import stored_agents
 from hansard.model.times import iso_time, milliseconds
@@ -66,7 +66,7 @@ def first_prompt(tx: Tx, row: ThreadRow) -> str:
         first = tree.messages_of(tx, tree.page_rows(tx, row, row.head, LOOKED_AT, newest=False))
     except StorageError:  # damaged: `hansard verify` names it
         return ""
-    return " ".join(default_title(first).split())[:TITLE]
+    return chat_title(first, TITLE)
 
 
 def _from_facts(tx: Tx, row: ThreadRow, thread: StoredThread) -> StoredThread:

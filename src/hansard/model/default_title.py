@@ -17,6 +17,9 @@ LOOKED_AT = 20  # only the first messages are searched
 _NOT_TYPED = re.compile(
     r"<[a-z_][^<>]*>.*>$|Caveat: The messages below were generated |# AGENTS\.md instructions", re.DOTALL
 )
+_MARKS = re.compile(
+    r"(?<!\w)\*\*([^*\n]+)\*\*(?!\w)|(?<!`)`([^`\n]+)`(?!`)|\[([^\]\n]+)\]\([^)\s]+\)|^#{1,6} ", re.MULTILINE
+)
 _COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
 
 
@@ -34,7 +37,8 @@ def default_title(messages: Iterable[Message]) -> str:
     return next(typed, None) or next(commands, None) or next(iter(texts), "")
 
 
-def chat_title(prompts: Iterable[Message]) -> str:
-    """The beginning of the first prompt, at most 60 characters."""
-    text = " ".join(default_title(prompts).split())
-    return text if len(text) <= _TITLE else text[: _TITLE - 1].rstrip() + "…"
+def chat_title(prompts: Iterable[Message], longest: int = _TITLE) -> str:
+    """The beginning of the first prompt on one line, without Markdown's marks."""
+    text = _MARKS.sub(lambda found: found[1] or found[2] or found[3] or "", default_title(prompts).strip())
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

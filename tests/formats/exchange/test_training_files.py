@@ -6,7 +6,6 @@ import pytest
 from msgspec import UNSET
 
 from hansard import formats
-from hansard.errors import AmbiguousFormat
 from hansard.model import RawPart, ToolCallPart, ToolResultPart
 from tests.conftest import GOLDEN
 
@@ -22,8 +21,7 @@ def test_lines_of_messages_are_told(path: object) -> None:
 
 
 def test_one_object_is_a_request_and_two_lines_are_a_training_file() -> None:
-    with pytest.raises(AmbiguousFormat):
-        formats.detect(LINE)
+    assert formats.detect(LINE) == "openai-chat"
     assert formats.detect(LINE.replace(b'{"messages"', b'{"model":"gpt-5","messages"')) == "openai-chat"
     assert formats.detect(LINE + LINE) == "openai-finetune"
 

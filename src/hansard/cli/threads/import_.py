@@ -229,7 +229,7 @@ def _import_session(
         return _import(ledger, "-", format_)
     name = session.format or importer.detect(session.path)
     if not formats.get(name).verbatim:
-        return _import(ledger, str(session.path), name)
+        return _import(ledger, str(session.path), name, detected=not format_)
     rows: list[dict[str, Any]] = []
     for done in importer.import_found(ledger, session._replace(format=name), moved):
         if done.changed and done.bytes and not done.added and not done.known and done.bad:
@@ -239,12 +239,12 @@ def _import_session(
     return rows
 
 
-def _import(ledger: Ledger, path: str, format_: str | None) -> list[dict[str, Any]]:
+def _import(ledger: Ledger, path: str, format_: str | None, *, detected: bool = False) -> list[dict[str, Any]]:
     data = load(path)
     rows: list[dict[str, Any]] = []
     with naming(path):
         found = formats.read_all(data, format_)
-        if not any(conversation.messages for conversation in found):
+        if (detected or format_ is None) and not any(conversation.messages for conversation in found):
             raise HansardError("no message in this document; is it of another format? name that with --from")
         for i, conversation in enumerate(found):
             key = _key(conversation, path, i)

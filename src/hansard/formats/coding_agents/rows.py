@@ -81,7 +81,7 @@ def connect(data: bytes) -> apsw.Connection:
 
 def unreadable(error: Exception) -> Unreadable:
     """The error for a database that SQLite cannot read."""
-    return Unreadable(f"the database cannot be read: {error}", way_out="check it with `sqlite3 FILE .recover`")
+    return Unreadable(f"the SQLite database cannot be read: {error}", way_out="check it with `sqlite3 FILE .recover`")
 
 
 class Database:

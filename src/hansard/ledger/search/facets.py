@@ -27,7 +27,7 @@ _MOST = 200
 def collect(tx: Tx, messages: Iterable[tuple[int, str | None, Message]]) -> None:
     """Store the facets of some messages, each with its thread number and agent, and of their threads."""
     seen = {
-        (thread, agent, _text(message.model, "name"), _text(message.context, "cwd"), _formats(message.extra))
+        (thread, agent, _text(message.model, "name"), _text(message.context, "cwd"), _formats_of(message))
         for thread, agent, message in messages
     }
     found = {
@@ -47,6 +47,8 @@ def collect(tx: Tx, messages: Iterable[tuple[int, str | None, Message]]) -> None
 def _of_thread(row: ThreadRow) -> Iterator[tuple[str, str]]:
     value = description(row)
     yield from _formats(value.extra)
+    if value.settings and (model := _text(value.settings.model, "name")):
+        yield "model", model
     for agent in value.agents.values() if isinstance(value.agents, dict) else ():
         if isinstance(agent.model, str) and agent.model:
             yield "model", agent.model
@@ -61,6 +63,14 @@ def _formats(extra: Any) -> tuple[tuple[str, str], ...]:
     if not extra or not isinstance(extra, dict):
         return ()
     return tuple(("format", name) for name in extra if isinstance(name, str) and name)
+
+
+def _formats_of(message: Message) -> tuple[tuple[str, str], ...]:
+    found = _formats(message.extra)
+    for part in message.parts:
+        if part.extra:
+            found += _formats(part.extra)
+    return found
 
 
 def _cut(value: str | None) -> str:

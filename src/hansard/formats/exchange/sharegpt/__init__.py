@@ -40,7 +40,7 @@ def sniff(document: Any) -> int:
         if said is None or not all(map(_is_object, said)):
             return 0
         if not any("from" in one and "value" in one for one in said):
-            if not any(key in one for one in said for key in _SPOKEN):
+            if said and not any(key in one for one in said for key in _SPOKEN):
                 return 0
             sure = 1
     return sure if records else 0
