@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hansard
+from tests.lab import table
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests" / "cli").glob("*.md")])
@@ -22,6 +23,13 @@ def test_the_matrix_of_formats_is_up_to_date() -> None:
         [sys.executable, ROOT / "scripts" / "format_matrix.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_list_of_agents_says_what_the_lab_saw() -> None:
+    readme = table.README.read_text("utf-8")
+    assert table.written(readme) == readme, "run python -m tests.lab.table"
+    assert table.rows()
+    assert not [(name, cell) for name, row in table.rows().items() for cell, said in row.items() if said == "fails"]
 
 
 def test_the_reference_is_up_to_date() -> None:

@@ -4,6 +4,8 @@
     make agents ARGS="codex claude"  some of them; `claude@2.1.327` is one version
     make agents ARGS="--record"      also write the sessions to tests/golden/lab, where `make test` reads them
 
+The cells that a run checked go to tests/golden/lab/table.json and into README's list of agents.
+
 To try a new release of an agent: change its version in `versions.toml` and run. Read in this order:
 
     versions.toml   which releases are run
@@ -15,6 +17,7 @@ To try a new release of an agent: change its version in `versions.toml` and run.
     session         plays the scenario with one agent; the manifest: what is true, without asking Hansard
     promises        the cells of the table: each compares what `hansard` does with the manifest
     golden          the recorded sessions as files of the project
+    table           what was seen to hold for each agent, kept in the project, and README's table
 
 Nothing leaves the machine: agents get dummy keys, and the address of the provider on loopback. The folders of HOME and
 workspace are always the same (`session.ROOT`), since agents write them into their files.

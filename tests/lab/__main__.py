@@ -17,6 +17,7 @@ from tests.lab.golden import record
 from tests.lab.install import Release, install, releases
 from tests.lab.promises import PROMISES, Bench, Faults, run_hansard
 from tests.lab.session import ROOT, Played, play
+from tests.lab.table import keep
 
 
 def main() -> int:
@@ -33,6 +34,7 @@ def main() -> int:
         for release in wanted:
             stack.enter_context(_alone(release))
             table[release.name] = _run(release, given.record, given.only or list(PROMISES))
+            keep({release.name: table[release.name]})
     print(f"\n{_table(table)}\n{(time.monotonic() - began) / 60:.1f} minutes")
     return 1 if any(cell == "fails" for row in table.values() for cell in row.values()) else 0
 

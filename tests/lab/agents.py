@@ -7,6 +7,7 @@ scenario into calls of the agent's tools: (name, arguments) pairs, where free-fo
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sqlite3
@@ -30,6 +31,8 @@ class Agent:
     cannot: ClassVar[dict[str, str]] = {}  # promise -> why the agent has no such thing
     keeps_reasoning_count: ClassVar[bool] = True  # whether its sessions tell the tokens of reasoning apart
     tables: ClassVar[tuple[str, ...]] = ()  # of an agent with a database: those that hold its sessions
+    rows_of_messages: ClassVar[str] = ""  # which of these tables has the messages, or their entries
+    unrecorded: ClassVar[tuple[str, ...]] = ()  # tables whose rows are left out of the recording
     forgets_interrupted = False  # whether it keeps no tokens of an answer that was interrupted
 
     def __init__(self, program: Path, home: Path, workspace: Path, url: str) -> None:
@@ -59,6 +62,11 @@ class Agent:
     def session_files(self) -> list[Path]:
         """Its session files, the one written last at the end."""
         return sorted(self.home.glob(self.sessions), key=lambda path: path.stat().st_mtime_ns)
+
+    @staticmethod
+    def when(table: str, row: tuple[Any, ...]) -> int:
+        """Of an agent with a database: a number by which rows sort in the order in which they were written."""
+        raise NotImplementedError
 
     def session_id(self, file: Path) -> str:
         found = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", str(file.relative_to(self.home)))
@@ -317,8 +325,19 @@ class OpenCode(Agent):
     sessions = ".local/share/opencode/opencode.db"
     kept = (".local/share/opencode/opencode.db",)
     tables = ("session", "message", "part", "todo", "event", "event_sequence", "project", "migration")
+    rows_of_messages = "message"
     forgets_interrupted = True
     variable = "OPENCODE"
+
+    @staticmethod
+    def when(table: str, row: tuple[Any, ...]) -> int:
+        """Ids of sessions count down, those of messages and parts count up."""
+        mask = (1 << 48) - 1
+        if table in ("message", "part"):
+            return int(row[0][4:16], 16)
+        if table == "session":
+            return ~int(row[0][4:16], 16) & mask
+        return 0 if table in ("project", "migration") else mask
 
     def environment(self) -> dict[str, str]:
         off = ("DISABLE_AUTOUPDATE", "DISABLE_LSP_DOWNLOAD", "DISABLE_MODELS_FETCH")
@@ -410,4 +429,65 @@ class Qwen(Agent):
         return [("agent", {"description": name, "prompt": prompt, "subagent_type": "general-purpose"})]
 
 
-AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen)}
+class OpenClaw(Agent):
+    """Needs Node 24, which is installed beside it. The id of a session is the caller's choice."""
+
+    name, format, model = "openclaw", "openclaw", "gpt-5"
+    sessions = ".openclaw/agents/*/agent/openclaw-agent.sqlite"
+    kept = (".openclaw/agents/*/agent/openclaw-agent.sqlite",)
+    tables = ("schema_meta", "session_nodes", "session_windows", "transcript_events", "transcript_event_identities")
+    tables += ("session_transcript_active_events", "session_transcript_index_state", "trajectory_runtime_events")
+    rows_of_messages = "transcript_events"
+    unrecorded = ("trajectory_runtime_events",)  # what the program tells the model, at length
+    cannot: ClassVar[dict[str, str]] = {"fork": "OpenClaw cannot fork a session from the command line"}
+
+    def environment(self) -> dict[str, str]:
+        node = Path(self.program).parent  # before the one of this machine
+        return {"PATH": f"{node}:{os.environ['PATH']}"}
+
+    @staticmethod
+    def when(table: str, row: tuple[Any, ...]) -> int:
+        if table in ("transcript_events", "transcript_event_identities"):
+            return int(row[3 if table == "transcript_events" else 6])
+        return 0 if table in ("schema_meta", "session_nodes", "session_windows") else 1 << 60
+
+    def prepare(self) -> None:
+        model: dict[str, Any] = {"id": self.model, "name": self.model, "reasoning": True, "input": ["text"]}
+        model |= {"contextWindow": 128000, "maxTokens": 8000}
+        model["cost"] = {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0}
+        provider = {"baseUrl": f"{self.url}/v1", "apiKey": "dummy", "api": "openai-completions", "models": [model]}
+        agents = {"workspace": str(self.workspace), "skipBootstrap": True, "sandbox": {"mode": "off"}}
+        settings = {"gateway": {"mode": "local"}, "update": {"checkOnStart": False}}
+        settings |= {"agents": {"defaults": {**agents, "model": {"primary": f"lab/{self.model}"}}}}
+        self.settings(
+            ".openclaw/openclaw.json", {**settings, "models": {"mode": "merge", "providers": {"lab": provider}}}
+        )
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        session = session or "0c1a0000-0000-4000-8000-000000000001"
+        return [self.program, "agent", "--local", "--session-id", session, "--message", prompt]
+
+    def session_id(self, file: Path) -> str:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            newest = "select session_id from session_windows order by started_at desc limit 1"
+            return str(db.execute(newest).fetchone()[0])
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("exec", {"command": command})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read", {"path": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("write", {"path": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("edit", {"path": self.path(path), "edits": [{"oldText": old, "newText": new}]})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return []  # its sub-agents need its gateway, which `--local` does without
+
+
+AGENTS: dict[str, type[Agent]] = {
+    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw)
+}

@@ -26,14 +26,25 @@ def record(played: Played, manifest: dict[str, Any]) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     for pattern in played.agent.kept:
         for path in sorted(played.home.glob(pattern)):
-            if path.is_file() and path.stat().st_size <= _LARGEST and path.suffix not in _OF_PROCESSES:
+            large = path.stat().st_size > _LARGEST and not played.agent.unrecorded
+            if path.is_file() and not large and path.suffix not in _OF_PROCESSES:
                 target = folder / "home" / path.relative_to(played.home)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if path.suffix == ".db":  # with what its WAL has
+                if path.suffix in (".db", ".sqlite"):  # with what its WAL has
                     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
                         db.execute("vacuum into ?", (str(target),))
+                    _leave_out(target, played.agent.unrecorded)
                 else:
                     target.write_bytes(path.read_bytes())
     text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
     (folder / "manifest.json").write_text(text + "\n", "utf-8")
     return folder
+
+
+def _leave_out(database: Path, tables: tuple[str, ...]) -> None:
+    """Delete the rows of tables that are long, and that nothing is compared with."""
+    if tables:
+        with closing(sqlite3.connect(database, isolation_level=None)) as db:
+            for table in tables:
+                db.execute(f"delete from {table}")
+            db.execute("vacuum")

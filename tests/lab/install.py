@@ -23,6 +23,7 @@ class Release(NamedTuple):
     version: str
     package: str
     native: str
+    beside: tuple[str, ...] = ()  # packages that are installed with it
 
     @property
     def name(self) -> str:
@@ -43,7 +44,7 @@ def releases(wanted: list[str] | None = None) -> list[Release]:
     """The releases of versions.toml, or those of them that are named: `claude`, or `claude@2.1.327`."""
     table = tomllib.loads((HERE / "versions.toml").read_text("utf-8"))
     known = [
-        Release(agent, version, row["package"], row.get("native", ""))
+        Release(agent, version, row["package"], row.get("native", ""), tuple(row.get("beside", ())))
         for agent, row in table.items()
         for version in row["versions"]
     ]
@@ -70,6 +71,7 @@ def _install(release: Release) -> None:
         [
             *("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(release.folder)),
             f"{release.package}@{release.version}",
+            *release.beside,
         ],
         cwd=release.folder,
         check=True,

@@ -179,8 +179,9 @@ def _rows_differ(bench: Bench, out: Path) -> Faults:
     done = bench.hansard("export", key, "--to", bench.agent.format, "-o", str(one))
     if done.code:
         return [*faults, f"export {key}: exit {done.code}: {done.output[-300:]}"]
-    own = {row for row in rows_of(given, "message") if key in row}
-    return faults + ([] if own and own <= set(rows_of(one, "message")) else ["a session alone has not its messages"])
+    table = bench.agent.rows_of_messages
+    own = {row for row in rows_of(given, table) if key in row}
+    return faults + ([] if own and own <= set(rows_of(one, table)) else ["a session alone has not its messages"])
 
 
 def rows_of(database: Path, table: str) -> list[tuple[Any, ...]]:

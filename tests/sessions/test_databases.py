@@ -20,18 +20,23 @@ from hansard import Ledger, formats
 from hansard.cli import run
 from hansard.formats.coding_agents import rows
 from hansard.formats.coding_agents.opencode import schema
-from hansard.formats.coding_agents.opencode.session import TABLES
 from hansard.ledger import sources
 from hansard.sessions import databases
 from hansard.sessions.discovery import Session
 from hansard.sessions.exporter import as_database
 from hansard.sessions.importer import import_found
 from tests.conftest import GOLDEN
+from tests.lab.agents import AGENTS
 
 LAB = GOLDEN / "lab" / "opencode@1.18.33" / "home"
 PLACE = Path(".local/share/opencode/opencode.db")
 KEPT = ("project", "session", "message", "part", "todo", "event_sequence", "event", "session_input", "migration")
 SECRET = "sk-planted-4242424242"
+SECRETS = {
+    "opencode": {"account", "control_account", "credential", "session_share"},
+    "kilo": {"account", "control_account", "credential", "session_share"},
+    "openclaw": {"auth_profile_store", "auth_profile_state", "conversations", "cache_entries"},
+}
 TIME = 1_780_000_000_000
 
 
@@ -266,22 +271,30 @@ def test_a_wal_that_is_restarted_while_it_is_copied_is_copied_again(
     writer.close()
 
 
-def test_tables_of_credentials_are_never_read(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """A secret in each is neither in the ledger, nor in exports, nor in a backup; no statement names such a table."""
-    home = tmp_path / "home"
-    path = home / PLACE
+@pytest.mark.parametrize("name", ["opencode", "kilo", "openclaw"])
+def test_tables_of_credentials_are_never_read(
+    name: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A secret in each is neither in the ledger, nor in exports, nor in a backup; no statement reads such a table."""
+    home, tables = tmp_path / "home", formats.get(name).session.tables  # type: ignore[union-attr]
+    assert tables is not None
+    recorded = next((GOLDEN / "lab").glob(f"{name}@*/home"))
+    path = home / next(recorded.glob(AGENTS[name].sessions)).relative_to(recorded)
     path.parent.mkdir(parents=True)
-    shutil.copy(LAB / PLACE, path)
+    shutil.copy(recorded / path.relative_to(home), path)
+    listed = {tables.sessions, *tables.owned, *tables.nested, *tables.copied, *tables.shared}
     with closing(sqlite3.connect(path)) as writer:
-        names = [row[0] for row in writer.execute("select name from sqlite_master where type = 'table'")]
-        secret = [name for name in names if name not in (*KEPT, *TABLES.owned, *TABLES.copied, *TABLES.shared)]
-        assert {"account", "control_account", "credential", "session_share"} <= set(secret)
-        for name in set(secret) - {"permission", "workspace", "part", "account_state"}:
-            columns = [(row[1], row[2]) for row in writer.execute(f"pragma table_info({name})")]
-            given = tuple(SECRET if kind.lower() == "text" else 1 for _, kind in columns)
-            writer.execute("pragma foreign_keys = off")
-            writer.execute(f"insert into {name} values ({', '.join('?' * len(given))})", given)
+        listed |= {"sqlite_master", "pragma_table_list"}
+        writer.execute("pragma foreign_keys = off")
+        writer.execute("pragma ignore_check_constraints = on")
+        found = writer.execute("pragma table_list").fetchall()
+        names = {row[1] for row in found if row[2] == "table" and not row[1].startswith("sqlite_")}
+        for table in names - listed:
+            columns = [(row[1], row[2]) for row in writer.execute(f"pragma table_info({table})")]
+            given = tuple({"TEXT": SECRET, "BLOB": SECRET.encode()}.get(kind.upper(), 7) for _, kind in columns)
+            writer.execute(f"insert or replace into {table} values ({', '.join('?' * len(given))})", given)
         writer.commit()
+    assert SECRETS[name] <= names - listed
     assert SECRET.encode() in path.read_bytes()
     db, out = str(tmp_path / "ledger.db"), tmp_path / "out"
     read: set[str] = set()
@@ -293,13 +306,13 @@ def test_tables_of_credentials_are_never_read(tmp_path: Path, capfdbinary: pytes
 
     with databases.snapshot(path) as connection:
         connection.authorizer = note
-        for key in (database := rows.Database(connection, TABLES)).roots():
+        for key in (database := rows.Database(connection, tables)).roots():
             list(database.lines(key))
-    assert read & set(names) <= {*KEPT, *TABLES.owned, *TABLES.copied, *TABLES.shared}
+    assert read & names <= listed
     commands = (
         ["import", str(path)],
         ["export", "--all", "-o", str(out)],
-        ["export", "--all", "--to", "opencode", "-o", str(tmp_path / "whole.db")],
+        ["export", "--all", "--to", name, "-o", str(tmp_path / "whole.db")],
         ["export", "--all", "--to", "hansard", "-o", str(tmp_path / "threads.json")],
         ["backup", str(tmp_path / "backup.db")],
     )
@@ -311,8 +324,9 @@ def test_tables_of_credentials_are_never_read(tmp_path: Path, capfdbinary: pytes
         assert SECRET.encode() not in file.read_bytes(), file
     for one in (db, str(tmp_path / "backup.db")):
         with hansard.open(one) as ledger:
-            for source in ledger._read(sources.every):
-                assert SECRET.encode() not in b"".join(sources.content(ledger._driver, source))
+            kept = [b"".join(sources.content(ledger._driver, source)) for source in ledger._read(sources.every)]
+            assert kept
+            assert not [text for text in kept if SECRET.encode() in text]
 
 
 # -- databases that cannot be read -----------------------------------------------------------------------------------

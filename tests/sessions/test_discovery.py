@@ -27,6 +27,7 @@ FOLDERS = {
     "Copilot CLI": (".copilot/session-state", "COPILOT_HOME", "session-state"),
     "OpenCode": (".local/share/opencode", "XDG_DATA_HOME", "opencode"),
     "Kilo": (".local/share/kilo", "XDG_DATA_HOME", "kilo"),
+    "OpenClaw": (".openclaw/agents", "OPENCLAW_STATE_DIR", "agents"),
 }
 
 
@@ -58,6 +59,7 @@ FILES = {
     "Copilot CLI": (["s/events.jsonl", "old.jsonl"], ["s/other.jsonl"]),
     "OpenCode": (["opencode.db", "opencode-dev.db"], ["opencode.db-wal", "storage/session/p/s.json", "log/x.db"]),
     "Kilo": (["kilo.db", "kilo-dev.db"], ["kilo.db-wal", "storage/session_diff/s.json"]),
+    "OpenClaw": (["main/agent/openclaw-agent.sqlite"], ["main/agent/other.sqlite", "main/openclaw-agent.sqlite"]),
 }
 
 

@@ -29,6 +29,7 @@ _MODULES = (
     "coding_agents.gemini_cli",
     "coding_agents.opencode",
     "coding_agents.kilo",
+    "coding_agents.openclaw",
     "provider_message",
     "openai_chat",
     "openai_responses",

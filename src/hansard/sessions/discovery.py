@@ -198,6 +198,18 @@ def _opencode(name: str, variable: str) -> Callable[[Path], Iterator[Session]]:
     return find
 
 
+def _openclaw_home() -> Path:
+    given = os.environ.get("OPENCLAW_STATE_DIR")
+    home = Path(os.environ.get("OPENCLAW_HOME") or Path.home()).expanduser()
+    return (Path(given).expanduser() if given else home / ".openclaw") / "agents"
+
+
+def _openclaw(folder: Path) -> Iterator[Session]:
+    """A database for each of its agents."""
+    for path in sorted(folder.glob("*/agent/openclaw-agent.sqlite")):
+        yield Session(path, "openclaw")
+
+
 def _copilot(folder: Path) -> Iterator[Session]:
     """A folder for each session; in older releases, a file for each."""
     for path in walk(folder, ".jsonl"):
@@ -258,6 +270,7 @@ AGENTS = (
     Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),
     Agent("OpenCode", "opencode", _data("opencode"), _opencode("opencode", "OPENCODE_DB"), "contents, and differences"),
     Agent("Kilo", "kilo", _data("kilo"), _opencode("kilo", "KILO_DB"), "contents, and differences"),
+    Agent("OpenClaw", "openclaw", _openclaw_home, _openclaw, "contents, and differences"),
 )
 
 

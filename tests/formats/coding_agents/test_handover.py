@@ -31,7 +31,7 @@ from tests.strategies import ids, json_values, texts
 LISTED = [agent for agent in AGENTS if agent in formats.names()]
 PAIRS = list(permutations(LISTED, 2))
 OWN = {"claude-code": {"claude-code": {"version": "2.1.37"}}, "codex": {"codex": {"originator": "codex-tui"}}}
-OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli", "opencode", "kilo")}
+OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli", "opencode", "kilo", "openclaw")}
 
 
 def called(name: str, given: Any, source: str, **more: Any) -> Conversation:

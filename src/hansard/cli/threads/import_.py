@@ -186,7 +186,7 @@ def _found(agent: Agent, sessions: list[Session]) -> str:
 def _size_of(session: Session) -> int:
     if session.path.is_dir():
         return sum(_size(path) for path in session.path.rglob("*.json"))
-    wal = _size(session.path.with_name(f"{session.path.name}-wal")) if session.path.suffix == ".db" else 0
+    wal = _size(session.path.with_name(f"{session.path.name}-wal")) if session.path.suffix in (".db", ".sqlite") else 0
     return wal + sum(_size(path) for path in session.files)
 
 

@@ -6,6 +6,7 @@
     pi            write.content; the diff in the result of edit
     copilot-cli   create and edit with their texts; images before and after are in the session's folder
     opencode, kilo  write.content, and whether there was a file; the diff in the result of edit; patches file by file
+    openclaw      write.content, and whether there was a file; the unified diff in the results of write and edit
 
 How an agent records edits is in its own `edits.py`, which its `SessionFile` names; here is what they share. Files are
 rebuilt edit by edit. Where an edit found other content than the edits before it left, something outside the session
@@ -40,6 +41,7 @@ _AGENTS = (
     "copilot-cli",
     "opencode",
     "kilo",
+    "openclaw",
 )  # those whose records hold the content of files
 Content = bytes | None | Unknown  # None: the file does not exist
 Calls = dict[str, ToolCallPart]  # by id

@@ -39,7 +39,8 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 class Tables(Struct, frozen=True, kw_only=True):
     """The tables of an agent that hold its sessions.
 
-    `sessions` has a row per session with the columns `key` and `parent`; `owned` names the column by which a table's
+    `sessions` has a row per session with the columns `key` and `parent` (or `started`, a statement that gives each
+    session with the one that started it); `owned` names the column by which a table's
     rows belong to a session, `shared` the column of a session's row and that of the table it points to, `copied` small
     tables without which the program does not take the database for its own. Rows of `unread` tables are kept, and say
     nothing that the others do not. `needed` are columns without which the database is of another release.
@@ -49,7 +50,8 @@ class Tables(Struct, frozen=True, kw_only=True):
     title: str
     sessions: str
     key: str
-    parent: str | None
+    parent: str | None = None
+    started: str | None = None
     owned: dict[str, str]
     shared: dict[str, tuple[str, str]] = {}
     copied: tuple[str, ...] = ()
@@ -91,6 +93,8 @@ class Database:
         import apsw
 
         self._connection, self.tables = connection, tables
+        self._started: dict[Any, Any] | None = None
+        self._children: dict[Any, list[Any]] | None = None
         try:
             self._look()
         except (apsw.Error, UnicodeDecodeError) as error:
@@ -98,6 +102,10 @@ class Database:
 
     def _look(self) -> None:
         made = self._all("select type, name, sql, rootpage from sqlite_master where sql is not null order by rowid")
+        shadows = {
+            row[1] for row in self._all("pragma table_list") if row[2] == "shadow" or row[1].startswith("sqlite_")
+        }
+        made = [row for row in made if row[1] not in shadows]  # SQLite makes them itself
         self._schema = [[kind, sql] for kind, name, sql, page in made if kind != "table" or page]
         there = {name for kind, name, _, page in made if kind == "table" and page}
         tables = self.tables
@@ -123,15 +131,41 @@ class Database:
 
     def roots(self) -> list[str]:
         """The ids of the sessions that no other session started, oldest first."""
-        own, parent, table = map(_quoted, (self.tables.key, self.tables.parent or "", self.tables.sessions))
-        top = ""
-        if self.tables.parent is not None and self.tables.parent in self._columns[self.tables.sessions]:
-            top = f"where {parent} is null or {parent} not in (select {own} from {table})"
+        import apsw
+
         try:
-            found = self._all(f"select {own} from {table} {top} order by {self.tables.order}")
-        except Exception as error:
+            found = self._all(
+                f"select {_quoted(self.tables.key)} from {self.tables.sessions} order by {self.tables.order}"
+            )
+            parents = self._parents()
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise unreadable(error) from None
-        return [str(row[0]) for row in found]
+        roots = [key for (key,) in found if parents.get(key) not in parents]
+        below = {one for key in roots for one in self._family(key)}
+        return [str(key) for (key,) in found if key not in below or parents.get(key) not in parents]
+
+    def _parents(self) -> dict[Any, Any]:
+        """Each session with the one that started it."""
+        tables = self.tables
+        if self._started is None:
+            parent = _quoted(tables.parent) if tables.parent in self._columns[tables.sessions] else "null"
+            usual = f"select {_quoted(tables.key)}, {parent} from {_quoted(tables.sessions)} order by rowid"
+            self._started = dict(self._all(tables.started or usual))
+        return self._started
+
+    def _family(self, session: Any) -> list[Any]:
+        """A session and those that it started, and so on."""
+        if self._children is None:
+            self._children = {}
+            for key, parent in self._parents().items():
+                self._children.setdefault(parent, []).append(key)
+        family = [session]
+        known = {session}
+        for one in family:  # grows meanwhile
+            new = [key for key in self._children.get(one, ()) if key not in known]
+            family += new
+            known.update(new)
+        return family
 
     def newest(self) -> list[str]:
         """For each row that sessions share, the newest session that points to it."""
@@ -159,11 +193,7 @@ class Database:
         if tables.forks is not None and (moment := self._all(tables.forks[0], session)) and moment[0][0] is not None:
             for (origin,) in self._all(tables.forks[1], session, moment[0][0]):
                 yield _line({"fork": origin})
-        family = [session]
-        if tables.parent is not None and tables.parent in self._columns[table]:
-            for one in family:  # grows meanwhile
-                below = f"select {_quoted(tables.key)} from {_quoted(table)} where {_quoted(tables.parent)} = ?"
-                family += [str(row[0]) for row in self._all(f"{below} order by rowid", one) if row[0] not in family]
+        family = self._family(session)
         rows = [row for one in family for row in self._rows(table, tables.key, one)]
         for shared, (pointer, column) in tables.shared.items():
             if shared in self._columns:
@@ -444,7 +474,7 @@ def _age(header: dict[str, Any]) -> int:
 
 
 def _changed(row: Row) -> Any:
-    time = row.get("time_updated")
+    time = row.get("time_updated", row.get("updated_at"))
     return time if type(time) is int else 0
 
 
@@ -473,13 +503,15 @@ def is_record(value: Any) -> bool:
     )
 
 
+UNREAD = {"table": "", "unread": True}  # a row that is only kept
+
+
 def decoder(tables: Tables) -> Any:
     """A decoder of lines that does not look into rows that are only kept."""
     starts = tuple(_ENCODER.encode({"table": one, "row": {}})[:-2] for one in sorted(tables.unread))
-    unread = {"table": "", "unread": True}
 
     def decode(raw: bytes) -> Any:
-        return unread if starts and raw.startswith(starts) else decode_record(raw)
+        return UNREAD if starts and raw.startswith(starts) else decode_record(raw)
 
     return decode
 

@@ -16,7 +16,7 @@ from hansard.formats.residue import unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
-_STARTING = ("Task", "Agent", "Workflow", "invoke_agent", "task")
+_STARTING = ("Task", "Agent", "Workflow", "invoke_agent", "task", "sessions_spawn")
 _JOURNAL = "journal.jsonl"  # of a workflow: no agent wrote it
 _AGENT_ID = re.compile(r"(?:\bagentId: |<task id=\")([0-9A-Za-z_-]+)")
 
@@ -34,9 +34,11 @@ class Calls:
         """Record the calls of a message, and its results that name an agent."""
         for part in message.parts:
             if type(part) is ToolCallPart and type(part.tool_call_id) is str and type(message.id) is str:
-                given = part.input if type(part.input) is dict else {}
-                prompt, kind = given.get("prompt"), given.get("subagent_type")
-                if part.tool_name in _STARTING:
+                given, name = part.input if type(part.input) is dict else {}, part.tool_name
+                if name == "tool_call" and type(given.get("args")) is dict:  # OpenClaw: a tool found by a search
+                    given, name = given["args"], given.get("id")
+                prompt, kind = given.get("prompt", given.get("task")), given.get("subagent_type")
+                if name in _STARTING:
                     self._calls[part.tool_call_id] = (
                         message.id,
                         part.tool_call_id,
@@ -86,6 +88,15 @@ def link(messages: list[Message], calls: Calls, name: str) -> list[Message]:
             message = replace(message, parent_message_id=found[0], metadata={**held, "toolCallId": found[1]})
         linked.append(message if message.sidechain is True else replace(message, sidechain=True))
     return linked
+
+
+def after_call(messages: list[Message], started: list[Message]) -> int:
+    """Where the messages of a sub-agent belong: after the call that started it and its results."""
+    call = started[0].parent_message_id if started else None
+    at = next((i for i, one in enumerate(messages) if type(call) is str and one.id == call), None)
+    if at is None:
+        return len(messages)
+    return at + 2 if at + 1 < len(messages) and messages[at + 1].role == "tool" else at + 1
 
 
 def folder_and_name(name: str) -> tuple[str, str]:

@@ -205,6 +205,11 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("todo", "todowrite", _TODOS, {"todos": _renamed("content", "content")}, offered=False),
     ),
 }
+TOOLS["openclaw"] = (
+    Tool("shell", "exec", {"command": "command", "workdir": "workdir", "timeout": "timeout"}, {"timeout": _SECONDS}),
+    Tool("read", "read", {"path": "path", "offset": "offset", "limit": "limit"}),
+    Tool("write", "write", {"path": "path", "content": "content"}),
+)
 TOOLS["kilo"] = TOOLS["opencode"]
 AGENTS = tuple(TOOLS)
 _REMARKS = frozenset(

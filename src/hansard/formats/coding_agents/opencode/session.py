@@ -27,7 +27,7 @@ from hansard.formats.coding_agents.records import RecordReader
 from hansard.formats.coding_agents.rows import Kept, RowScanner, Tables, is_record
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
-from hansard.formats.coding_agents.sub_agents import Calls, link
+from hansard.formats.coding_agents.sub_agents import Calls, after_call, link
 from hansard.formats.residue import pack, unpack
 from hansard.model import exact_json
 from hansard.model.conversation import Conversation, Message
@@ -89,7 +89,7 @@ class Reader(RecordReader):
     def feed(self, records: Iterable[Record]) -> list[Message]:
         for record in records:
             if not self._kept.take(record.value):
-                if fields_of(record.value).get("unread") is not True:
+                if record.value is not rows.UNREAD:
                     self.report(record, "not a line of a session: expected rows, table, file or fork", "bad")
         return []
 
@@ -114,7 +114,7 @@ class Reader(RecordReader):
             agent = self._sessions[key].get("agent")
             if type(agent) is str:
                 found = [replace(one, name=agent) if one.role == "assistant" else one for one in found]
-            at = _after_call(messages, found)
+            at = after_call(messages, found)
             messages[at:at] = found
         return messages
 
@@ -191,15 +191,6 @@ class Reader(RecordReader):
         named = self._kept.header.get("session")
         found = self._rows("session")
         return next((one for one in found if one.get("id") == named), found[0] if found else {})
-
-
-def _after_call(messages: list[Message], started: list[Message]) -> int:
-    """Where the messages of a sub-agent belong: after the call that started it and its results."""
-    call = started[0].parent_message_id if started else None
-    at = next((i for i, one in enumerate(messages) if type(call) is str and one.id == call), None)
-    if at is None:
-        return len(messages)
-    return at + 2 if at + 1 < len(messages) and messages[at + 1].role == "tool" else at + 1
 
 
 _UNTITLED = re.compile(r"(?:New|Child) session - [\dT:.Z-]+")  # until the model has given one

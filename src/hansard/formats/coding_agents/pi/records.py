@@ -118,6 +118,7 @@ def _read_usage(value: Any) -> Usage | UnsetType:
         total_tokens=take_maybe_int(rest, "totalTokens"),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
+        reasoning_tokens=take_maybe_int(rest, "reasoningTokens"),
         extra=pack(NAME, rest),
     )
 
@@ -133,7 +134,8 @@ def _write_usage(usage: Usage | UnsetType) -> dict[str, Any] | UnsetType:
         return UNSET
     read, wrote = usage.cache_read_tokens, usage.cache_write_tokens
     out = {"input": usage.input_tokens - (read or 0) - (wrote or 0)}
-    set_present(out, output=usage.output_tokens, cacheRead=read, cacheWrite=wrote, totalTokens=usage.total_tokens)
+    set_present(out, output=usage.output_tokens, cacheRead=read, cacheWrite=wrote)
+    set_present(out, reasoningTokens=usage.reasoning_tokens, totalTokens=usage.total_tokens)
     return {**out, **unpack(NAME, usage.extra)[0]}
 
 
