@@ -57,6 +57,8 @@ BUILDS_ON = {
     ("coding_agents/gemini_cli", "gemini"),
     ("coding_agents/kilo", "coding_agents/opencode"),  # the tables of the program that it is a descendant of
     ("coding_agents/openclaw", "coding_agents/pi"),  # its entries are pi's
+    ("coding_agents/qwen_code", "gemini"),
+    ("coding_agents/qwen_code", "coding_agents/gemini_cli"),
     ("thread_protocol", "pydantic_ai"),
     ("exchange/openai_finetune", "openai_chat"),
     ("openai_responses", "openai_chat"),  # definitions, choices and schemas of a request

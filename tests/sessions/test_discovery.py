@@ -28,6 +28,7 @@ FOLDERS = {
     "OpenCode": (".local/share/opencode", "XDG_DATA_HOME", "opencode"),
     "Kilo": (".local/share/kilo", "XDG_DATA_HOME", "kilo"),
     "OpenClaw": (".openclaw/agents", "OPENCLAW_STATE_DIR", "agents"),
+    "Qwen Code": (".qwen/projects", "QWEN_HOME", "projects"),
 }
 
 
@@ -60,6 +61,7 @@ FILES = {
     "OpenCode": (["opencode.db", "opencode-dev.db"], ["opencode.db-wal", "storage/session/p/s.json", "log/x.db"]),
     "Kilo": (["kilo.db", "kilo-dev.db"], ["kilo.db-wal", "storage/session_diff/s.json"]),
     "OpenClaw": (["main/agent/openclaw-agent.sqlite"], ["main/agent/other.sqlite", "main/openclaw-agent.sqlite"]),
+    "Qwen Code": (["-work/chats/a.jsonl"], ["-work/b.jsonl", "-work/chats/c.json"]),
 }
 
 

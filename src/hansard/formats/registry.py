@@ -30,6 +30,7 @@ _MODULES = (
     "coding_agents.opencode",
     "coding_agents.kilo",
     "coding_agents.openclaw",
+    "coding_agents.qwen_code",
     "provider_message",
     "openai_chat",
     "openai_responses",

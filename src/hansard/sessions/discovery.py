@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hansard.formats.coding_agents.claude_code.folder import sessions as claude_sessions
+from hansard.formats.coding_agents.qwen_code import sniff as is_qwen
 from hansard.formats.coding_agents.sage import folder as sage_folder
 from hansard.sessions import sage
 
@@ -180,6 +181,17 @@ def _data(name: str) -> Callable[[], Path]:
     return folder
 
 
+def _qwen() -> Path:
+    """The projects of Qwen Code, below the first of two variables that is set."""
+    variable = next((one for one in ("QWEN_RUNTIME_DIR", "QWEN_HOME") if os.environ.get(one)), "QWEN_HOME")
+    return _home(variable, ".qwen", "projects")()
+
+
+def _chats(folder: Path) -> Iterator[Session]:
+    """The files in the folders `chats` of Qwen Code's projects."""
+    yield from (Session(path, "qwen-code") for path in walk(folder, ".jsonl") if path.parent.name == "chats")
+
+
 def _opencode(name: str, variable: str) -> Callable[[Path], Iterator[Session]]:
     """The databases of OpenCode or of a descendant, and the files of releases before there was one.
 
@@ -271,6 +283,7 @@ AGENTS = (
     Agent("OpenCode", "opencode", _data("opencode"), _opencode("opencode", "OPENCODE_DB"), "contents, and differences"),
     Agent("Kilo", "kilo", _data("kilo"), _opencode("kilo", "KILO_DB"), "contents, and differences"),
     Agent("OpenClaw", "openclaw", _openclaw_home, _openclaw, "contents, and differences"),
+    Agent("Qwen Code", "qwen-code", _qwen, _chats, "contents before and after; of sub-agents their calls"),
 )
 
 
@@ -356,6 +369,6 @@ def _looks_like_claude(folder: Path, taken: set[Path]) -> bool:
                 head = file.read(1 << 16)
         except OSError:
             continue
-        if b'"sessionId"' in head and b'"parentUuid"' in head:
+        if b'"sessionId"' in head and b'"parentUuid"' in head and not is_qwen(head):
             return True
     return False

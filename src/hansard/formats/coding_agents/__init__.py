@@ -18,8 +18,8 @@ record, read and written), and where needed `content`, `fields`, `turns`, `usage
 but sage use `session_file`; sage keeps each record's own spelling instead.
 
 Modules here may import the core of formats only, never an agent; an agent's folder imports from here, and from the wire
-format it builds on (claude_code: anthropic, codex: openai_responses, gemini_cli: gemini). No I/O: `hansard.sessions`
-finds, imports and exports the files.
+format it builds on (claude_code: anthropic, codex: openai_responses, gemini_cli, qwen_code: gemini). No I/O:
+`hansard.sessions` finds, imports and exports the files.
 
 Free to change: rows of `tool_names`, report texts, how records are read, as long as the golden files come back byte
 for byte. Not to change, since ledgers store them: the evidence marks (`file`, `reports` and the agents' own), residue

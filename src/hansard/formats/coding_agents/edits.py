@@ -7,6 +7,7 @@
     copilot-cli   create and edit with their texts; images before and after are in the session's folder
     opencode, kilo  write.content, and whether there was a file; the diff in the result of edit; patches file by file
     openclaw      write.content, and whether there was a file; the unified diff in the results of write and edit
+    qwen-code     as gemini-cli; of sub-agents the arguments of their calls
 
 How an agent records edits is in its own `edits.py`, which its `SessionFile` names; here is what they share. Files are
 rebuilt edit by edit. Where an edit found other content than the edits before it left, something outside the session
@@ -42,6 +43,7 @@ _AGENTS = (
     "opencode",
     "kilo",
     "openclaw",
+    "qwen-code",
 )  # those whose records hold the content of files
 Content = bytes | None | Unknown  # None: the file does not exist
 Calls = dict[str, ToolCallPart]  # by id
@@ -236,3 +238,14 @@ class Seen:
 def content_of(value: Any) -> Content:
     """A recorded text as the bytes of a file; unknown if it is not a string."""
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else UNKNOWN
+
+
+def replaced(text: Content, old: str, new: str) -> Content:
+    """A text with the only occurrence of a string replaced; unknown if there is not exactly one."""
+    was, becomes = (one.encode("utf-8", "surrogatepass") for one in (old, new))
+    if text is None or isinstance(text, Unknown) or not was:
+        return UNKNOWN
+    if text.count(was) == 1:
+        return text.replace(was, becomes)
+    was, becomes = (one.replace(b"\n", b"\r\n") for one in (was, becomes))
+    return text.replace(was, becomes) if text.count(was) == 1 else UNKNOWN

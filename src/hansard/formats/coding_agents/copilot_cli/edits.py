@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hansard.formats.coding_agents.edits import UNKNOWN, Calls, Content, Edit, Unknown, content_of
+from hansard.formats.coding_agents.edits import Calls, Edit, content_of, replaced
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolResultPart
 
@@ -31,17 +31,6 @@ def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
             yield Edit(
                 message_id=key,
                 path=path,
-                change=lambda text, old=old, new=new: _replaced(text, old, new),  # type: ignore[misc]
-                reverse=lambda text, old=old, new=new: _replaced(text, new, old),  # type: ignore[misc]
+                change=lambda text, old=old, new=new: replaced(text, old, new),  # type: ignore[misc]
+                reverse=lambda text, old=old, new=new: replaced(text, new, old),  # type: ignore[misc]
             )
-
-
-def _replaced(text: Content, old: str, new: str) -> Content:
-    """A text with the only occurrence of a string replaced; unknown if there is not exactly one."""
-    was, becomes = (one.encode("utf-8", "surrogatepass") for one in (old, new))
-    if text is None or isinstance(text, Unknown) or not was:
-        return UNKNOWN
-    if text.count(was) == 1:
-        return text.replace(was, becomes)
-    was, becomes = (one.replace(b"\n", b"\r\n") for one in (was, becomes))
-    return text.replace(was, becomes) if text.count(was) == 1 else UNKNOWN

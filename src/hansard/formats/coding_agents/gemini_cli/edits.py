@@ -10,16 +10,19 @@ from hansard.formats.residue import unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolResultPart
 
+_CREATED = ("Created new file", "Successfully created")  # what the tools of Qwen Code tell the model
+
 
 def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
     """The edits that the results of a message record."""
     for part in message.parts:
         if isinstance(part, ToolResultPart):
-            yield from _edits_of_result(part, key, calls)
+            yield from edits_of_result(part, key, calls)
 
 
-def _edits_of_result(part: ToolResultPart, key: str, calls: Calls) -> Iterator[Edit]:
-    shown = unpack(NAME, part.extra)[0].get("resultDisplay")
+def edits_of_result(part: ToolResultPart, key: str, calls: Calls, name: str = NAME) -> Iterator[Edit]:
+    """The edit that the result of a call records, in a session of the format `name`."""
+    shown = unpack(name, part.extra)[0].get("resultDisplay")
     if type(shown) is not dict or "newContent" not in shown:
         return
     call = calls.get(part.tool_call_id) if isinstance(part.tool_call_id, str) else None
@@ -35,7 +38,7 @@ def _edits_of_result(part: ToolResultPart, key: str, calls: Calls) -> Iterator[E
     if not isinstance(path, str):
         return
     before = None if shown.get("originalContent") is None else content_of(shown["originalContent"])
-    if before == b"" and shown.get("isNewFile") is True:
+    if before == b"" and (shown.get("isNewFile") is True or str(part.output).startswith(_CREATED)):
         before = None
     after = content_of(shown["newContent"])
     yield Edit(message_id=key, path=path, before=before, change=lambda _: after)

@@ -107,7 +107,7 @@ def _read_call(call: Any, time: Any) -> list[Any]:
     result, status = call.get("result"), call.get("status")
     if result is None and status not in ("error", "cancelled"):
         return [asked]
-    fields = _read_result(result)
+    fields = read_result(result)
     failed = fields.pop("failed", False) or status in ("error", "cancelled")
     marks = {} if status in ("success", "error", "cancelled") else {"status": status}
     kept = {"resultDisplay": call["resultDisplay"]} if call.get("resultDisplay") is not None else {}
@@ -116,7 +116,7 @@ def _read_call(call: Any, time: Any) -> list[Any]:
     return [asked, p.ToolResultPart(**named, **fields, is_error=failed, extra=pack(NAME, kept, marks))]
 
 
-def _read_result(result: Any) -> Fields:
+def read_result(result: Any) -> Fields:
     """Output or content of a result: almost always one function response with `output` or `error`."""
     blocks = result if type(result) is list else [result]
     first = blocks[0] if blocks else None
@@ -145,7 +145,7 @@ def _write_call(part: p.ToolCallPart, result: p.ToolResultPart | None, time: str
     if result is not None:
         kept, marks = unpack(NAME, result.extra)
         if result.output is not UNSET or result.content is not UNSET:
-            out["result"] = _write_result(result, named)
+            out["result"] = write_result(result, named)
         out["status"] = marks.get("status", _status(result))
         set_present(out, resultDisplay=kept.get("resultDisplay", UNSET))
     else:
@@ -159,7 +159,7 @@ def _status(result: p.ToolResultPart) -> str:
     return "error" if result.is_error is True else "success"
 
 
-def _write_result(result: p.ToolResultPart, named: Fields) -> list[Any]:
+def write_result(result: p.ToolResultPart, named: Fields) -> list[Any]:
     files: list[Any] = []
     output: Any = result.output
     if result.content is not UNSET:
