@@ -15,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.lab import processes
 from tests.lab.scenario import Reply, Step
 
 Call = tuple[str, Any]
@@ -33,6 +34,7 @@ class Agent:
     tables: ClassVar[tuple[str, ...]] = ()  # of an agent with a database: those that hold its sessions
     rows_of_messages: ClassVar[str] = ""  # which of these tables has the messages, or their entries
     unrecorded: ClassVar[tuple[str, ...]] = ()  # tables whose rows are left out of the recording
+    resumes = True  # whether a session can be continued from the command line; else each prompt is one of its own
     forgets_interrupted = False  # whether it keeps no tokens of an answer that was interrupted
 
     def __init__(self, program: Path, home: Path, workspace: Path, url: str) -> None:
@@ -490,4 +492,142 @@ class OpenClaw(Agent):
 
 AGENTS: dict[str, type[Agent]] = {
     one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw)
+class Continue(Agent):
+    """Speaks Responses for models named `gpt-5...`; resumes only the last session of its HOME."""
+
+    name, format, model = "continue", "continue", "kimi-k2"
+    sessions = ".continue/sessions/*-*.json"
+    kept = (".continue/sessions/*.json",)
+
+    def environment(self) -> dict[str, str]:
+        return {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
+
+    def prepare(self) -> None:
+        lines = [
+            *("name: lab", "version: 0.0.1", "schema: v1", "models:", f"  - name: {self.model}"),
+            *("    provider: openai", f"    model: {self.model}", f"    apiBase: {self.url}/v1", "    apiKey: dummy"),
+            *("    useResponsesApi: false", "    roles: [chat]", ""),
+        ]
+        self.settings(".continue/config.yaml", "\n".join(lines))
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        more = {"start": [], "resume": ["--resume"], "fork": ["--fork", session]}[how]
+        return [self.program, "-p", "--auto", "--config", str(self.home / ".continue" / "config.yaml"), *more, prompt]
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("Bash", {"command": command})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("Read", {"filepath": self.path(path)})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("Write", {"filepath": self.path(path), "content": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("Edit", {"file_path": self.path(path), "old_string": old, "new_string": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return []  # it has no sub-agents
+
+
+class Cline(Agent):
+    """Cannot resume a session without a terminal: each prompt is a session of its own."""
+
+    name, format, model = "cline", "cline", "gpt-5"
+    sessions = ".cline/data/sessions/*/*.messages.json"
+    kept = (".cline/data/sessions/**/*.json",)
+    cannot = {"fork": "Cline cannot fork a session from the command line"}
+    resumes = False
+
+    def environment(self) -> dict[str, str]:
+        return {"CLINE_TELEMETRY_DISABLED": "1"}
+
+    def prepare(self) -> None:
+        given = ["--provider", "openai-compatible", "--apikey", "dummy", "--modelid", self.model]
+        env = processes.environment(HOME=str(self.home), **self.environment())
+        processes.run([self.program, "auth", *given, "--baseurl", f"{self.url}/v1"], env=env, cwd=self.workspace)
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        return [self.program, "--auto-approve", "true", "-P", "openai-compatible", "-m", self.model, prompt]
+
+    def session_id(self, file: Path) -> str:
+        return file.parent.name
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("run_commands", {"commands": [command]})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return [("read_files", {"files": [{"path": self.path(path)}]})]
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return [("editor", {"path": self.path(path), "new_text": text})]
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        return [("editor", {"path": self.path(path), "old_text": old, "new_text": new})]
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return [("spawn_agent", {"systemPrompt": "You count.", "task": prompt})]
+
+
+class Mini(Agent):
+    """mini-swe-agent has one tool, the shell, and no sessions that go on: each prompt is one of its own."""
+
+    name, format, model = "mini", "mini-swe-agent", "gpt-5"
+    sessions = ".config/mini-swe-agent/*.traj.json"
+    kept = (".config/mini-swe-agent/*.traj.json",)
+    cannot = {"fork": "mini-swe-agent cannot fork a session"}
+    resumes = False
+
+    def environment(self) -> dict[str, str]:
+        quiet = {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", "MSWEA_SILENT_STARTUP": "1"}
+        return {
+            **quiet,
+            "OPENAI_API_KEY": "sk-dummy",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "OPENAI_API_BASE": f"{self.url}/v1",
+        }
+
+    def command(self, how: str, prompt: str, session: str) -> list[str]:
+        number = len(self.session_files()) + 1
+        out = self.home / ".config" / "mini-swe-agent" / f"run-{number}.traj.json"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        return [
+            self.program,
+            "-y",
+            "--exit-immediately",
+            "-m",
+            f"openai/{self.model}",
+            "-l",
+            "0",
+            "-t",
+            prompt,
+            "-o",
+            str(out),
+        ]
+
+    def session_id(self, file: Path) -> str:
+        return file.name.removesuffix(".traj.json")
+
+    def do_shell(self, command: str) -> list[Call]:
+        return [("bash", {"command": command})]
+
+    def do_read(self, path: str) -> list[Call]:
+        return self.do_shell(f"cat {shlex.quote(path)}")
+
+    def do_write(self, path: str, text: str) -> list[Call]:
+        return self.do_shell(f"cat > {shlex.quote(path)} <<'END'\n{text}END")
+
+    def do_edit(self, path: str, old: str, new: str) -> list[Call]:
+        name, change = shlex.quote(path), shlex.quote(f"s/{old}/{new}/")
+        return self.do_shell(f"grep -q {shlex.quote(old)} {name} && sed -i {change} {name}")
+
+    def do_helper(self, name: str, prompt: str) -> list[Call]:
+        return []  # it has no sub-agents
+
+    def do_finish(self, text: str) -> list[Call]:
+        return []
+
+
+AGENTS: dict[str, type[Agent]] = {
+    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, Continue, Cline, Mini)
 }

@@ -1,4 +1,4 @@
-"""Install the pinned releases with npm, each in a folder of its own, on demand.
+"""Install the pinned releases with npm or pip, each in a folder of its own, on demand.
 
 They go below tests/lab/.agents, or where HANSARD_LAB_AGENTS says, so that several checkouts may share them.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ class Release(NamedTuple):
     package: str
     native: str
     beside: tuple[str, ...] = ()  # packages that are installed with it
+    python: list[str] | None = None  # of a release from PyPI: what is installed with it
 
     @property
     def name(self) -> str:
@@ -35,6 +37,8 @@ class Release(NamedTuple):
 
     @property
     def program(self) -> Path:
+        if self.python is not None:
+            return self.folder / "bin" / self.agent
         found = sorted((self.folder / "node_modules").glob(self.native)) if self.native else []
         found = [path for path in found if "musl" not in path.parent.name] or found
         return found[0] if found else self.folder / "node_modules" / ".bin" / self.agent
@@ -45,6 +49,7 @@ def releases(wanted: list[str] | None = None) -> list[Release]:
     table = tomllib.loads((HERE / "versions.toml").read_text("utf-8"))
     known = [
         Release(agent, version, row["package"], row.get("native", ""), tuple(row.get("beside", ())))
+        Release(agent, version, row["package"], row.get("native", ""), row.get("python"))
         for agent, row in table.items()
         for version in row["versions"]
     ]
@@ -67,6 +72,17 @@ def install(release: Release) -> None:
 
 def _install(release: Release) -> None:
     print(f"installing {release.package}@{release.version}", flush=True)
+    if release.python is not None:
+        subprocess.run([sys.executable, "-m", "venv", str(release.folder)], check=True)
+        wanted = [f"{release.package}=={release.version}", *release.python]
+        subprocess.run([str(release.folder / "bin" / "pip"), "install", "-q", *wanted], check=True)
+    else:
+        _install_with_npm(release)
+    if not release.program.exists():
+        raise SystemExit(f"{release.name}: no program was installed at {release.program}")
+
+
+def _install_with_npm(release: Release) -> None:
     subprocess.run(
         [
             *("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(release.folder)),
@@ -76,5 +92,3 @@ def _install(release: Release) -> None:
         cwd=release.folder,
         check=True,
     )
-    if not release.program.exists():
-        raise SystemExit(f"{release.name}: npm installed no program at {release.program}")

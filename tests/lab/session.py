@@ -45,7 +45,7 @@ class Played:
     def ask(self, prompt: Prompt, session: str = "", *, how: str = "") -> tuple[str, list[Answer]]:
         """Ask one prompt; returns what the agent printed, and the answers it got."""
         before = len(self.provider.answers)
-        how = how or prompt.how
+        how = (how or prompt.how) if self.agent.resumes else "start"
         mark = self.workspace / prompt.until if prompt.until else None
         done = processes.run(
             self.agent.command("resume" if how == "interrupt" else how, prompt.text, session),
@@ -115,6 +115,8 @@ def play(
             forgotten += answers
         session = session or played.session_id()
         turns.append(_turn(played, prompt, answers, contents))
+        if not played.agent.resumes:
+            turns[-1]["session"] = played.session_id()
     manifest: dict[str, Any] = {
         "agent": release.agent,
         "version": release.version,
