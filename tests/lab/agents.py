@@ -34,6 +34,7 @@ class Agent:
     tables: ClassVar[tuple[str, ...]] = ()  # of an agent with a database: those that hold its sessions
     rows_of_messages: ClassVar[str] = ""  # which of these tables has the messages, or their entries
     unrecorded: ClassVar[tuple[str, ...]] = ()  # tables whose rows are left out of the recording
+    reads_before_edits = False  # whether it refuses an edit of a file that it has not read since it started
     resumes = True  # whether a session can be continued from the command line; else each prompt is one of its own
     forgets_interrupted = False  # whether it keeps no tokens of an answer that was interrupted
 
@@ -78,7 +79,13 @@ class Agent:
 
     def replies(self, replies: list[Reply]) -> list[Reply]:
         """The replies, where an agent needs more of them than the scenario has."""
-        return replies
+        out: list[Reply] = []
+        seen: set[str] = set()
+        for reply in replies:
+            unread = [("read", step[1]) for step in reply if step[0] == "edit" and step[1] not in seen]
+            seen |= {step[1] for step in reply if step[0] in ("read", "write", "edit")}
+            out += [unread, reply] if unread and self.reads_before_edits else [reply]
+        return out
 
     def calls(self, step: Step) -> list[Call]:
         """The calls that carry out a step."""
@@ -401,6 +408,7 @@ class Qwen(Agent):
     sessions = ".qwen/projects/*/chats/*.jsonl"
     kept = (".qwen/projects/**/*",)
     cannot = {"fork": "Qwen Code cannot fork a session from the command line"}
+    reads_before_edits = True
 
     def environment(self) -> dict[str, str]:
         return {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": f"{self.url}/v1", "OPENAI_MODEL": self.model}
@@ -524,7 +532,8 @@ class Continue(Agent):
         return [("Write", {"filepath": self.path(path), "content": text})]
 
     def do_edit(self, path: str, old: str, new: str) -> list[Call]:
-        return [("Edit", {"file_path": self.path(path), "old_string": old, "new_string": new})]
+        edits = [{"old_string": old, "new_string": new}]
+        return [("MultiEdit", {"file_path": self.path(path), "edits": edits})]
 
     def do_helper(self, name: str, prompt: str) -> list[Call]:
         return []  # it has no sub-agents
@@ -533,7 +542,7 @@ class Continue(Agent):
 class Cline(Agent):
     """Cannot resume a session without a terminal: each prompt is a session of its own."""
 
-    name, format, model = "cline", "cline", "gpt-5"
+    name, format, model = "cline", "cline", "kimi-k2"
     sessions = ".cline/data/sessions/*/*.messages.json"
     kept = (".cline/data/sessions/**/*.json",)
     cannot = {"fork": "Cline cannot fork a session from the command line"}
@@ -624,10 +633,9 @@ class Mini(Agent):
     def do_helper(self, name: str, prompt: str) -> list[Call]:
         return []  # it has no sub-agents
 
-    def do_finish(self, text: str) -> list[Call]:
-        return []
+    def replies(self, replies: list[Reply]) -> list[Reply]:
+        """An answer without a call is an error to it: the last one comes with the command that ends a session."""
+        return [*replies[:-1], [*replies[-1], ("shell", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT")]]
 
 
-AGENTS: dict[str, type[Agent]] = {
-    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, Continue, Cline, Mini)
-}
+AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen)}

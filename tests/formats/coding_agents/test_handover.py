@@ -26,9 +26,10 @@ from hansard.model import (
     exact_json,
 )
 from hansard.model.tree import active_path
+from hansard.sessions.handover import TARGETS
 from tests.strategies import ids, json_values, texts
 
-LISTED = [agent for agent in AGENTS if agent in formats.names()]
+LISTED = [agent for agent in AGENTS if agent in TARGETS]  # calls of the others are understood
 PAIRS = list(permutations(LISTED, 2))
 OWN = {"claude-code": {"claude-code": {"version": "2.1.37"}}, "codex": {"codex": {"originator": "codex-tui"}}}
 OWN |= {name: {name: {"a": 1}} for name in ("gemini-cli", "sage", "pi", "copilot-cli", "opencode", "kilo", "openclaw")}
@@ -105,6 +106,7 @@ MATCHES = [
     ("claude-code", "Grep", {"pattern": "x", "-n": True}, "sage", "Grep", {"pattern": "x", "-n": True}),
     ("claude-code", "TodoWrite", {"todos": [{"content": "a", "status": "pending"}]}, "codex", "update_plan", {}),
     ("gemini-cli", "write_todos", {"todos": [{"description": "a", "status": "pending"}]}, "sage", "TodoWrite", {}),
+    ("qwen-code", "edit", {"file_path": "/a", "old_string": "x", "new_string": "y"}, "pi", "edit", {"oldText": "x"}),
     ("gemini-cli", "replace", {"file_path": "/a", "old_string": "x", "new_string": "y"}, "sage", "Edit", {}),
     ("codex", "exec_command", {"cmd": "ls", "workdir": "/work"}, "claude-code", "Bash", {"command": "ls"}),
     ("codex", "shell", {"command": ["bash", "-lc", "ls"]}, "sage", "bash", {"command": "ls"}),

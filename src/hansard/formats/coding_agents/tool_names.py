@@ -204,6 +204,17 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("glob", "glob", _GLOB),
         Tool("todo", "todowrite", _TODOS, {"todos": _renamed("content", "content")}, offered=False),
     ),
+    "qwen-code": (
+        Tool(
+            "shell", "run_shell_command", {"command": "command", "workdir": "directory", "background": "is_background"}
+        ),
+        Tool("read", "read_file", _READ, {"offset": _FROM_ZERO}, absolute=True),
+        Tool("write", "write_file", {**_PATH, "content": "content"}, absolute=True),
+        Tool("edit", "edit", {**_EDIT, "all": "replace_all"}, absolute=True),
+        Tool("glob", "glob", _GLOB),
+        Tool("todo", "todo_write", _TODOS, {"todos": _renamed("content", "content")}),
+        Tool("agent", "agent", {"prompt": "prompt", "subagent": "subagent_type"}),
+    ),
 }
 TOOLS["openclaw"] = (
     Tool("shell", "exec", {"command": "command", "workdir": "workdir", "timeout": "timeout"}, {"timeout": _SECONDS}),

@@ -60,7 +60,7 @@ def is_record(value: Any) -> bool:
 
 def _sure(record: Any) -> int:
     kind = record.get("type") if type(record) is dict else None
-    if type(kind) is not str:
+    if type(kind) is not str or _is_of_a_descendant(record):
         return 0
     if kind == "summary":
         return 2 if "leafUuid" in record and type(record.get("summary")) is str else 0
@@ -74,6 +74,12 @@ def _sure(record: Any) -> int:
     if kind == "system" and record.get("subtype") == "init" and type(record.get("session_id")) is str:
         return 3 if type(record.get("tools")) is list else 0
     return 2 if kind in _NOTES and "sessionId" in record else 0
+
+
+def _is_of_a_descendant(record: dict[str, Any]) -> bool:
+    """Whether a record is Qwen Code's, which has the same links and Gemini's contents."""
+    body = record.get("message")
+    return "systemPayload" in record or (type(body) is dict and "parts" in body and "content" not in body)
 
 
 def _sure_of(record: dict[str, Any], body: dict[str, Any], kind: str) -> int:
