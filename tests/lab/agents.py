@@ -498,8 +498,6 @@ class OpenClaw(Agent):
         return []  # its sub-agents need its gateway, which `--local` does without
 
 
-AGENTS: dict[str, type[Agent]] = {
-    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw)
 class Continue(Agent):
     """Speaks Responses for models named `gpt-5...`; resumes only the last session of its HOME."""
 
@@ -638,4 +636,6 @@ class Mini(Agent):
         return [*replies[:-1], [*replies[-1], ("shell", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT")]]
 
 
-AGENTS: dict[str, type[Agent]] = {one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen)}
+AGENTS: dict[str, type[Agent]] = {
+    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw)
+}

@@ -25,7 +25,7 @@ class Release(NamedTuple):
     package: str
     native: str
     beside: tuple[str, ...] = ()  # packages that are installed with it
-    python: list[str] | None = None  # of a release from PyPI: what is installed with it
+    python: bool = False  # from PyPI, installed with pip
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Release(NamedTuple):
 
     @property
     def program(self) -> Path:
-        if self.python is not None:
+        if self.python:
             return self.folder / "bin" / self.agent
         found = sorted((self.folder / "node_modules").glob(self.native)) if self.native else []
         found = [path for path in found if "musl" not in path.parent.name] or found
@@ -48,8 +48,7 @@ def releases(wanted: list[str] | None = None) -> list[Release]:
     """The releases of versions.toml, or those of them that are named: `claude`, or `claude@2.1.327`."""
     table = tomllib.loads((HERE / "versions.toml").read_text("utf-8"))
     known = [
-        Release(agent, version, row["package"], row.get("native", ""), tuple(row.get("beside", ())))
-        Release(agent, version, row["package"], row.get("native", ""), row.get("python"))
+        Release(agent, version, row["package"], row.get("native", ""), tuple(row.get("beside", ())), "python" in row)
         for agent, row in table.items()
         for version in row["versions"]
     ]
@@ -72,9 +71,9 @@ def install(release: Release) -> None:
 
 def _install(release: Release) -> None:
     print(f"installing {release.package}@{release.version}", flush=True)
-    if release.python is not None:
+    if release.python:
         subprocess.run([sys.executable, "-m", "venv", str(release.folder)], check=True)
-        wanted = [f"{release.package}=={release.version}", *release.python]
+        wanted = [f"{release.package}=={release.version}", *release.beside]
         subprocess.run([str(release.folder / "bin" / "pip"), "install", "-q", *wanted], check=True)
     else:
         _install_with_npm(release)
