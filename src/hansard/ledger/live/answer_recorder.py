@@ -1,7 +1,7 @@
 """`AnswerRecorder`: one answer of a provider becomes a run of a thread, piece by piece or whole.
 
 The deltas go into the journal of the run, and the complete response into the thread when the stream has ended. If the
-stream breaks, or its reader stops, the partial response is kept with the run, outside the transcript.
+stream breaks, or its reader stops, the partial response stays as that of any run that was cut (`interrupt`).
 """
 
 from __future__ import annotations
