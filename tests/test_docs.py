@@ -32,6 +32,13 @@ def test_the_list_of_agents_says_what_the_lab_saw() -> None:
     assert not [(name, cell) for name, row in table.rows().items() for cell, said in row.items() if said == "fails"]
 
 
+def test_the_guide_counts_the_lines_of_an_agent_of_a_known_family() -> None:
+    folder = ROOT / "src" / "hansard" / "formats" / "coding_agents" / "kilo"
+    count = sum(len(path.read_text("utf-8").splitlines()) for path in folder.glob("*.py"))
+    assert f"{count} lines in its folder" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert count < 150
+
+
 def test_the_reference_is_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "reference.py", "--check"], capture_output=True, text=True, check=False
