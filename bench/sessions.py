@@ -2,6 +2,7 @@
 
 The recorded sessions (`HANSARD_CORPUS`) are written again and again under new ids until there are 120 MB of them: once
 word for word, which flatters whoever keeps or cuts the same text once, and once with a word of its own in every text.
+The database of OpenCode that the lab recorded is copied in the same way, and compared by the megabyte.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -49,6 +51,45 @@ def make(folder: Path, corpus: Path, *, alike: bool) -> int:
     return total
 
 
+RECORDED = next((Path(__file__).parent.parent / "tests" / "golden" / "lab").glob("opencode@*"))
+_KEY = re.compile(r"\b((?:ses|msg|prt|evt)_[0-9a-f]{12}\w{8})\w{6}\b")
+_WORDS = re.compile(r'"(text|output|content|oldString|newString|prompt|command)":"')
+_DAY = 86_400_000
+
+
+def make_database(folder: Path, *, alike: bool) -> int:
+    """A home of OpenCode whose database has the recorded sessions often enough; how many bytes."""
+    place = Path(".local/share/opencode/opencode.db")
+    path = folder / place
+    path.parent.mkdir(parents=True)
+    shutil.copy(RECORDED / "home" / place, path)
+    db = sqlite3.connect(path)
+    db.execute("pragma synchronous = off")
+    tables = [row[0] for row in db.execute("select name from sqlite_master where type = 'table'")]
+    tables = [one for one in tables if one not in ("project", "migration", "data_migration")]
+    given = {one: db.execute(f"select * from {one}").fetchall() for one in tables}
+    columns = {one: [row[1] for row in db.execute(f"pragma table_info({one})")] for one in tables}
+    copy = 0
+    while path.stat().st_size < SIZE:
+        copy += 1
+
+        def changed(name: str, value: object, copy: int = copy) -> object:
+            if isinstance(value, int) and name in ("time_created", "time_updated"):
+                return value + copy * _DAY
+            if not isinstance(value, str):
+                return value
+            value = _KEY.sub(lambda found: f"{found[1]}{copy:06d}", value)
+            return value if alike else _WORDS.sub(lambda found: f"{found[0]}w{copy:06d} ", value)
+
+        for one, rows in given.items():
+            marks = ", ".join("?" * len(columns[one]))
+            new = [tuple(map(changed, columns[one], row)) for row in rows]
+            db.executemany(f"insert into {one} values ({marks})", new)
+        db.commit()
+    db.close()
+    return path.stat().st_size
+
+
 def run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Seconds on the wall and of CPU."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -69,10 +110,30 @@ def sessions() -> None:
         return
     for alike in (True, False):
         print("  copies, word for word" if alike else "  copies with words of their own")
-        _measured(Path(corpus), alike=alike)
+        pace = _measured(Path(corpus), alike=alike)
+        with tempfile.TemporaryDirectory() as name:
+            size = make_database(Path(name), alike=alike)
+            wall, cpu = _imported(Path(name))
+        print(
+            f"  hansard: {size / 1e6:.0f} MB of OpenCode's database in {wall:.1f} s: {size / 1e6 / wall:.1f} MB/s",
+            end="",
+        )
+        print(f" ({cpu:.1f} s of CPU); {size / 1e6 / wall / pace:.2f}x the pace of Claude Code's files   at least 1x")
 
 
-def _measured(corpus: Path, *, alike: bool) -> None:
+def _imported(home: Path) -> tuple[float, float]:
+    """Seconds on the wall and of CPU to import and index what is in a home."""
+    environment = {**os.environ, "HOME": str(home), "HANSARD_DB": f"{home}/ledger.db"}
+    for one in ("XDG_DATA_HOME", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(one, None)
+    hansard = [sys.executable, "-m", "hansard"]
+    wall, cpu = run([*hansard, "import", "--json"], environment)
+    index, index_cpu = run([*hansard, "search", "nothing-of-the-kind", "--json"], environment)
+    return wall + index, cpu + index_cpu
+
+
+def _measured(corpus: Path, *, alike: bool) -> float:
+    """Import, again, and beside agentsview; megabytes in a second."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         size = make(home, corpus, alike=alike)
@@ -93,12 +154,13 @@ def _measured(corpus: Path, *, alike: bool) -> None:
         peer = shutil.which("agentsview", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
         if peer is None:
             print("  agentsview is not installed: pip install agentsview")
-            return
+            return size / 1e6 / total
         theirs, theirs_cpu = run(
             [peer, "sync"], {**environment, "AGENTSVIEW_NO_DAEMON": "1"}
         )  # nothing is left running
         print(f"  agentsview: {size / 1e6 / theirs:.1f} MB/s ({theirs_cpu:.1f} s of CPU); hansard is", end=" ")
         print(f"{theirs / total:.2f}x as fast   at least 2x; {theirs_cpu / (cpu + index_cpu):.2f}x by CPU")
+        return size / 1e6 / total
 
 
 if __name__ == "__main__":
