@@ -11,7 +11,7 @@ Order of reading:
     rooted_fs       file access confined to the root; `atomic_write`: a file written by a tool
     history         files at a message, changes of a message, diffs
     imported_edits  edits of imported sessions as snapshots; `sage/` does so for Sage, with its backups and folders
-    copilot_folder  images of files that Copilot CLI keeps
+    copilot_folder  images of files that Copilot CLI keeps; opencode_folder: OpenCode's, in a git repository
     left_behind     what an undo of an imported session cannot take back; `git_objects`: contents that git has seen
 
 May import `formats`, `ledger`, `model`, `errors`, `atomic_file`, `gc_pause`. Agents, server and CLI call this package.

@@ -22,6 +22,7 @@ from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Conversation
 from hansard.model.parts import ToolResultPart
 from hansard.model.times import milliseconds
+from hansard.workspace import opencode_folder
 from hansard.workspace.entries import FILE, UNRECORDED, Change, Entry, Refused, content_hash, file_entry, same
 from hansard.workspace.rooted_fs import relative
 from hansard.workspace.snapshots import Author, SnapshotWriter
@@ -51,7 +52,18 @@ def import_edits(workspace: Workspace, thread_id: str, *, backups: str | None = 
             if copilot_folder.read_folder(workspace, thread_id, conversation, os.path.dirname(source.uri)) is not None:
                 return ImportedEdits()
     held = _backups(conversation, backups) if backups is not None else ()
-    return add_edits(workspace, thread_id, conversation, session_edits(workspace.ledger, thread_id, conversation, held))
+    given = session_edits(workspace.ledger, thread_id, conversation, held)
+    if (of := snapshot_folder(workspace.ledger, thread_id)) is not None:
+        given = opencode_folder.with_snapshots(conversation, *of, given)
+    return add_edits(workspace, thread_id, conversation, given)
+
+
+def snapshot_folder(ledger: Ledger, thread_id: str) -> tuple[str, str] | None:
+    """The format and the folder of an agent that keeps snapshots of the workspace in a repository of its own."""
+    for source in ledger._read(lambda tx: sources.of_thread(tx, thread_id)):
+        if source.format in opencode_folder.FORMATS and source.main:
+            return source.format, os.path.dirname(source.uri.rpartition("#")[0])
+    return None
 
 
 def recorded_live(workspace: Workspace, thread_id: str) -> bool:
@@ -185,7 +197,8 @@ def _add(workspace: Workspace, author: Author, steps: list[tuple[bytes, Step]], 
             between.append(Change(path, _entry(step.expected, theirs), _entry(step.before, theirs)))
         if not step.is_backup:
             before = step.there if step.edit.moved_from is not None else step.before
-            change = Change(path, _entry(before, ours), _entry(step.after, ours))
+            modes = step.edit.modes
+            change = Change(path, _entry(before, ours, modes[0]), _entry(step.after, ours, modes[1]))
             if change.before is UNRECORDED_ENTRY or not same(change.before, change.after):
                 found.append(change)
 
@@ -213,13 +226,13 @@ def _joined(changes: list[Change]) -> list[Change]:
     return [*out.values(), *more]
 
 
-def _entry(content: Content, writer: SnapshotWriter) -> Entry | None:
+def _entry(content: Content, writer: SnapshotWriter, mode: int | None = None) -> Entry | None:
     if isinstance(content, Unknown):
         return UNRECORDED_ENTRY
     if content is None:
         return None
     writer.keep(content_hash(content), content)
-    return file_entry(content, None)
+    return file_entry(content, mode)
 
 
 def _backups(conversation: Conversation, folder: str) -> list[Edit]:

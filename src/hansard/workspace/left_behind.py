@@ -18,7 +18,9 @@ from hansard.formats.coding_agents.edits import Edit
 from hansard.model.conversation import Message
 from hansard.model.parts import ToolCallPart
 
-_SHELLS = frozenset({"Bash", "bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"})
+_SHELLS = frozenset(
+    {"Bash", "bash", "exec", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"}
+)
 _READING = """
 ls cat head tail grep egrep fgrep rg pwd echo printf wc uniq diff cmp stat file which type true false test [ cd du df
 date tree sleep basename dirname realpath readlink whoami id uname nproc md5sum sha256sum cut tr

@@ -20,7 +20,7 @@ from hansard.ledger.ledger import Ledger
 from hansard.ledger.results import TreeNode
 from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Conversation
-from hansard.workspace import scan, snapshots
+from hansard.workspace import opencode_folder, scan, snapshots
 from hansard.workspace.entries import Entry
 from hansard.workspace.git_objects import known_to_git
 from hansard.workspace.left_behind import Left, commands, unsure
@@ -283,7 +283,12 @@ def _snapshots(
 def _left(workspace: Workspace, request: Undo, operation: Operation) -> list[Left]:
     """What the undone turns of an imported session changed without a record."""
     thread_id, ledger = request.thread_id, workspace.ledger
-    from hansard.workspace.imported_edits import recorded_live, session_edits, sub_agents  # which import the facade
+    from hansard.workspace.imported_edits import (
+        recorded_live,
+        session_edits,
+        snapshot_folder,
+        sub_agents,
+    )  # which import the facade
 
     if request.scope == "conversation" or recorded_live(workspace, thread_id):
         return []
@@ -299,6 +304,10 @@ def _left(workspace: Workspace, request: Undo, operation: Operation) -> list[Lef
         prompts = [message.id for message in messages if message.role == "user" and message.sidechain is not True]
         if all(prompt in imaged for prompt in prompts):
             return []
+    if (of := snapshot_folder(ledger, thread_id)) is not None:
+        taken = opencode_folder.covered(conversation, of[0], imaged)
+        messages = [message for message in messages if message.id not in taken]
+        undone -= taken
     for key, names in sub_agents(ledger, thread_id, conversation).items():
         for name in names if key in undone else ():
             messages += ledger.export_conversation(name).messages

@@ -68,6 +68,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     otherwise: Content = UNKNOWN  # the content before, where no earlier edit determines it
     reverse: Callable[[Content], Content] | None = None  # computes the content before from the content after
     call_id: str | None = None
+    modes: tuple[int | None, int | None] = (None, None)  # before and after, where the record says them
 
 
 class Step(Struct, frozen=True, kw_only=True):

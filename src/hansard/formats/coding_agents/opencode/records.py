@@ -274,6 +274,8 @@ def _read_answer(info: Fields, parts: list[Fields], at: Fields, rest: Fields, na
             said.append(_read_file(part, name))
         elif kind not in _SILENT:
             said.append(p.RawPart(format=name, value=part))
+    if (step := _read_snapshots(parts)) is not None:
+        rest["snapshot"] = step
     finish = text_of(info.get("finish"))
     provider, model = text_of(info.get("providerID")), text_of(info.get("modelID"))
     answer = Message(
@@ -293,6 +295,13 @@ def _read_answer(info: Fields, parts: list[Fields], at: Fields, rest: Fields, na
     return [answer, Message(role="tool", parts=results, **done)]
 
 
+def _read_snapshots(parts: list[Fields]) -> Fields | None:
+    """The trees of the workspace before and after the steps of a message."""
+    before = next((one.get("snapshot") for one in parts if one.get("type") == "step-start"), None)
+    after = next((one.get("snapshot") for one in reversed(parts) if one.get("type") == "step-finish"), None)
+    return {"before": before, "after": after} if type(before) is str and type(after) is str else None
+
+
 def _read_todos(call: p.ToolCallPart, before: list[Todo] | UnsetType) -> list[Todo] | UnsetType:
     listed = fields_of(call.input).get("todos") if call.tool_name == "todowrite" else None
     if type(listed) is not list or not all(type(one) is dict for one in listed):
@@ -305,6 +314,7 @@ def write_message(
 ) -> tuple[Fields, list[Any]]:
     """The data of a message and of its parts; `at` has time, cwd, root, the prompt it answers, provider and model."""
     rest = unpack(name, message.extra)[0]
+    rest.pop("snapshot", None)
     moment = at["time"]
     parts: list[Any] = []
     for j, part in enumerate(message.parts):
