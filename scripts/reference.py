@@ -53,7 +53,7 @@ PAGES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
             (
                 "More results",
                 "hansard.ledger.results",
-                "Facet Branch TreeNode Pending Synced Pruned Projected Tombstone Problem Stats NumberedDelta",
+                "Facet Branch TreeNode SubAgent Pending Synced Pruned Projected Tombstone Problem Stats NumberedDelta",
             ),
             ("Rows", "hansard", "ThreadsRow MessagesRow PromptsRow CallsRow UsageRow FilesRow"),
             (

@@ -87,6 +87,7 @@ MATRIX: dict[str, Entry] = {
     f"GET {ONE}/messages/{{message_id}}": Entry(),
     f"GET {ONE}/messages/{{message_id}}/files/{{number}}": Entry(),
     f"GET {ONE}/branches": Entry(),
+    f"GET {ONE}/sub-agents": Entry(),
     f"GET {ONE}/tree": Entry(),
     f"GET {ONE}/runs": Entry(),
     f"GET {ONE}/runs/{{run_id}}": Entry(),

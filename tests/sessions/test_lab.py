@@ -23,10 +23,11 @@ from msgspec.structs import replace
 
 import hansard
 from hansard.cli import run
-from hansard.model import Message, TextPart
+from hansard.model import Message, TextPart, ToolCallPart
 from tests.lab import processes
 from tests.lab.agents import AGENTS
 from tests.lab.promises import PROMISES, Bench, path_of, text_of
+from tests.lab.scenario import HELPER
 from tests.lab.session import state
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "lab"
@@ -122,6 +123,37 @@ def test_images_of_copilot_take_back_what_shells_changed(tmp_path: Path) -> None
     left = state(bench.workspace, {})
     assert {name for name in left if left[name] != bench.manifest["before"].get(name)} == {"started.txt"}
     assert codes == [0, 1, 0, 0, 0, 0]  # the command that was interrupted has no image
+
+
+def test_a_sub_agent_is_a_line_after_the_call_that_started_it(bench: Bench) -> None:
+    """And events are a line each time they follow each other; `--full` shows all messages."""
+    key = bench.manifest["session"]
+    shown, drawn = bench.hansard("show", key).output, bench.hansard("tree", key).output.splitlines()
+    assert not [line for line in shown.splitlines() if line.startswith(("  [claude-code]", "  [attachment]", "  [env"))]
+    assert len(bench.hansard("tree", key, "--full").output.splitlines()) == len(bench.thread(key)["messages"])
+    with hansard.open(str(bench.ledger)) as ledger:
+        found = ledger.sub_agents(key)
+        if bench.agent.name in ("codex", "pi"):  # Codex's are threads of their own, pi has none
+            assert found == []
+            return
+        (agent,) = found
+        call = ledger.get(key, str(agent.parent_id))
+    (started,) = [part for part in call.parts if isinstance(part, ToolCallPart)]
+    assert started.tool_call_id == agent.tool_call_id
+    turn = next(turn for turn in bench.manifest["turns"] if "helper" in turn["prompt"])
+    given = sum(row["output"] for row in turn["usage"].values())
+    assert 0 < agent.usage.output_tokens < given
+    line = f"sub-agent: {agent.messages} messages, "
+    lines = shown.splitlines()
+    at = next(i for i, text in enumerate(lines) if line in text)
+    assert HELPER.text in lines[at - 1]
+    assert lines[at - 1].startswith(f"  → {started.tool_name} ")
+    at = next(i for i, text in enumerate(drawn) if line in text)
+    assert call.id in drawn[at - 1]
+    assert drawn[at - 1].startswith("*")
+    assert not any(HELPER.text in text for text in drawn if " user " in text)
+    branch = bench.hansard("show", key, "--branch", agent.last).output
+    assert all(text in branch for text in (HELPER.text, "I counted seven porcelain cups."))
 
 
 def threads_of(bench: Bench, ledger: Path) -> dict[str, tuple[list[str], int]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
+import hansard
+from hansard.sessions.discovery import of_file
+from hansard.sessions.importer import import_session
+from tests.conftest import GOLDEN
 from tests.server.live import LiveServer
 from tests.viewer.conftest import show, until
 
@@ -48,6 +53,27 @@ def test_the_tree_shows_runs_as_one_line_superseded_answers_and_sidechains(page:
     assert page.locator("#tree .knot.head.active").count() == 1
     assert page.locator("#tree .pill").all_text_contents() == ["+3", "+12"]
     snap(page, "tree-branches")
+
+
+def test_a_sub_agent_is_a_line_after_its_call_and_no_version(page: Any, server: LiveServer) -> None:
+    """A session of the real Claude Code: the sub-agent's messages are a click away, events are folded together."""
+    home = GOLDEN / "lab" / "claude@2.1.327" / "home"
+    key = json.loads((home.parent / "manifest.json").read_text("utf-8"))["session"]
+    (file,) = home.rglob(f"{key}.jsonl")
+    with hansard.open(server.db) as ledger:
+        import_session(ledger, of_file(file, "claude-code"))
+        (agent,) = ledger.sub_agents(key)
+    show(page, key)
+    page.evaluate("place => { location.hash = place }", f"#/t/{key}/m/{agent.parent_id}")
+    page.wait_for_selector(".role-user:has-text('Let a helper count for us.')")
+    chip = page.locator(".tool:has-text('Agent') .sub-agent button")
+    assert chip.text_content().startswith("sub-agent: 20 messages · ")
+    assert page.locator(".siblings").count() == 0
+    assert page.locator("details.events > summary").first.is_visible()
+    assert not page.locator("details.events .role-event").first.is_visible()
+    chip.click()
+    page.wait_for_selector(".message.sidechain:has-text('I counted seven porcelain cups.')")
+    page.wait_for_selector("#elsewhere:has-text('another branch')")
 
 
 def test_a_run_of_messages_opens_and_folds(page: Any) -> None:

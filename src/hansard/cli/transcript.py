@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from msgspec import UNSET
 
-from hansard.cli.terminal import display
+from hansard.cli.terminal import counted, display
+from hansard.ledger.results import SubAgent
 from hansard.model import exact_json
 from hansard.model import parts as p
 from hansard.model.conversation import Message
 from hansard.model.display import shown_error, shown_input, shown_output
+from hansard.model.machinery import is_machinery
 
 LONG = 2000
 COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta", "developer": "magenta"}
 
 
-def page(message: Message, *, full: bool, colour: bool) -> list[str]:
-    """The lines of a message."""
+def page(message: Message, *, full: bool, colour: bool, agents: Sequence[SubAgent] = ()) -> list[str]:
+    """The lines of a message; after its calls, the sub-agents that they started."""
     paint = click.style if colour else _plain
     who = [paint(display(message.role), fg=COLOURS.get(message.role, "white"), bold=True)]
     who += [display(name) for name in (message.agent_id, _model(message)) if isinstance(name, str)]
@@ -32,7 +36,57 @@ def page(message: Message, *, full: bool, colour: bool) -> list[str]:
         text = _cut(said(part), full)
         dim = not isinstance(part, p.TextPart)
         lines += [paint(f"  {line}", dim=True) if dim else f"  {line}" for line in text.split("\n")]
-    return lines
+        mine = [one for one in agents if isinstance(part, p.ToolCallPart) and one.tool_call_id == part.tool_call_id]
+        lines += [paint(f"    {sub_agent(one)} (--branch {display(one.last)})", dim=True) for one in mine]
+    calls = {part.tool_call_id for part in message.parts if isinstance(part, p.ToolCallPart)}
+    nameless = [one for one in agents if one.tool_call_id not in calls]
+    return lines + [paint(f"    {sub_agent(one)} (--branch {display(one.last)})", dim=True) for one in nameless]
+
+
+def sub_agent(one: SubAgent) -> str:
+    """What a sub-agent did, in a line."""
+    tokens = one.usage.total
+    told = [counted(one.messages, "message")]
+    if tokens:
+        told.append(f"{tokens / 1000:,.0f}k tokens" if tokens >= 1000 else counted(tokens, "token"))
+    if one.seconds is not None:
+        minutes, seconds = divmod(round(one.seconds), 60)
+        told.append(f"{minutes} min {seconds} s" if minutes else f"{seconds} s")
+    return f"sub-agent: {', '.join(told)}"
+
+
+def events(messages: Sequence[Message], *, width: int, colour: bool = False) -> list[str]:
+    """Events that follow each other: a line for each text that the model saw, one for all other records between."""
+    paint = click.style if colour else _plain
+    lines: list[str] = []
+    names: list[str] = []
+
+    def close() -> None:
+        if names:
+            shown = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in Counter(names).items())
+            text = f"{counted(len(names), 'event')}: {shown}"
+            lines.append(shortened(text, width))
+            names.clear()
+
+    for message in messages:
+        seen = [part for part in message.parts if isinstance(part, p.DataPart) and is_machinery(part)]
+        if not seen:
+            names.extend(_event_name(part) for part in message.parts)
+            continue
+        close()
+        told = [(part.name, part.data["text"] if isinstance(part.data, dict) else "") for part in seen]
+        lines += [shortened(display(f"{name}: {text}", lines=True), width) for name, text in told]
+    close()
+    return [paint(line, dim=True) for line in lines]
+
+
+def _event_name(part: Any) -> str:
+    """What an event is: the name of its data, or the type that the agent gave it."""
+    value = getattr(part, "data", None) or getattr(part, "value", None)
+    told = value.get("type") if isinstance(value, dict) else None
+    name = getattr(part, "name", None)
+    named = name if isinstance(name, str) and name != "attachment" else told
+    return display(named if isinstance(named, str) else getattr(part, "format", type(part).__name__))
 
 
 def gist(message: Message, width: int = 60) -> str:
@@ -81,6 +135,12 @@ def _name(part: Any) -> str:
 
 
 def _data(value: Any) -> str:
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, dict) and one.keys() == {"type", "text"} for one in value)
+    ):
+        return "\n".join(str(one["text"]) for one in value)
     return value if isinstance(value, str) else exact_json.encode(value).decode("utf-8", "surrogatepass")
 
 

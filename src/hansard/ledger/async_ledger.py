@@ -31,6 +31,7 @@ from hansard.ledger.results import (
     Pruned,
     Stats,
     StoredThread,
+    SubAgent,
     Synced,
     Tombstone,
     TreeNode,
@@ -299,6 +300,10 @@ class AsyncLedger:
     async def tree(self, thread_id: str) -> list[TreeNode]:
         """Every message with its parent, in the order they were written."""
         return await self._jobs.queued(lambda ledger: ledger.tree(thread_id))
+
+    async def sub_agents(self, thread_id: str) -> list[SubAgent]:
+        """The sub-agents whose messages are in a thread, as coding agents record them, with what each used."""
+        return await self._jobs.queued(lambda ledger: ledger.sub_agents(thread_id))
 
     async def checkout(self, thread_id: str, message_id: str | None, *, tip: bool = False) -> StoredThread:
         """Move the head to a message (with `tip`: to the end of its branch). All branches are kept."""

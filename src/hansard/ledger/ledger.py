@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 from msgspec import UNSET, UnsetType
 
 from hansard.errors import HansardError
-from hansard.ledger import conversations, limits, runs, threads, tree
+from hansard.ledger import conversations, limits, runs, sub_agents, threads, tree
 from hansard.ledger.analysis.row_types import (
     CallsRow,
     FilesRow,
@@ -43,6 +43,7 @@ from hansard.ledger.results import (
     Pruned,
     Stats,
     StoredThread,
+    SubAgent,
     Synced,
     Tombstone,
     TreeNode,
@@ -354,6 +355,10 @@ class Ledger:
     def tree(self, thread_id: str) -> list[TreeNode]:
         """Every message with its parent, in the order they were written."""
         return self._read(lambda tx: tree.nodes(tx, find_thread(tx, thread_id)))
+
+    def sub_agents(self, thread_id: str) -> list[SubAgent]:
+        """The sub-agents whose messages are in a thread, as coding agents record them, with what each used."""
+        return self._read(lambda tx: sub_agents.of_thread(tx, find_thread(tx, thread_id)))
 
     def checkout(self, thread_id: str, message_id: str | None, *, tip: bool = False) -> StoredThread:
         """Move the head to a message (with `tip`: to the end of its branch). All branches are kept."""

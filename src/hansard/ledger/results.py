@@ -125,6 +125,19 @@ class TreeNode(Value, frozen=True, kw_only=True):
     agent_id: str | None = None
 
 
+class SubAgent(Value, frozen=True, kw_only=True):
+    """A sub-agent inside a thread: the call that started it, its first and last message, what it used and how long."""
+
+    id: str
+    parent_id: str | None
+    tool_call_id: str | None
+    agent_id: str | None
+    last: str
+    messages: int
+    usage: TokenSum = TokenSum()
+    seconds: float | None = None
+
+
 class Pending(Value, frozen=True, kw_only=True):
     """A tool call that waits for an approval or an external result."""
 

@@ -201,28 +201,32 @@ def place_of(tx: Tx, thread: ThreadRow, seg: int, depth: int) -> Place:
 
 def nodes(tx: Tx, thread: ThreadRow) -> list[TreeNode]:
     """Every message in the order they were written, with its parent."""
+    return [node for node, _ in placed_nodes(tx, thread)]
+
+
+def placed_nodes(tx: Tx, thread: ThreadRow) -> list[tuple[TreeNode, int]]:
+    """The same, each with its segment."""
     path = lineage(tx, thread.thread, thread.head_seg, thread.head_depth)
     active = {seg: (low, high) for seg, low, high in path}
     forks = {seg: (parent, depth) for seg, parent, depth in tx.all("segments", thread=thread.thread)}
     runs = find_runs(tx, thread)
     rows = tx.all("outline", thread=thread.thread)
     ids = {(row[2], row[3]): row[1] for row in rows}
-    found: list[TreeNode] = []
+    found: list[tuple[TreeNode, int]] = []
     for _, key, seg, depth, run, role, agent, _ in rows:
         low, high = active.get(seg, (0, 0))
         of = runs.get(run) if run is not None else None
-        found.append(
-            TreeNode(
-                id=unsafe(key) or "",
-                parent_id=unsafe(_parent(ids, forks, seg, depth)),
-                depth=depth,
-                role=unsafe(role) or "",
-                active=low < depth <= high,
-                run_id=unsafe(of.id) if of else None,
-                status=of.status if of else None,
-                agent_id=unsafe(agent),
-            )
+        node = TreeNode(
+            id=unsafe(key) or "",
+            parent_id=unsafe(_parent(ids, forks, seg, depth)),
+            depth=depth,
+            role=unsafe(role) or "",
+            active=low < depth <= high,
+            run_id=unsafe(of.id) if of else None,
+            status=of.status if of else None,
+            agent_id=unsafe(agent),
         )
+        found.append((node, seg))
     return found
 
 

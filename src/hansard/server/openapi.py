@@ -21,7 +21,7 @@ from litestar.openapi.spec import (
 )
 from litestar.openapi.spec.enums import OpenAPIFormat, OpenAPIType
 
-from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, SubAgent, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
 from hansard.model.schema import definitions_of
 from hansard.server import schemas as bodies
@@ -37,6 +37,7 @@ _KINDS: list[Any] = [
     Page[Message],
     list[Branch],
     list[TreeNode],
+    list[SubAgent],
     list[Pending],
     list[Run],
     Page[Hit],

@@ -9,7 +9,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from msgspec.structs import replace
 
 from hansard.formats.native.messages import with_version
-from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, Thread, Tombstone, TreeNode
+from hansard.ledger.results import Branch, Facet, Hit, Page, Pending, SubAgent, Thread, Tombstone, TreeNode
 from hansard.model.conversation import Message, Run
 from hansard.server import schemas as bodies
 from hansard.server.app_state import named, served
@@ -166,6 +166,12 @@ async def get_tree(request: AnyRequest, thread_id: FromPath[str]) -> Response[by
     return answer(await served(request).aio.tree(named(thread_id)))
 
 
+@get(f"{_ONE}/sub-agents", operation_class=says(list[SubAgent], 404), tags=["branches"])
+async def list_sub_agents(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
+    """The sub-agents whose messages are in the thread: the call of each, and what it used."""
+    return answer(await served(request).aio.sub_agents(named(thread_id)))
+
+
 @post(f"{_ONE}/checkout", operation_class=says(Thread, 404, takes=bodies.Checkout), status_code=200, tags=["branches"])
 async def checkout(request: AnyRequest, thread_id: FromPath[str]) -> Response[bytes]:
     """Move the head to a message. All branches stay."""
@@ -255,6 +261,7 @@ ROUTES = [
     get_message,
     list_branches,
     get_tree,
+    list_sub_agents,
     checkout,
     fork,
     list_runs,

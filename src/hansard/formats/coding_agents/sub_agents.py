@@ -77,13 +77,15 @@ def link(messages: list[Message], calls: Calls, name: str) -> list[Message]:
     agent = next((one.agent_id for one in messages if type(one.agent_id) is str), UNSET if file == _JOURNAL else named)
     prompt = next((_text(one) for one in messages if one.role == "user"), None)
     found = calls.of(agent if agent is not UNSET else "", folder, prompt)
-    linked = []
+    linked: list[Message] = []
     for i, message in enumerate(messages):
         calls.note(message)
         root = message.parent_message_id is None or (not i and message.parent_message_id is UNSET)
         if message.agent_id is UNSET and message.sidechain is not True:
             message = replace(message, agent_id=agent)
-        if found is not None and root:
+        if root and i and message.role == "event":
+            message = replace(message, parent_message_id=linked[-1].id)  # records of the agent, outside its chain
+        elif found is not None and root:
             held = message.metadata if message.metadata is not UNSET else {}
             message = replace(message, parent_message_id=found[0], metadata={**held, "toolCallId": found[1]})
         linked.append(message if message.sidechain is True else replace(message, sidechain=True))

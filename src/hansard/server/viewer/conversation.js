@@ -102,7 +102,8 @@ export class Conversation {
       const element = message(one, context, before);
       if (one.id === this.selected) element.classList.add("selected");
       this.elements.set(one.id, element);
-      made.push(element);
+      if (one.role === "event" && before?.role === "event") made.push(together(made.pop(), element));
+      else made.push(element);
       before = one;
     }
     const next = this.path.ids[this.path.place.get(piece.ids.at(-1)) + 1];
@@ -153,6 +154,7 @@ export class Conversation {
   reveal(id) {
     const element = this.elements.get(id);
     if (!element) return false;
+    unfold(element);
     this.select(id);
     const show = () => element.scrollIntoView({ block: element.offsetHeight > this.box.clientHeight ? "start" : "center" });
     show();
@@ -172,6 +174,7 @@ export class Conversation {
       await this.draw(this.pieceOf(ids[at]));
       const element = this.elements.get(ids[at]);
       if (!element || element === old || element.dataset.id !== ids[at]) continue;
+      unfold(element);
       this.select(ids[at]);
       element.focus({ preventScroll: true });
       element.scrollIntoView({ block: "nearest" });
@@ -186,4 +189,18 @@ export class Conversation {
   toEnd() {
     this.box.scrollTop = this.box.scrollHeight;
   }
+}
+
+// Events that follow each other, folded under one line.
+function together(before, element) {
+  const group = before.classList.contains("events") ? before : el("details", { class: "fold events" }, el("summary"), before);
+  group.append(element);
+  const names = [...group.querySelectorAll(".role-event summary")].map((one) => one.firstChild.textContent);
+  group.querySelector("summary").textContent = `${names.length} events: ${[...new Set(names)].join(", ")}`.slice(0, 160);
+  return group;
+}
+
+function unfold(element) {
+  const group = element.closest("details.events");
+  if (group) group.open = true;
 }

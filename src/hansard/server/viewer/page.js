@@ -99,7 +99,7 @@ export class Page {
 
   // The path a message is on: the active one, or that to the end of its branch.
   pathTo(id) {
-    return this.path.byId.get(id)?.active ? new Path(this.path.nodes) : new Path(this.path.nodes, this.path.tip(id));
+    return this.path.byId.get(id)?.active ? new Path(this.path.nodes, null, this.path.agents) : new Path(this.path.nodes, this.path.tip(id), this.path.agents);
   }
 
   // Shows a message and the branch it is on; the thread's head stays where it is.
@@ -123,7 +123,7 @@ export class Page {
   }
 
   back() {
-    this.path = new Path(this.path.nodes);
+    this.path = new Path(this.path.nodes, null, this.path.agents);
     history.replaceState(null, "", this.place(this.threadId, null));
     return this.changed(this.threadId);
   }
@@ -132,17 +132,18 @@ export class Page {
   async load(id) {
     let found;
     try {
-      found = await Promise.all([get(thread(id)), get(thread(id, "/tree")), get(thread(id, "/runs")), get(thread(id, "/pending"))]);
+      found = await Promise.all([get(thread(id)), get(thread(id, "/tree")), get(thread(id, "/runs")), get(thread(id, "/pending")), get(thread(id, "/sub-agents"))]);
     } catch (error) {
       if (error.status !== 404 || this.fresh !== id) throw error;
-      found = [{ id, messages: 0, agents: {}, version: 0, head: null }, [], [], []];
+      found = [{ id, messages: 0, agents: {}, version: 0, head: null }, [], [], [], []];
     }
     if (this.threadId !== id) return false;
-    const [told, nodes, runs, pending] = found;
+    const [told, nodes, runs, pending, started] = found;
+    const agents = new Map(started.map((one) => [one.id, one]));
     const { end } = this.path;
     const known = this.thread?.id === id && end !== null && nodes.some((node) => node.id === end && !node.active);
-    Object.assign(this, { thread: told, path: new Path(nodes), runs, pending: new Map(pending.map((one) => [one.toolCallId, one])) });
-    if (known) this.path = new Path(nodes, this.path.tip(end));
+    Object.assign(this, { thread: told, path: new Path(nodes, null, agents), runs, pending: new Map(pending.map((one) => [one.toolCallId, one])) });
+    if (known) this.path = new Path(nodes, this.path.tip(end), agents);
     return true;
   }
 
@@ -169,11 +170,19 @@ export class Page {
     at("facts").textContent = shown([counted(told.messages, "message"), ends > 1 ? counted(ends, "branch", "branches") : "", tokens(told.usage), agents.slice(0, 4).join(", ")].filter(Boolean).join(" · "));
   }
 
+  // What a sub-agent did; a click shows its messages.
+  subAgent(one) {
+    const took = one.seconds === null ? "" : one.seconds < 60 ? `${Math.round(one.seconds)} s` : `${Math.floor(one.seconds / 60)} min ${Math.round(one.seconds % 60)} s`;
+    const told = [`sub-agent: ${counted(one.messages, "message")}`, tokens(one.usage), took].filter(Boolean).join(" · ");
+    return el("p", { class: "note sub-agent" }, button(told, () => this.guarded(() => this.lookAt(one.last)), { title: "Show the messages of this sub-agent" }));
+  }
+
   context() {
     return {
       agents: this.thread?.agents ?? {},
       pending: this.pending,
       node: (id) => this.path.byId.get(id),
+      subAgents: (call) => [...this.path.agents.values()].filter((one) => one.toolCallId === call).map((one) => this.subAgent(one)),
       siblings: (id) => {
         const ids = this.path.siblings(id);
         return ids ? siblingSwitch(ids, id, (other) => this.guarded(() => this.lookAt(other)), () => this.compare(id)) : null;

@@ -112,6 +112,7 @@ function toolCall(one, context) {
     ),
     el("div", { class: "sides" }, side("Input", given(input)), side("Result", yes(one, result), result ? output(result, context) : el("p", { class: "note" }, kind === "waits" && context.pending && !waits ? ELSEWHERE : words))),
     waits ? context.decide?.(one, waits) : null,
+    typeof one.toolCallId === "string" ? context.subAgents?.(one.toolCallId) : null,
   );
 }
 

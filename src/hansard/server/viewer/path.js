@@ -4,9 +4,9 @@
 const PIECE = 40;
 
 export class Path {
-  constructor(nodes, end = null) {
-    this.nodes = nodes;
-    this.end = end;
+  // `agents` has the sub-agents by their first messages, which are no versions of the messages beside them.
+  constructor(nodes, end = null, agents = new Map()) {
+    Object.assign(this, { nodes, end, agents });
     this.byId = new Map(nodes.map((node) => [node.id, node]));
     this.children = new Map();
     for (const node of nodes) {
@@ -26,18 +26,26 @@ export class Path {
 
   // The end of the branch of a message: follow the newest child.
   tip(id) {
-    for (let below = this.children.get(id); below; below = this.children.get(id)) id = below.at(-1);
+    for (let below = this.versions(id); below.length; below = this.versions(id)) id = below.at(-1);
     return id;
   }
 
-  // The number of branches.
+  // The messages that follow a message, without sub-agents.
+  versions(id) {
+    return (this.children.get(id) ?? []).filter((one) => !this.agents.has(one));
+  }
+
+  // The number of branches, without those of sub-agents.
   ends() {
-    return this.nodes.length - new Set(this.nodes.map((node) => node.parentId).filter((id) => id !== null)).size;
+    const inside = new Set();
+    for (const node of this.nodes) if (this.agents.has(node.id) || inside.has(node.parentId)) inside.add(node.id);
+    const own = this.nodes.filter((node) => !inside.has(node.id));
+    return own.length - new Set(own.map((node) => node.parentId).filter((id) => id !== null)).size;
   }
 
   siblings(id) {
     const node = this.byId.get(id);
-    const beside = node ? (this.children.get(node.parentId) ?? []) : [];
+    const beside = node && !this.agents.has(id) ? this.versions(node.parentId) : [];
     return beside.length > 1 ? beside : null;
   }
 
