@@ -126,7 +126,7 @@ def write_all(
         return each[0]
     chosen = _row(format)
     if chosen.join is None:
-        many = ", ".join(name for name in names() if get(name).join is not None)
+        many = ", ".join(name for name in names() if get(name).join is not None and not get(name).coding_agent)
         way_out = f"write them to {many}, or each into a file (`hansard convert -o FOLDER`)"
         raise CannotWrite(f"{len(each)} conversations do not fit into one document of {chosen.name}; {way_out}")
     return WrittenAll(each, chosen, chosen.join([written.document for written in each]))
