@@ -76,7 +76,7 @@ def without(nodes: list[TreeNode], agents: Collection[str]) -> list[TreeNode]:
 def draw(nodes: list[TreeNode], agents: Collection[str] = ()) -> list[tuple[str, TreeNode]]:
     """Each message with its branch lines; a message without siblings is not indented further than its parent.
 
-    The first messages of sub-agents are no branches: they come directly after the message whose call started them.
+    Sub-agents are not drawn as branches: they come directly after the message whose call started them.
     """
     below: dict[str | None, list[TreeNode]] = {}
     started: dict[str | None, list[TreeNode]] = {}

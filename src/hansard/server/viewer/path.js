@@ -4,7 +4,7 @@
 const PIECE = 40;
 
 export class Path {
-  // `agents` has the sub-agents by their first messages, which are no versions of the messages beside them.
+  // `agents` has the sub-agents by their first messages; they are not versions of the messages beside them.
   constructor(nodes, end = null, agents = new Map()) {
     Object.assign(this, { nodes, end, agents });
     this.byId = new Map(nodes.map((node) => [node.id, node]));
