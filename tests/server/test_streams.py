@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from litestar.testing import TestClient
 
 import hansard
 from hansard import Ledger
 from hansard.agent import Agent, ScriptedModel
-from hansard.server import create_app
+from hansard.server import create_app, streams
 from tests.node_judge import Judge
 from tests.server.live import BEARER, LiveServer
+from tests.waiting import DEADLINE, wait_until_async
 
 TEXT = {"content-type": "text/plain"}
 SSE = {"content-type": "text/event-stream"}
@@ -89,6 +92,28 @@ def test_a_producer_that_repeats_itself_on_another_process_is_heard_once(reopene
                 statuses.append(answer.status_code)
         assert statuses == [200, 204, 204, 204, 200, 204, 204, 204, 409, 409]
         assert second.get("/streams/p").text == "0 1 "
+
+
+def test_who_waits_for_data_is_woken_by_the_append(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_SHORTEST", "_LONGEST", "_POLL"):
+        monkeypatch.setattr(streams, name, 3600.0)  # it is not found by looking again
+
+    async def go() -> tuple[int, bytes]:
+        with hansard.open(":memory:") as ledger:
+            app = create_app(ledger)
+            here = app.tenants[""]
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                await client.put("/streams/a", headers=TEXT)
+                waiting = asyncio.create_task(client.get("/streams/a", params={"offset": "-1", "live": "long-poll"}))
+                await wait_until_async(
+                    lambda: any(change._waiters for change in here.raw_streams._changes.values()), "the long-poll"
+                )
+                await client.post("/streams/a", content=b"here", headers=TEXT)
+                answer = await asyncio.wait_for(waiting, DEADLINE)
+                return answer.status_code, answer.content
+
+    assert asyncio.run(go()) == (200, b"here")
 
 
 def test_a_stream_is_not_shown_as_a_page_of_the_server(client: TestClient[Any]) -> None:

@@ -14,7 +14,9 @@ import re
 import time
 import zlib
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from litestar import Response, delete, get, post, put, route
 from litestar.params import FromPath, QueryParameter
@@ -72,6 +74,8 @@ class Source(Protocol):
 
     async def read(self, after: int) -> Batch: ...
 
+    def changed(self) -> asyncio.Event: ...
+
 
 class RawStreams:
     """The streams of a ledger, with the decoders of those that this process writes."""
@@ -79,6 +83,7 @@ class RawStreams:
     def __init__(self, here: Served) -> None:
         self._here = here
         self._decodings: dict[str, raw.Decoding] = {}
+        self._changes: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     async def read(self, job: Job[T]) -> T:
         return await self._here.aio._jobs.queued(lambda ledger: ledger._read(job))
@@ -89,7 +94,17 @@ class RawStreams:
     async def find(self, name: str) -> raw.Found:
         return await self.read(lambda tx: raw.existing(tx, name, clock()))
 
+    def changed(self, name: str) -> asyncio.Event:
+        """Set after the next append of this process; those of others are seen at the next look."""
+        return self._changes.setdefault(name, asyncio.Event())
+
     async def append(self, name: str, given: raw.Append) -> raw.Appended:
+        done = await self._append(name, given)
+        if (waiting := self._changes.pop(name, None)) is not None:
+            waiting.set()
+        return done
+
+    async def _append(self, name: str, given: raw.Append) -> raw.Appended:
         while True:
             state = await self.find(name)
             if state.stream.config.format is None or state.stream.closed:
@@ -138,6 +153,9 @@ class _Bytes:
         page = await self._streams.read(job)
         return Batch(page.items, page.next, page.state.tail, page.state.stream.closed)
 
+    def changed(self) -> asyncio.Event:
+        return self._streams.changed(self._name)
+
 
 class _Chunks:
     """A run of an agent, as the chunks of an AI SDK client."""
@@ -155,6 +173,9 @@ class _Chunks:
             raise raw.Refused(410, str(error)) from None
         tail = len(self._run.chunks)
         return Batch(self._run.chunks[after:], max(tail, after), tail, self._run.ended)
+
+    def changed(self) -> asyncio.Event:
+        return asyncio.Event()
 
 
 # -- handlers ----------------------------------------------------------------------------------------------------------
@@ -318,10 +339,12 @@ async def _waited(source: Source, after: int, seconds: float = _POLL) -> Batch:
     """The data after an offset, as soon as there is some; nothing once the stream is closed, or after a while."""
     until, wait = time.monotonic() + seconds, _SHORTEST
     while True:
+        changed = source.changed()
         batch = await source.read(after)
         if batch.items or batch.closed or (left := until - time.monotonic()) <= 0:
             return batch
-        await asyncio.sleep(min(wait, left))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(changed.wait(), min(wait, left))
         wait = min(wait * 1.5, _LONGEST)
 
 

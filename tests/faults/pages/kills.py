@@ -1,8 +1,8 @@
 """kill -9 of a chat back end in mid-stream, under the real `useChat` page in Chromium, judged from its DOM.
 
-Each try is a chat of its own: the page asks, the server is killed at a random word and started again, and the user does
-one of three things: reloads the page (which resumes the answer until its end, and then regenerates it), regenerates at
-once, or sends another message.
+Each try is a chat of its own: the page asks, the server is killed at a random word and started again, and the user, in
+turn, reloads the page (which resumes the answer until its end, and then regenerates it), regenerates at once, or sends
+another message.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class Broken(Exception):
 class Try:
     """One kill: a page with a chat of its own."""
 
-    def __init__(self, page: Page, server: Server, chat: str, dice: random.Random, seen: Counter[str]) -> None:
-        self.page, self.server, self.chat, self.dice, self.seen = page, server, chat, dice, seen
+    def __init__(self, page: Page, server: Server, number: int, dice: random.Random, seen: Counter[str]) -> None:
+        self.page, self.server, self.dice, self.seen = page, server, dice, seen
+        self.chat, self.way = f"chat-{number}", WAYS[(number + number // LANES) % len(WAYS)]
 
     async def run(self) -> None:
         await self.page.goto(f"{self.server.url}/#{self.chat}")
@@ -55,7 +56,7 @@ class Try:
             raise Broken(f"after the kill the page showed {before!r}")
         self.seen["words shown at the kill"] += len(before.split())
         await asyncio.to_thread(self.server.start)
-        way = self.dice.choice(WAYS)
+        way = self.way
         self.seen[way] += 1
         if way == "reload":
             await self.reload(before)
@@ -138,7 +139,7 @@ async def lane(
             page = await browser.new_page()
             page.set_default_timeout(60_000)
             try:
-                await Try(page, server, f"chat-{number}", random.Random(f"{seed} {number}"), seen).run()
+                await Try(page, server, number, random.Random(f"{seed} {number}"), seen).run()
             except Exception as error:
                 shown: Any = await page.inner_text("#root") if not page.is_closed() else ""
                 failures.append(f"seed {seed}, try {number}: {error}; the page: {shown!r}"[:600])
