@@ -192,6 +192,7 @@ def test_one_session_alone_has_its_rows_and_those_of_sessions_it_started(ledger:
     for key, parent in (("ses_a", None), ("ses_b", "ses_a"), ("ses_c", "ses_b"), ("ses_d", None)):
         add_session(writer, key, parent)
         add_prompt(writer, key, f"msg_{key}", f"prompt of {key}", 1)
+    writer.execute("analyze")  # makes tables of SQLite's own
     writer.close()
     assert imported(ledger, path) == ["ses_a", "ses_d"]
     data = as_database(ledger, ["ses_a"], "opencode", formats.contract.Target())[0]
