@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import apsw
 
 from tests.lab.session import Played
 
@@ -31,7 +32,7 @@ def record(played: Played, manifest: dict[str, Any]) -> Path:
                 target = folder / "home" / path.relative_to(played.home)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if path.suffix in (".db", ".sqlite"):  # with what its WAL has
-                    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+                    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
                         db.execute("vacuum into ?", (str(target),))
                     _leave_out(target, played.agent.unrecorded)
                 else:
@@ -44,7 +45,7 @@ def record(played: Played, manifest: dict[str, Any]) -> Path:
 def _leave_out(database: Path, tables: tuple[str, ...]) -> None:
     """Delete the rows of tables that are long, and that nothing is compared with."""
     if tables:
-        with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        with closing(apsw.Connection(str(database))) as db:
             for table in tables:
                 db.execute(f"delete from {table}")
             db.execute("vacuum")

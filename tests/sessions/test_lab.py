@@ -12,11 +12,11 @@ import io
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -194,11 +194,12 @@ def grow_database(whole: Path, growing: Bench) -> None:
     """Write the rows of a database in the order in which the agent did, with imports in between."""
     target = growing.home / whole.relative_to(next(path for path in whole.parents if path.name == "home"))
     target.unlink()
-    with closing(sqlite3.connect(whole)) as given, closing(sqlite3.connect(target, isolation_level=None)) as taken:
+    with closing(apsw.Connection(str(whole))) as given, closing(apsw.Connection(str(target))) as taken:
         taken.execute("pragma journal_mode = wal")
         taken.execute("pragma wal_autocheckpoint = 20")
         tables = growing.agent.tables
-        for (made,) in given.execute("select sql from sqlite_master where sql is not null order by rowid"):
+        own = "select sql from sqlite_master where sql is not null and name in ({}) order by rowid"
+        for (made,) in given.execute(own.format(", ".join(f"'{one}'" for one in tables))):
             taken.execute(made)
         rows = [
             (growing.agent.when(table, row), table, row)

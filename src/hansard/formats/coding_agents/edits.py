@@ -6,7 +6,7 @@
     pi            write.content; the diff in the result of edit
     copilot-cli   create and edit with their texts; images before and after are in the session's folder
     opencode, kilo  write.content, and whether there was a file; the diff in the result of edit; patches file by file
-    openclaw      write.content, and whether there was a file; the unified diff in the results of write and edit
+    openclaw      as pi, and the diff in the result of write
     qwen-code     as gemini-cli; of sub-agents the arguments of their calls
 
 How an agent records edits is in its own `edits.py`, which its `SessionFile` names; here is what they share. Files are
@@ -42,7 +42,6 @@ _AGENTS = (
     "copilot-cli",
     "opencode",
     "kilo",
-    "openclaw",
     "qwen-code",
 )  # those whose records hold the content of files
 Content = bytes | None | Unknown  # None: the file does not exist

@@ -20,7 +20,7 @@ database holds (credentials, memories, deliveries, caches) is never read.
 Lost, and reported: what pi's entries lose. A database that is written has the three tables above and is read by
 Hansard; OpenClaw does not adopt it.
 
-Files: `session` (tables, Reader, writer), `edits`. Entries keep the residue key `pi`; not to change.
+Files: `session` (tables, Reader, writer); edits are those of `pi`. Entries keep the residue key `pi`; not to change.
 May import: `coding_agents/pi`, `coding_agents`, the core of `formats`, the model. Free to change: how rows are read, as
 long as golden files come back byte for byte.
 """

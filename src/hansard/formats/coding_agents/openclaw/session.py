@@ -11,7 +11,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.formats.coding_agents import rows
-from hansard.formats.coding_agents.openclaw.edits import edits_of
 from hansard.formats.coding_agents.pi import session as pi
 from hansard.formats.coding_agents.pi.records import NAME as PI
 from hansard.formats.coding_agents.records import RecordReader
@@ -233,7 +232,6 @@ SESSION = SessionFile(
     whole=is_record,
     decode=rows.decoder(TABLES),
     scanner=RowScanner,
-    edits=edits_of,
     tables=TABLES,
 )
 read, write = SESSION.read, SESSION.write

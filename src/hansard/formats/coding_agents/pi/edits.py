@@ -1,11 +1,16 @@
-"""Edits of the user's files in pi sessions: the content of `write`, and the diff that the result of `edit` shows."""
+"""Edits of the user's files in pi sessions: the content of `write`, and the diff that the result of `edit` shows.
+
+In OpenClaw's entries the results of `write` show a diff too, and say whether the file was created.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from hansard.formats.coding_agents.edits import Calls, Edit, content_of
+from msgspec.structs import replace
+
+from hansard.formats.coding_agents.edits import UNKNOWN, Calls, Edit, content_of
 from hansard.formats.coding_agents.pi.records import NAME
 from hansard.formats.coding_agents.unified_diff import apply_diff, from_numbered, reverse_diff
 from hansard.formats.residue import unpack
@@ -23,18 +28,22 @@ def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
         path = given.get("path")
         if not isinstance(path, str):
             continue
+        body = unpack(NAME, message.extra)[0].get("message")
+        told: Any = body.get("details") if isinstance(body, dict) else None
+        shown = told.get("diff") if isinstance(told, dict) else None
         if call.tool_name == "write" and isinstance(given.get("content"), str):
             content = content_of(given["content"])
-            yield Edit(message_id=key, path=path, change=lambda _, content=content: content, whole=True)  # type: ignore[misc]
-        elif call.tool_name == "edit":
-            body = unpack(NAME, message.extra)[0].get("message")
-            details = body.get("details") if isinstance(body, dict) else None
-            shown = details.get("diff") if isinstance(details, dict) else None
-            if isinstance(shown, str):
-                diff = from_numbered(shown)
-                yield Edit(
-                    message_id=key,
-                    path=path,
-                    change=lambda text, diff=diff: apply_diff(text, diff),  # type: ignore[misc]
-                    reverse=lambda text, diff=diff: apply_diff(text, reverse_diff(diff)),  # type: ignore[misc]
-                )
+            edit = Edit(message_id=key, path=path, change=lambda _, content=content: content, whole=True)  # type: ignore[misc]
+            if isinstance(shown, str):  # OpenClaw
+                created, diff = told.get("created") is True, from_numbered(shown)
+                back = None if created else lambda text, diff=diff: apply_diff(text, reverse_diff(diff))
+                edit = replace(edit, before=None if created else UNKNOWN, whole=False, reverse=back)
+            yield edit
+        elif call.tool_name == "edit" and isinstance(shown, str):
+            diff = from_numbered(shown)
+            yield Edit(
+                message_id=key,
+                path=path,
+                change=lambda text, diff=diff: apply_diff(text, diff),  # type: ignore[misc]
+                reverse=lambda text, diff=diff: apply_diff(text, reverse_diff(diff)),  # type: ignore[misc]
+            )
