@@ -35,6 +35,7 @@ class Agent:
     rows_of_messages: ClassVar[str] = ""  # which of these tables has the messages, or their entries
     unrecorded: ClassVar[tuple[str, ...]] = ()  # tables whose rows are left out of the recording
     reads_before_edits = False  # whether it refuses an edit of a file that it has not read since it started
+    forgets_interrupted_prompt = False  # whether it keeps nothing of a turn that was interrupted
     resumes = True  # whether a session can be continued from the command line; else each prompt is one of its own
     forgets_interrupted = False  # whether it keeps no tokens of an answer that was interrupted
 
@@ -504,6 +505,9 @@ class Continue(Agent):
     name, format, model = "continue", "continue", "kimi-k2"
     sessions = ".continue/sessions/*-*.json"
     kept = (".continue/sessions/*.json",)
+    cannot = {"fork": "a fork of Continue is a copy that names no parent"}
+    forgets_interrupted = forgets_interrupted_prompt = True
+    reads_before_edits = True
 
     def environment(self) -> dict[str, str]:
         return {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
@@ -637,5 +641,5 @@ class Mini(Agent):
 
 
 AGENTS: dict[str, type[Agent]] = {
-    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw)
+    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw, Continue)
 }

@@ -192,7 +192,8 @@ def rows_of(database: Path, table: str) -> list[tuple[Any, ...]]:
 
 def session_files(bench: Bench) -> list[Path]:
     """Every file of an agent's sessions that holds messages."""
-    return sorted({path for one in bench.agent.kept for path in bench.home.glob(one) if path.suffix == ".jsonl"})
+    lines = {path for one in bench.agent.kept for path in bench.home.glob(one) if path.suffix == ".jsonl"}
+    return sorted(lines.union(bench.home.glob(bench.agent.sessions) if not bench.agent.tables else ()))
 
 
 def watched(bench: Bench) -> Faults:

@@ -109,12 +109,19 @@ def play(
     turns: list[dict[str, Any]] = []
     session = ""
     forgotten: list[Answer] = []
+    unnamed: list[str] = []
     for prompt in PROMPTS:
         _, answers = played.ask(prompt, session)
         if prompt.how == "interrupt" and played.agent.forgets_interrupted:
             forgotten += answers
         session = session or played.session_id()
-        turns.append(_turn(played, prompt, answers, contents))
+        turn = _turn(played, prompt, answers, contents)
+        turn["shellChanges"] += unnamed
+        unnamed = []
+        if prompt.how == "interrupt" and played.agent.forgets_interrupted_prompt:
+            unnamed = turn["shellChanges"]  # they stay as they are until the next state
+            continue
+        turns.append(turn)
         if not played.agent.resumes:
             turns[-1]["session"] = played.session_id()
     manifest: dict[str, Any] = {

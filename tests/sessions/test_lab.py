@@ -186,8 +186,29 @@ def test_a_file_that_grows_in_any_cuts_gives_the_thread_of_the_whole_file(bench:
             growing.hansard("import")
     for path in (path for path in files if path.suffix in (".db", ".sqlite")):
         grow_database(path, growing)
+    for path in (path for path in files if path in set(bench.home.glob(bench.agent.sessions)) - set(texts)):
+        if path.suffix == ".json":
+            grow_document(growing.home / path.relative_to(bench.home), growing)
     assert bench.json("stats", "--by", "model", ledger=growing.ledger) == used
     assert threads_of(growing, growing.ledger) == whole
+
+
+def grow_document(path: Path, growing: Bench) -> None:
+    """Write a document as the agent did, with more entries each time, and imports in between."""
+    data = path.read_bytes()
+    document = json.loads(data)
+    name = next(key for key, value in document.items() if isinstance(value, list))
+    step = max(1, len(document[name]) // 8)
+    for end in range(1, len(document[name]), step):
+        *entries, last = json.loads(json.dumps(document[name][:end]))
+        running = {key: value for key, value in last.items() if key != "toolCallStates"}  # no results yet
+        said = running.get("message", running)
+        if end % 2 and said["role"] == "assistant" and isinstance(said.get("content"), str):
+            said["content"] = said["content"][:3]
+        path.write_text(json.dumps({**document, name: [*entries, running]}, indent=2, ensure_ascii=False))
+        growing.hansard("import")
+    path.write_bytes(data)
+    growing.hansard("import")
 
 
 def grow_database(whole: Path, growing: Bench) -> None:

@@ -27,6 +27,7 @@ _MODULES = (
     "coding_agents.copilot_cli",
     "coding_agents.codex",
     "coding_agents.gemini_cli",
+    "coding_agents.continue_dev",
     "coding_agents.opencode",
     "coding_agents.kilo",
     "coding_agents.openclaw",

@@ -201,14 +201,14 @@ def update_description(tx: Tx, row: ThreadRow, value: Conversation) -> None:
         _write_description(tx, row, replace(old, **changes), row.updated_at)
 
 
-def date(tx: Tx, row: ThreadRow, value: Conversation) -> None:
-    """Give a thread that an import created the time at which its conversation began."""
+def date(tx: Tx, row: ThreadRow, value: Conversation, written: int) -> None:
+    """Give a thread that an import created the time at which its conversation began, else that of its file."""
     if row.created_at:
         return
     told = milliseconds(value.created_at) if isinstance(value.created_at, str) else None
     first = tx.one("first_message_time", thread=row.thread) if told is None else (told,)
-    if first is not None and first[0]:
-        tx.run("date_thread", thread=row.thread, created_at=whole_seconds(first[0]))
+    began = first[0] if first is not None and first[0] else written
+    tx.run("date_thread", thread=row.thread, created_at=whole_seconds(began))
 
 
 def set_fork(tx: Tx, row: ThreadRow, parent: str, message_id: str, past: list[Message]) -> None:

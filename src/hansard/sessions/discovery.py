@@ -192,6 +192,12 @@ def _chats(folder: Path) -> Iterator[Session]:
     yield from (Session(path, "qwen-code") for path in walk(folder, ".jsonl") if path.parent.name == "chats")
 
 
+def _continue(folder: Path) -> Iterator[Session]:
+    """A document for each session; the index of them is none."""
+    paths = sorted(path for path in folder.glob("*.json") if path.name != "sessions.json" and path.is_file())
+    yield from (Session(path, "continue") for path in paths)
+
+
 def _opencode(name: str, variable: str) -> Callable[[Path], Iterator[Session]]:
     """The databases of OpenCode or of a descendant, and the files of releases before there was one.
 
@@ -277,6 +283,7 @@ AGENTS = (
         _home("GEMINI_CLI_HOME", ".gemini", "tmp", below=2),
         _gemini,
     ),
+    Agent("Continue", "continue", _home("CONTINUE_GLOBAL_DIR", ".continue", "sessions"), _continue, "differences"),
     Agent("Sage", "sage", _home("", ".sage", "sessions"), _sage),
     Agent("pi", "pi", _home("PI_CODING_AGENT_DIR", ".pi", "agent", "sessions"), _files("pi", ".jsonl")),
     Agent("Copilot CLI", "copilot-cli", _home("COPILOT_HOME", ".copilot", "session-state"), _copilot),

@@ -427,7 +427,7 @@ class _Import:
                 if batch.main:
                     new = done.added > 0
                     move_head = state.fresh or batch.returned or (state.move_head and done.has_head)
-                    self._finish(tx, end.reading, move_head=move_head, leaf=done.leaf if new else None)
+                    self._finish(tx, end, move_head=move_head, leaf=done.leaf if new else None)
                     if new:
                         forks.link(tx, self._thread, self._name)
                 sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
@@ -444,7 +444,10 @@ class _Import:
         if handed is not None:
             self._thread = handed.thread_id
         elif main:
+            ending = formats.get(self._name).session.ending  # type: ignore[union-attr]
             named = path.stem if is_uuid(path.stem) else _key(path, 0)
+            if ending is not None and path.name.endswith(ending):
+                named = path.name.removesuffix(ending)
             named = named if before is None else before.thread_id
             self._thread = value.id if isinstance(value.id, str) and value.id else named
         return replace(value, id=self._thread, messages=[], snapshots=UNSET, runs=UNSET, head=UNSET)
@@ -464,18 +467,18 @@ class _Import:
         number = sources.start(tx, self._thread, batch.uri, self._name, main=batch.main)
         return _Begun(sources.SourceWriter(self._thread), number, move_head, row.messages == 0)
 
-    def _finish(self, tx: Tx, reading: Reading, *, move_head: bool, leaf: Place | None) -> None:
+    def _finish(self, tx: Tx, end: _End, *, move_head: bool, leaf: Place | None) -> None:
         """Write what is known at the end of the session: title and head.
 
         The head follows the file if it had new messages and continues from the head, also from one that an undo chose.
         """
-        value = reading.conversation([])
+        value = end.reading.conversation([])
         row = find_thread(tx, self._thread, lock=True)
         if row.updated_at == _NO_TIME_YET:  # no record of the file has a time
             row.save(tx, clock())
             row = find_thread(tx, self._thread, lock=True)
         threads.update_description(tx, row, replace(value, snapshots=UNSET, runs=UNSET))
-        threads.date(tx, row, value)
+        threads.date(tx, row, value, end.mtime // 1_000_000)
         named = value.head if isinstance(value.head, str) and threads.has(tx, row, value.head) else None
         if leaf is not None and (move_head or _continues(tx, row, leaf)):
             head = named or unsafe(id_at(tx, row, leaf)) or threads.last_message(tx, row)

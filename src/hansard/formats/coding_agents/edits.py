@@ -3,6 +3,7 @@
     claude-code   toolUseResult: originalFile, oldString / newString, edits, content; file-history backups
     codex         patch_apply_end, FileChange: add and delete with their content, update as a unified diff
     gemini-cli    resultDisplay: originalContent and newContent
+    continue      Write.content where it created a file; the diff in the result of any other write or edit
     pi            write.content; the diff in the result of edit
     copilot-cli   create and edit with their texts; images before and after are in the session's folder
     opencode, kilo  write.content, and whether there was a file; the diff in the result of edit; patches file by file
@@ -38,6 +39,7 @@ _AGENTS = (
     "claude-code",
     "codex",
     "gemini-cli",
+    "continue",
     "pi",
     "copilot-cli",
     "opencode",
@@ -238,6 +240,18 @@ class Seen:
 def content_of(value: Any) -> Content:
     """A recorded text as the bytes of a file; unknown if it is not a string."""
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else UNKNOWN
+
+
+def of_diff(message_id: str, path: str, diff: str) -> Edit:
+    """An edit of which a unified diff is known."""
+    from hansard.formats.coding_agents.unified_diff import apply_diff, reverse_diff  # which uses this module
+
+    return Edit(
+        message_id=message_id,
+        path=path,
+        change=lambda text: apply_diff(text, diff),
+        reverse=lambda text: apply_diff(text, reverse_diff(diff)),
+    )
 
 
 def replaced(text: Content, old: str, new: str) -> Content:

@@ -118,6 +118,7 @@ class SessionFile(Struct, frozen=True, kw_only=True):
     scanner: Callable[[Callable[[bytes], Any], Callable[[Any], bool]], Scanner] = Scanner
     join: Callable[[bytes, Iterable[bytes]], bytes] | None = None
     edits: Callable[[Message, str, Calls], Iterator[Edit]] | None = None
+    ending: str | None = None  # of file names that are a session's id and this, where that names the thread
     tables: Tables | None = None  # of an agent that keeps its sessions in a database
 
     def open(self) -> Reading:

@@ -170,6 +170,13 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("grep in gemini's way", "search_file_content", {}, offered=False),
         Tool("fetch in gemini's way", "web_fetch", {}, offered=False),
     ),
+    "continue": (
+        Tool("shell", "Bash", {"command": "command"}),
+        Tool("read", "Read", {"path": "filepath"}, absolute=True),
+        Tool("write", "Write", {"path": "filepath", "content": "content"}, absolute=True),
+        Tool("edit", "Edit", {**_EDIT, "all": "replace_all"}, absolute=True),
+        Tool("edits", "MultiEdit", _MANY, absolute=True),
+    ),
     "sage": (
         Tool("shell", "bash", {"command": "command", "background": "run_in_background"}),
         # Counts lines from 0, and nothing else distinguishes its calls from Claude Code's: no offset is safe to map.

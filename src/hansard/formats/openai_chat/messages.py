@@ -260,7 +260,7 @@ def _read_response(body: dict[str, Any]) -> Conversation:
         message_hints["choice"] = choice
     name, response_id = take_maybe_str(body, "model"), take_maybe_str(body, "id")
     model = UNSET if name is UNSET and response_id is UNSET else ModelRef(name=name, response_id=response_id)
-    usage = _read_usage(body)
+    usage = read_usage(body)
     message = _read_assistant(record, {}, hints=message_hints, model=model, usage=usage, finish_reason=reason)
     return Conversation(messages=[message], extra=pack(NAME, body, hints))
 
@@ -287,7 +287,7 @@ def _write_response(messages: list[Message], rest: dict[str, Any], hints: dict[s
     model = message.model if message.model is not UNSET else ModelRef()
     out = set_present({}, id=model.response_id, model=model.name)
     out["choices"] = [choice, *others] if type(others) is list else [choice]
-    return {**set_present(out, usage=_write_usage(message.usage)), **rest}
+    return {**set_present(out, usage=write_usage(message.usage)), **rest}
 
 
 _COUNTS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"), ("total_tokens", "total_tokens"))
@@ -298,7 +298,7 @@ _DETAILS = (
 )
 
 
-def _read_usage(body: dict[str, Any]) -> Usage | UnsetType:
+def read_usage(body: dict[str, Any]) -> Usage | UnsetType:
     """Read the counts; others are residue of the usage. A usage without known counts stays in the body."""
     if type(body.get("usage")) is not dict:
         return UNSET
@@ -319,7 +319,7 @@ def _read_usage(body: dict[str, Any]) -> Usage | UnsetType:
     return Usage(**counts, extra=pack(NAME, rest))
 
 
-def _write_usage(usage: Usage | UnsetType) -> Any:
+def write_usage(usage: Usage | UnsetType) -> Any:
     if usage is UNSET:
         return UNSET
     rest, _ = unpack(NAME, usage.extra)
