@@ -459,13 +459,13 @@ class _Import:
             threads.start(tx, batch.value, _NO_TIME_YET)
         row = find_thread(tx, self._thread)
         move_head = row.messages == 0 or (batch.before is not None and batch.before.version == row.version)
+        unsettled = () if batch.before is None else batch.before.told.get("unsettled", ())
         if batch.known is not None:
-            unsettled = batch.known.told.get("unsettled", ())
             return _Begun(
                 sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head, row.messages == 0
             )
         number = sources.start(tx, self._thread, batch.uri, self._name, main=batch.main)
-        return _Begun(sources.SourceWriter(self._thread), number, move_head, row.messages == 0)
+        return _Begun(sources.SourceWriter(self._thread, unsettled), number, move_head, row.messages == 0)
 
     def _finish(self, tx: Tx, end: _End, *, move_head: bool, leaf: Place | None) -> None:
         """Write what is known at the end of the session: title and head.

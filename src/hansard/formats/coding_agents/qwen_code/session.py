@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.documents import fields_of
 from hansard.formats.coding_agents.identity import derived_uuid, read_time, session_uuid, valid_uuid, write_time
 from hansard.formats.coding_agents.qwen_code import is_record
 from hansard.formats.coding_agents.qwen_code.records import (
@@ -21,7 +22,7 @@ from hansard.formats.coding_agents.records import Chain, RecordReader
 from hansard.formats.coding_agents.scanner import Record
 from hansard.formats.coding_agents.session_file import SessionFile
 from hansard.model.conversation import Context, Conversation, Message
-from hansard.model.parts import ToolCallPart
+from hansard.model.parts import TextPart, ToolCallPart
 
 _SKIPPED = ("ui_telemetry", "attribution_snapshot", "custom_title")
 
@@ -35,7 +36,7 @@ class Reader(RecordReader):
         self._title: str | UnsetType = UNSET
         self._ends: dict[str, str | None] = {}  # the message that the children of a record follow
         self._sides: dict[str, str] = {}  # the last message of each sub-agent
-        self._callers: dict[str, str] = {}  # messages that started a sub-agent, and the call
+        self._callers: dict[str, ToolCallPart] = {}  # messages that started a sub-agent, and the call
         self._end: str | None = None  # of the main chain
         self._last: str | None = None
 
@@ -74,7 +75,7 @@ class Reader(RecordReader):
         self._ends[uuid] = self._end = self._last = uuid
         for part in message.parts:
             if type(part) is ToolCallPart and part.tool_name == "agent" and type(part.tool_call_id) is str:
-                self._callers[uuid] = part.tool_call_id
+                self._callers[uuid] = part
         return [message]
 
     def _above(self, value: dict[str, Any], record: Record) -> str | None:
@@ -95,11 +96,17 @@ class Reader(RecordReader):
         return at
 
     def _beside(self, agent: str, event: dict[str, Any], at: dict[str, Any]) -> list[Message]:
-        above = self._sides.get(agent, self._end)
-        at |= {"sidechain": True, "agent_id": agent, "parent_message_id": above}
-        if agent not in self._sides and above in self._callers:
-            at["metadata"] = {"toolCallId": self._callers[above]}
-        messages = read_telemetry(event, at)
+        at |= {"sidechain": True, "agent_id": agent}
+        messages: list[Message] = []
+        above = self._sides.get(agent)
+        if above is None and (call := self._callers.get(str(self._end))) is not None:
+            prompt = fields_of(call.input).get("prompt")
+            asked = {**at, "id": f"{at['id']}:prompt", "parent_message_id": self._end}
+            asked["metadata"] = {"toolCallId": call.tool_call_id}
+            messages = [Message(role="user", parts=[TextPart(text=str(prompt))], **asked)]
+            above = asked["id"]
+        at["parent_message_id"] = self._end if above is None else above
+        messages += read_telemetry(event, at)
         self._last = self._sides[agent] = str(messages[-1].id)
         return messages
 
