@@ -12,12 +12,14 @@ Files: `~/.qwen/projects/<folder>/chats/<session>.jsonl`.  As of 0.15.10.
     sidechain                         system ui_telemetry of a sub-agent: its answers, and its calls after them
 
 Other telemetry and attribution snapshots are in the text of the file only; parents are followed through them. A
-sub-agent's prompt is that of the call; what its tools returned is not recorded. A rewind is a record whose parent is before the end.
+sub-agent's prompt is that of the call; what its tools returned is not recorded. A rewind is a record whose parent is
+before the end.
 Lost, and reported, when other conversations are written: system messages, sidechains, runs, ids that are not UUIDs,
 calls without a name.
 
 Files: `session` (Reader, writer), `records` (one record, and the edits it records). Builds on `gemini`, and on
-`gemini_cli` for results. Not to change: ids of sub-agents' prompts and results (`:prompt`, `:results`), since stored conversations have them.
+`gemini_cli` for results. Not to change: ids of sub-agents' prompts and results (`:prompt`, `:results`),
+since stored conversations have them.
 May import: `coding_agents`, the core of `formats`, the model. Free to change: how records are read, as long as golden
 files are exported byte for byte.
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from hansard.formats.coding_agents.documents import fields_of
 from hansard.formats.coding_agents.edits import UNKNOWN, Calls, Edit, content_of, replaced
 from hansard.formats.coding_agents.gemini_cli.edits import edits_of_result
 from hansard.formats.coding_agents.gemini_cli.records import read_result, write_result
@@ -85,7 +86,8 @@ def _read_block(block: Any, told: Any) -> Any:
 
 def _read_usage(counts: Any) -> Usage | UnsetType:
     """The tokens of an answer; the output has the reasoning in it, or beside it if that makes the total."""
-    given = {key: counts[name] for key, name in _COUNTS.items() if type(counts.get(name)) is int} if counts else {}
+    told = fields_of(counts)
+    given = {key: told[name] for key, name in _COUNTS.items() if type(told.get(name)) is int}
     output, thoughts = given.get("output_tokens", 0), given.get("reasoning_tokens", 0)
     if thoughts and given.get("input_tokens", 0) + output + thoughts == given.get("total_tokens"):
         given["output_tokens"] = output + thoughts
@@ -94,9 +96,10 @@ def _read_usage(counts: Any) -> Usage | UnsetType:
 
 def agent_of(event: Any) -> str | None:
     """The sub-agent that an event of the telemetry is about: the middle of `SESSION#AGENT#NUMBER`."""
-    prompt = event.get("prompt_id") if type(event) is dict else None
-    named = prompt.split("#") if type(prompt) is str else []
-    return named[1] if len(named) == 3 and event.get("event.name", "").endswith(("api_response", "tool_call")) else None
+    told = fields_of(event)
+    named = str(told.get("prompt_id")).split("#")
+    kind = str(told.get("event.name"))
+    return named[1] if len(named) == 3 and kind.endswith(("api_response", "tool_call")) else None
 
 
 def read_telemetry(event: Fields, at: Fields) -> list[Message]:
