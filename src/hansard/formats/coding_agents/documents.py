@@ -1,6 +1,6 @@
 """Sessions that are one JSON document with a list of entries: Continue, Cline, mini-swe-agent.
 
-The agent writes the file anew each time, so it is read as a whole, and what stands after the last prompt may change.
+The agent writes the whole file each time, so it is read as a whole, and what stands after the last prompt may change.
 New messages are put at the end of the list; the rest of the document stays value for value. An agent's module has
 functions that read the document and write one entry of the list; `session_file` makes the format of them.
 """
