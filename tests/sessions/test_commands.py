@@ -261,7 +261,7 @@ def walked(folder: Path) -> list[Path]:
     [
         (b"\x1f\x8b\x08rest", 2, "gzip"),
         (b"PK\x03\x04rest", 2, "zip archive"),
-        (b"SQLite format 3\x00rest", 2, "file: the database cannot be read: file is not a database"),
+        (b"SQLite format 3\x00rest", 2, "file: the SQLite database cannot be read: file is not a database"),
         (b'{"kind":"a"}\n{"kind":"b"}\n', 2, "these 2 JSON lines fit no format"),
         (b'{"messages":[]}', 2, "no message"),
         (

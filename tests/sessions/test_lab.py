@@ -236,6 +236,67 @@ def grow_database(whole: Path, growing: Bench) -> None:
             growing.hansard("import")
 
 
+@pytest.fixture(params=[name for name in RECORDED if not AGENTS[name.partition("@")[0]].tables])
+def begun(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Bench, Path, bytes]:
+    """A session with its first four prompts, imported from another path and from its own; its file as a whole."""
+    bench = bench_of(request.param, tmp_path)
+    key, prompts = bench.manifest["session"], [turn["prompt"] for turn in bench.manifest["turns"]]
+    files = sorted(bench.home.glob(bench.agent.sessions))
+    whole = [path for path in files if all(prompt.encode() in path.read_bytes() for prompt in prompts)]
+    file = next(path for path in whole if key in str(path) or bench.agent.name == "gemini")
+    for other in files:
+        if other != file:
+            other.unlink()
+    data = file.read_bytes()
+    lines = data.splitlines(keepends=True)
+    cut = next(i for i, line in enumerate(lines) if prompts[4].encode() in line)
+    copied = tmp_path / "copied" / file.name
+    copied.parent.mkdir()
+    for path in (copied, file):
+        path.write_bytes(b"".join(lines[:cut]))
+        assert bench.hansard("import", str(path)).code == 0
+    return bench, file, data
+
+
+def typed(bench: Bench) -> list[str]:
+    path = path_of(bench.thread(bench.manifest["session"]))
+    return [text_of(message).strip() for message in path if message["role"] == "user"]
+
+
+@pytest.mark.parametrize("redone", [True, False])
+def test_the_head_follows_a_session_after_an_undo(begun: tuple[Bench, Path, bytes], redone: bool) -> None:
+    """An unchanged file leaves the head where the user put it; one that continues takes it along, and says so."""
+    bench, file, data = begun
+    prompts = [turn["prompt"] for turn in bench.manifest["turns"]]
+    at = ("--thread", bench.manifest["session"], "--root", str(bench.workspace))
+    assert typed(bench) == prompts[:4]
+    bench.hansard("undo", "--yes", *at)
+    assert typed(bench) == prompts[:3]
+    bench.hansard("import")
+    assert typed(bench) == prompts[:3]
+    if redone:
+        bench.hansard("redo", "--yes", *at)
+        assert typed(bench) == prompts[:4]
+    file.write_bytes(data)
+    told = bench.hansard("import").output
+    assert typed(bench) == prompts
+    assert ("continued after what was undone" in told) is not redone
+
+
+def test_messages_of_the_ledger_stay_in_the_export_when_the_file_grows(begun: tuple[Bench, Path, bytes]) -> None:
+    bench, file, data = begun
+    key = bench.manifest["session"]
+    with hansard.open(str(bench.ledger)) as ledger:
+        ledger.append(key, [Message(role="user", parts=[TextPart(text="Said in the ledger.")])])
+    for whole in (False, True):
+        if whole:
+            file.write_bytes(data)
+            bench.hansard("import")
+        given = bench.hansard("export", key, "--to", bench.agent.format).output
+        assert "Said in the ledger." in given
+        assert given.encode().startswith(file.read_bytes())
+
+
 def test_an_import_in_any_order_gives_the_same_totals(bench: Bench, tmp_path: Path) -> None:
     used = bench.json("stats", "--by", "model")
     other = tmp_path / "reversed.db"

@@ -238,6 +238,12 @@ def last_message(tx: Tx, row: ThreadRow) -> str | None:
     return None if found is None else unsafe(found[0])
 
 
+def newest_number(tx: Tx, row: ThreadRow) -> int:
+    """The number of the message that was written last; 0 if there is none."""
+    found = tx.one("last_message", thread=row.thread)
+    return 0 if found is None else int(found[1])
+
+
 def checkout(tx: Tx, thread_id: str, message_id: str | None, now: int, *, tip: bool) -> StoredThread:
     """Move the head to a message; with `tip` to the end of the branch the message is on."""
     row = find_thread(tx, thread_id, lock=True)

@@ -319,10 +319,14 @@ def of_file(path: Path, format_: str) -> Session:
     main = sage.main_file(path) if format_ in ("", "sage") else None
     if main is not None:
         return sage_session(main)
-    below = path.with_suffix("") / "subagents"
-    if format_ in ("", "claude-code") and path.suffix == ".jsonl" and below.is_dir():
-        return next((one for one in claude_project(path.parent) if one.path == path), Session(path, format_))
-    return Session(path, format_)
+    found: Iterator[Session] = iter(())
+    if format_ in ("", "claude-code") and path.suffix == ".jsonl" and (path.with_suffix("") / "subagents").is_dir():
+        found = claude_project(path.parent)
+    elif format_ in ("", "gemini-cli") and path.parent.name == "chats":
+        found = _gemini(path.parent)
+    elif format_ in ("", "copilot-cli") and path.name == "events.jsonl":
+        found = iter([_copilot_session(path)] if (path.parent / "workspace.yaml").is_file() else ())
+    return next((one for one in found if one.path == path), Session(path, format_))
 
 
 def in_folder(folder: Path) -> list[Session]:

@@ -33,7 +33,7 @@ def session_files(ledger: Ledger, thread_id: str, format_: str) -> dict[str, byt
     below = os.path.dirname(main.uri)
     for part in parts:
         files[os.path.relpath(part.uri, below)] = _bytes(ledger, part)
-    if ledger.thread(thread_id).version != max(one.version for one in kept):
+    if _has_more(ledger, thread_id, kept):
         others = [one for one in found if one.format != format_ and one.told.get("archived")]
         files[os.path.basename(main.uri)] = _with_new(ledger, thread_id, session, files, others)
     for one in kept:
@@ -51,7 +51,7 @@ def session_text(ledger: Ledger, thread_id: str, format_: str) -> bytes | None:
         return None
     main = max(kept, key=lambda one: (one.size, one.number))
     text = _bytes(ledger, main)
-    if ledger.thread(thread_id).version == max(one.version for one in kept):
+    if not _has_more(ledger, thread_id, kept):
         return text
     others = [one for one in found if one.format != format_ and one.told.get("archived")]
     return _with_new(ledger, thread_id, session, {"": text}, others)
@@ -148,6 +148,12 @@ def every_file(ledger: Ledger) -> Iterator[tuple[str, bytes | None]]:
 
 def _bytes(ledger: Ledger, source: Source) -> bytes:
     return b"".join(sources.content(ledger._driver, source))
+
+
+def _has_more(ledger: Ledger, thread_id: str, kept: list[Source]) -> bool:
+    """Whether a thread may have more than its files: not only imports have changed it."""
+    version = ledger.thread(thread_id).version
+    return version != max(one.version for one in kept) or any(one.told.get("changed") for one in kept)
 
 
 def _with_new(

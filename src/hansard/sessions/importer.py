@@ -43,7 +43,10 @@ Progress = Callable[[int], None]
 
 
 class Imported(NamedTuple):
-    """The result for a session: `bad` are records that cannot be read, `repairs` links that were repaired."""
+    """The result for a session: `bad` are records that cannot be read, `repairs` links that were repaired.
+
+    `over_undo`: the agent continued after messages that had been undone, and the head followed it.
+    """
 
     path: str
     format: str
@@ -54,6 +57,7 @@ class Imported(NamedTuple):
     changed: bool
     bad: list[dict[str, Any]]
     repairs: list[dict[str, Any]]
+    over_undo: bool = False
 
 
 def import_session(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> Imported:
@@ -256,6 +260,7 @@ class _Begun(NamedTuple):
     number: int
     move_head: bool  # whether only imports have changed the thread
     fresh: bool  # whether the thread had no message
+    newest: int | None  # the number of its newest message, if not only imports have ever changed the thread
 
 
 class _End(NamedTuple):
@@ -291,6 +296,7 @@ class _Import:
         self._context = UNSET if cwd is None else Context(cwd=cwd)
         self._calls = Calls()
         self._thread = ""
+        self._over_undo = False
         self.added = self.known = self.size = 0
         self.bad: list[dict[str, Any]] = []
         self.repairs: list[dict[str, Any]] = []
@@ -307,6 +313,7 @@ class _Import:
             True,
             self.bad,
             self.repairs,
+            self._over_undo,
         )
 
     def file(self, file: _File, before: Source | None, *, main: bool) -> None:
@@ -427,10 +434,13 @@ class _Import:
                 if batch.main:
                     new = done.added > 0
                     move_head = state.fresh or batch.returned or (state.move_head and done.has_head)
+                    before = find_thread(tx, self._thread).head
                     self._finish(tx, end, move_head=move_head, leaf=done.leaf if new else None)
+                    self._over_undo = state.newest is not None and _passes_over(tx, self._thread, before, state.newest)
                     if new:
                         forks.link(tx, self._thread, self._name)
-                sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, end.details)
+                details = end.details if state.newest is None else {**end.details, "changed": True}
+                sources.finish(tx, self._thread, state.number, end.size, end.mtime, end.proof, details)
             return state._replace(filing=done)
 
         return self._ledger._write(job)
@@ -459,13 +469,15 @@ class _Import:
             threads.start(tx, batch.value, _NO_TIME_YET)
         row = find_thread(tx, self._thread)
         move_head = row.messages == 0 or (batch.before is not None and batch.before.version == row.version)
+        others = sources.of_thread(tx, self._thread)
+        changed = all(one.version != row.version for one in others) or any(one.told.get("changed") for one in others)
+        newest = threads.newest_number(tx, row) if row.messages and changed else None
         unsettled = () if batch.before is None else batch.before.told.get("unsettled", ())
+        writer = sources.SourceWriter(self._thread, unsettled)
         if batch.known is not None:
-            return _Begun(
-                sources.SourceWriter(self._thread, unsettled), batch.known.number, move_head, row.messages == 0
-            )
+            return _Begun(writer, batch.known.number, move_head, row.messages == 0, newest)
         number = sources.start(tx, self._thread, batch.uri, self._name, main=batch.main)
-        return _Begun(sources.SourceWriter(self._thread, unsettled), number, move_head, row.messages == 0)
+        return _Begun(writer, number, move_head, row.messages == 0, newest)
 
     def _finish(self, tx: Tx, end: _End, *, move_head: bool, leaf: Place | None) -> None:
         """Write what is known at the end of the session: title and head.
@@ -502,6 +514,15 @@ def _continues(tx: Tx, row: ThreadRow, leaf: Place) -> bool:
             return False
         at = sources.place_before(tx, row, at)
     return not at.depth or any(seg == at.seg and low < at.depth <= high for seg, low, high in path)
+
+
+def _passes_over(tx: Tx, thread_id: str, before: Place, newest: int) -> bool:
+    """Whether the message after an earlier head, on the path to the head now, was there before: it was undone."""
+    row = find_thread(tx, thread_id)
+    for step in tree.page_rows(tx, row, row.head, 200, newest=False, low=before.depth):
+        if tree.messages_of(tx, [step])[0].role != "event":
+            return bool(step[4] <= newest)
+    return False
 
 
 class _HandedOver:

@@ -235,7 +235,7 @@ def _import_session(
         if done.changed and done.bytes and not done.added and not done.known and done.bad:
             raise HansardError(f"no record of {name} in this file can be read: {done.bad[0]['what']}")
         row = {"path": done.path, "threadId": done.thread_id, "known": done.known, "added": done.added}
-        rows.append({**row, "repairs": len(done.repairs), "bad": done.bad})
+        rows.append({**row, "repairs": len(done.repairs), "bad": done.bad, "overUndo": done.over_undo})
     return rows
 
 
@@ -279,6 +279,8 @@ def _line(row: dict[str, Any]) -> str:
         text = f"{added} new, {known} known"
     else:
         text = counted(added, "message")
+    if row.get("overUndo"):
+        text += "; the agent continued after what was undone, and the head follows it"
     return f"{display(_short(Path(row['path'])))}: {display(row['threadId'])}: {text}"
 
 

@@ -48,7 +48,7 @@ select at, size, data from source_chunk
 where tenant = :tenant and source = :source and at >= :at and at < :end order by at limit :limit
 
 -- name: last_message
-select id from message where tenant = :tenant and thread = :thread order by n desc limit 1
+select id, n from message where tenant = :tenant and thread = :thread order by n desc limit 1
 
 -- name: forget_source_chunks
 delete from source_chunk where tenant = :tenant and source in (
