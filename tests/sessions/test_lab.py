@@ -133,26 +133,27 @@ def test_a_sub_agent_is_a_line_after_the_call_that_started_it(bench: Bench) -> N
     assert len(bench.hansard("tree", key, "--full").output.splitlines()) == len(bench.thread(key)["messages"])
     with hansard.open(str(bench.ledger)) as ledger:
         found = ledger.sub_agents(key)
-        if bench.agent.name in ("codex", "pi", "continue"):  # Codex's are threads of their own, the others have none
+        agent = bench.agent(Path(), bench.home, bench.workspace, "")
+        if bench.agent.name == "codex" or not agent.do_helper("", ""):  # Codex's are threads of their own
             assert found == []
             return
-        (agent,) = found
-        call = ledger.get(key, str(agent.parent_id))
-    (started,) = [part for part in call.parts if isinstance(part, ToolCallPart)]
-    assert started.tool_call_id == agent.tool_call_id
+        (started,) = found
+        before = ledger.get(key, str(started.parent_id))
+    (call,) = [part for part in before.parts if isinstance(part, ToolCallPart)]
+    assert call.tool_call_id == started.tool_call_id
     turn = next(turn for turn in bench.manifest["turns"] if "helper" in turn["prompt"])
     given = sum(row["output"] for row in turn["usage"].values())
-    assert 0 < agent.usage.output_tokens < given
-    line = f"sub-agent: {agent.messages} messages, "
+    assert 0 < started.usage.output_tokens < given
+    line = f"sub-agent: {started.messages} messages, "
     lines = shown.splitlines()
     at = next(i for i, text in enumerate(lines) if line in text)
     assert HELPER.text in lines[at - 1]
-    assert lines[at - 1].startswith(f"  → {started.tool_name} ")
+    assert lines[at - 1].startswith(f"  → {call.tool_name} ")
     at = next(i for i, text in enumerate(drawn) if line in text)
-    assert call.id in drawn[at - 1]
+    assert before.id in drawn[at - 1]
     assert drawn[at - 1].startswith("*")
     assert not any(HELPER.text in text for text in drawn if " user " in text)
-    branch = bench.hansard("show", key, "--branch", agent.last).output
+    branch = bench.hansard("show", key, "--branch", started.last).output
     assert all(text in branch for text in (HELPER.text, "I counted seven porcelain cups."))
 
 
@@ -236,7 +237,7 @@ def grow_database(whole: Path, growing: Bench) -> None:
             growing.hansard("import")
 
 
-@pytest.fixture(params=[name for name in RECORDED if not AGENTS[name.partition("@")[0]].tables])
+@pytest.fixture(params=[name for name in RECORDED if AGENTS[name.partition("@")[0]].sessions.endswith(".jsonl")])
 def begun(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Bench, Path, bytes]:
     """A session with its first four prompts, imported from another path and from its own; its file as a whole."""
     bench = bench_of(request.param, tmp_path)
