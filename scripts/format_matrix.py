@@ -150,7 +150,7 @@ def pairs() -> list[str]:
         for target in names:
             written = formats.convert(document, target, source, target=SAME)
             counts = Counter(loss.kind for loss in written.losses)
-            said = counts["content"] + counts["repair"]
+            said = sum(counts[kind] for kind in ("text", "files", "calls", "instructions", "repair"))
             cells.append("." if not written.losses else f"{said}/{len(written.losses)}")
         rows.append(f"| {numbers[source]} `{source}` | " + " | ".join(cells) + " |")
     only = [f"{numbers[name]} `{name}`" for name in names if name not in readable]
@@ -172,8 +172,8 @@ Signed thinking is written for the model that made it.
 
 ## From each format to each
 The sample written in the format of the row, then converted to the format of the column. `2/7`: seven losses, two of
-them of content or repairs; the others are ids, times, settings and spelling. A dot: no losses. A document written in
-its own format is always unchanged.
+them of text, files, calls, instructions or repairs; the others are settings, metadata and spelling. A dot: no losses. A
+document written in its own format is always unchanged.
 
 {pairs}
 """

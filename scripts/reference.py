@@ -27,7 +27,8 @@ PAGES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
             (
                 "Documents",
                 "hansard",
-                "read write convert detect validate read_all write_all Written WrittenAll Loss Finding Target Format",
+                "read write convert detect validate read_all write_all Written WrittenAll Loss Losses Finding Target "
+                "Format",
             ),
             ("Formats", "hansard.formats", "names get check"),
             (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hansard.clients import instrument, recording
     from hansard.errors import HansardError
     from hansard.formats import convert, detect, read, read_all, write, write_all
-    from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
+    from hansard.formats.contract import Format, Loss, Losses, Target, Written, WrittenAll
     from hansard.formats.rules.checks import Finding, validate
     from hansard.ledger import open
     from hansard.ledger.analysis.row_types import CallsRow, FilesRow, MessagesRow, PromptsRow, ThreadsRow, UsageRow
@@ -70,7 +70,7 @@ _NAMES = {
     "hansard.clients": ("instrument", "recording"),
     "hansard.errors": ("HansardError",),
     "hansard.formats": ("convert", "detect", "read", "read_all", "write", "write_all"),
-    "hansard.formats.contract": ("Format", "Loss", "Target", "Written", "WrittenAll"),
+    "hansard.formats.contract": ("Format", "Loss", "Losses", "Target", "Written", "WrittenAll"),
     "hansard.formats.rules.checks": ("Finding", "validate"),
     "hansard.ledger": ("open",),
     "hansard.ledger.analysis.row_types": (
@@ -145,6 +145,7 @@ __all__ = [
     "Written",
     "WrittenAll",
     "Loss",
+    "Losses",
     "Finding",
     "Target",
     "Format",

@@ -133,7 +133,7 @@ def test_a_file_is_written_as_it_was_read() -> None:
 @given(conversation=conversations)
 def test_the_laws_of_formats_hold(conversation: Conversation) -> None:
     for law in (
-        laws.test_no_losses_if_and_only_if_it_reads_back_the_same,
+        laws.test_the_losses_are_the_places_that_read_back_otherwise,
         laws.test_what_was_written_reads_and_writes_the_same_again,
     ):
         law.hypothesis.inner_test(NAME, conversation)  # type: ignore[attr-defined]

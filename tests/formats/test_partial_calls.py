@@ -131,7 +131,7 @@ def test_each_side_is_told_of_it_in_its_own_words(name: str, count: int) -> None
     for provider in PROVIDERS:
         written = formats.write(cut, provider)
         assert "weather" not in written.json.decode()
-        assert "a call whose input was cut off" in [loss.what for loss in written.losses if loss.kind == "repair"]
+        assert "a call whose input was cut off" in [loss.what for loss in written.losses if loss.kind == "calls"]
     assert not unknown_results(cut.messages)  # it was never made, so that no tool ran
     assert len(model_messages(cut)) == 1
     assert formats.convert(formats.write(cut, "agent-store").data, "ai-sdk-ui").data[1]["parts"][-1]["state"] == (

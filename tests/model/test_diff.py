@@ -10,7 +10,21 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from hansard.model import Agent, Conversation, Message, ReasoningPart, TextPart, ToolCallPart, exact_json, native
+from hansard.model import (
+    Agent,
+    Conversation,
+    FilePart,
+    Message,
+    ModelRef,
+    ReasoningPart,
+    RefusalPart,
+    Settings,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    exact_json,
+    native,
+)
 from hansard.model.diff import differences
 from tests.strategies import conversations
 
@@ -53,7 +67,7 @@ def test_the_kind_of_a_number_is_a_difference() -> None:
         )
 
     assert differences(call(1), call(1)) == []
-    assert [found.path for found in differences(call(1), call(1.0))] == ["$.messages[0].parts[0].input"]
+    assert [found.path for found in differences(call(1), call(1.0))] == ["$.messages[0].parts[0].input.n"]
 
 
 def test_a_lost_field_is_named_with_its_value() -> None:
@@ -105,7 +119,9 @@ RESIDUES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
     ({"x": {}}, UNSET, [(".x", "{}")]),
     (UNSET, {"x": {}}, [(".x", "nothing becomes {}")]),
     ({"x": {"a": 1}, "y": {"b": 1}}, {"y": {"b": 1.0}}, [(".x.a", "1"), (".y.b", "1 becomes 1.0")]),
-    ({"x": [1]}, {"x": [2]}, [(".x", "[1] becomes [2]")]),
+    ({"x": [1]}, {"x": [2]}, [(".x[0]", "1 becomes 2")]),
+    ({"x": [1]}, {"x": [2, 3]}, [(".x", "[1] becomes [2,3]")]),
+    ({"x": {"a": {"b": 1, "c": {}}}}, UNSET, [(".x.a.b", "1"), (".x.a.c", "{}")]),
     ({"x": [1]}, {"x": {"a": 1}}, [(".x", '[1] becomes {"a":1}')]),
     ({"x": {"a": 1}}, {"x": None}, [(".x", '{"a":1} becomes null')]),
     ({"x": {"a": "y" * 99}}, UNSET, [(".x.a", '"' + "y" * 58 + "…")]),
@@ -120,10 +136,14 @@ def test_what_differs_in_the_residue_is_named_by_its_field(before: Any, after: A
 
 def test_a_part_of_another_kind_and_the_fields_of_agents_are_named() -> None:
     one, other = Conversation(messages=[said("a")]), Conversation(messages=[said("a")])
-    one.messages[0].parts[:] = [ReasoningPart(text="a")]
+    one.messages[0].parts[:] = [ReasoningPart(text="b")]
     assert told(one, other) == [
-        ("$.messages[0]", 'the user message reasoning "a"', "messages"),
+        ("$.messages[0]", 'the user message reasoning "b"', "messages"),
         ("$.messages[0]", 'a user message was added text "a"', "added"),
+    ]
+    refused = Conversation(messages=[Message.assistant(RefusalPart(text="No."))])
+    assert told(refused, Conversation(messages=[Message.assistant("No.")])) == [
+        ("$.messages[0].parts[0]", "a refusal part becomes text", "parts")
     ]
     before = Conversation(messages=[], agents={"x": Agent(id="x", name="X"), "y": Agent(id="y")})
     after = Conversation(messages=[], agents={"x": Agent(id="x", name="Z")})
@@ -131,3 +151,30 @@ def test_a_part_of_another_kind_and_the_fields_of_agents_are_named() -> None:
         ("$.agents.x.name", '"X" becomes "Z"', "name"),
         ("$.agents.y", '{"id":"y"}', "agents"),
     ]
+
+
+def test_each_setting_that_is_gone_is_named() -> None:
+    asked = Conversation(messages=[], settings=Settings(temperature=0, model=ModelRef(name="m")))
+    assert told(asked, Conversation(messages=[])) == [
+        ("$.settings.model", '{"name":"m"}', "settings"),
+        ("$.settings.temperature", "0", "settings"),
+    ]
+    assert told(Conversation(messages=[], settings=Settings()), Conversation(messages=[])) == [
+        ("$.settings", "{}", "settings")
+    ]
+
+
+def test_the_parts_of_a_result_that_are_gone_are_named() -> None:
+    def result(*content: Any) -> Conversation:
+        return Conversation(messages=[Message.tool(ToolResultPart(tool_call_id="c", content=[*content]))])
+
+    text, file = TextPart(text="x"), FilePart(data="aGk=")
+    at = "$.messages[0].parts[0].content"
+    assert told(result(file, text), result(text)) == [(f"{at}[0]", "file", "parts")]
+    assert told(result(text), result(file, text)) == [(f"{at}[0]", "a part was added: file", "added")]
+
+
+def test_a_message_that_was_not_written_is_not_taken_for_another() -> None:
+    before = Conversation(messages=[said("a"), replace(said("b"), id="1"), replace(said("b"), id="2")])
+    after = Conversation(messages=[before.messages[0], before.messages[2]])
+    assert [one.path for one in differences(before, after, {1})] == ["$.messages[1]"]

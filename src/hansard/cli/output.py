@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import Any, TypeVar
 
@@ -13,20 +12,44 @@ import click
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from hansard import formats
 from hansard.cli.files import save
+from hansard.cli.terminal import display
 from hansard.errors import Unreadable
-from hansard.formats.contract import Loss, Target, Written, WrittenAll, losses_of
+from hansard.formats.contract import KINDS, Kind, Losses, Target, Written, WrittenAll, losses_of
 from hansard.model import exact_json
 from hansard.model.times import iso_time
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[Kind, ...]:
+    names = [] if value is None else [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in KINDS:
+            raise click.BadParameter(f"unknown kind {name!r} (choose from {', '.join(KINDS)})")
+    return tuple(kind for kind in KINDS if kind in names)
+
+
 _OPTIONS = (
     click.option("--to", "to", required=True, metavar="FORMAT", help="Output format."),
     click.option("-o", "--output", metavar="OUT", help="Output file or folder (default: standard output)."),
-    click.option("--losses", "report", metavar="FILE", help="Write the losses as JSON to FILE (- for standard error)."),
+    click.option(
+        "--losses",
+        "report",
+        metavar="FILE",
+        help="Write all losses to FILE as JSON; with -, as a table to standard error (JSON with --json).",
+    ),
     click.option("--strict", is_flag=True, help="Write nothing and exit 1 if something would be lost."),
+    click.option(
+        "--strict-kinds",
+        callback=_kinds,
+        metavar="KINDS",
+        help="The same, only for losses of these kinds: " + ", ".join(KINDS) + ".",
+    ),
     click.option("--target", metavar="PROFILE", help="Version or profile of the output format, e.g. v6 for ai-sdk-ui."),
     click.option("--model", metavar="NAME", help="Model of the request; signatures of other models are dropped."),
+    click.option("--max-tokens", type=int, metavar="N", help="Token limit of the answer; some providers require it."),
     click.option("--transport", metavar="NAME", help="Transport of the provider, e.g. vertex."),
     click.option("--pretty", is_flag=True, help="Indent the JSON."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object with data and losses."),
@@ -40,8 +63,10 @@ class WriteOptions(Struct, frozen=True, kw_only=True):
     output: str | None
     report: str | None
     strict: bool
+    strict_kinds: tuple[Kind, ...]
     target: str | None
     model: str | None
+    max_tokens: int | None
     transport: str | None
     pretty: bool
     as_json: bool
@@ -49,6 +74,16 @@ class WriteOptions(Struct, frozen=True, kw_only=True):
     @property
     def write_target(self) -> Target:
         return Target(profile=self.target, model=self.model, transport=self.transport, at=iso_time(time_ns() // 10**6))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What completes the request of a provider: arguments of `write`."""
+        completes = formats.get(self.to).dialect is not None
+        return {"model": self.model, "max_tokens": self.max_tokens} if completes or self.max_tokens is not None else {}
+
+    def refuses(self, losses: Losses) -> bool:
+        """Whether nothing is written because of these losses."""
+        return bool(losses) if self.strict else bool(losses.of(*self.strict_kinds))
 
     @property
     def folder(self) -> str | None:
@@ -82,7 +117,9 @@ def export_options(command: F) -> F:
 def write_documents(options: WriteOptions, written: Written | WrittenAll | list[Written]) -> int:
     """Write a document, or each of a list to a file in the folder, and report losses; returns the exit code."""
     losses = losses_of(written) if isinstance(written, list) else written.losses
-    if not report_losses(options, losses):
+    each = written if isinstance(written, list) else [written]
+    missing = list(dict.fromkeys(name for one in each for name in one.missing))
+    if not report_losses(options, losses, missing):
         return 1
     if isinstance(written, list):
         os.makedirs(options.folder or ".", exist_ok=True)
@@ -96,24 +133,29 @@ def write_documents(options: WriteOptions, written: Written | WrittenAll | list[
     if options.as_json:
         value = _value(written)
         plain = document.decode("utf-8", "surrogateescape") if value is UNSET else value
-        document = exact_json.encode({"format": options.to, "data": plain, "losses": losses}) + b"\n"
+        told = {"format": options.to, "data": plain, "losses": losses, **({"missing": missing} if missing else {})}
+        document = exact_json.encode(told) + b"\n"
         document = exact_json.pretty(exact_json.decode(document)) + b"\n" if options.pretty else document
     save(document, options.output)
     return 0
 
 
-def report_losses(options: WriteOptions, losses: list[Loss]) -> bool:
-    """Report losses as the options ask for; False if nothing may be written."""
-    if options.report is not None:
+def report_losses(options: WriteOptions, losses: Losses, missing: Sequence[str] = ()) -> bool:
+    """Report losses, and what a request still needs, as the options ask for; False if nothing may be written."""
+    refused = options.refuses(losses)
+    if options.report is not None and (options.report != "-" or options.as_json):
         text = exact_json.encode(losses) + b"\n"
         if options.report == "-":
             sys.stderr.buffer.write(text)
             sys.stderr.buffer.flush()
         else:
             save(text, options.report)
-    elif losses and (options.strict or not options.as_json):
-        _summary(losses, options.to, options.strict)
-    return not (options.strict and losses)
+    elif losses and (refused or not options.as_json):
+        _table(options, losses, refused)
+    if missing and not options.as_json and not refused:
+        ways = {"model": "--model", "maxTokens": "--max-tokens"}
+        print(f"missing: {', '.join(f'{name} (give {ways.get(name, name)})' for name in missing)}", file=sys.stderr)
+    return not refused
 
 
 def _value(written: Written | WrittenAll) -> Any:
@@ -140,18 +182,18 @@ def _document(written: Written | WrittenAll, pretty: bool, packed: bool = True) 
     return document if document.endswith(b"\n") or written.format.verbatim else document + b"\n"
 
 
-def _summary(losses: list[Loss], to: str, strict: bool) -> None:
-    """Print the losses in a few lines, the most frequent first."""
-    counts = Counter(loss.kind for loss in losses)
-    parts = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    verdict = "nothing written (--strict)" if strict else f"written without {'it' if len(losses) == 1 else 'them'}"
+def _table(options: WriteOptions, losses: Losses, refused: bool) -> None:
+    """Print the losses, what matters first: by kind and reason, or all of them."""
+    counts = losses.title.partition(": ")[2]
+    verdict = f"written without {'it' if len(losses) == 1 else 'them'}"
+    if refused:
+        verdict = f"nothing written (--strict{'' if options.strict else '-kinds'})"
     noun = "loss" if len(losses) == 1 else "losses"
-    print(f"{len(losses)} {noun} towards {to} ({parts}); {verdict}; --losses - lists all", file=sys.stderr)
-    if sys.stderr.isatty():
-        from hansard.cli.terminal import display
-
-        reasons = Counter((loss.kind, loss.why) for loss in losses)
-        for (kind, why), count in reasons.most_common(8):
-            example = next(loss for loss in losses if (loss.kind, loss.why) == (kind, why))
-            place = f"{display(example.path)}: {display(example.what)}"
-            print(f"  {count:>5} x {display(why)}\n          e.g. {place}", file=sys.stderr)
+    all_ = options.report == "-"
+    more = "" if all_ else "; --losses - lists all"
+    print(f"{len(losses)} {noun} towards {options.to} ({counts}); {verdict}{more}", file=sys.stderr)
+    each = sorted(losses, key=lambda loss: KINDS.index(loss.kind))
+    for line in (
+        (f"  {loss.kind:<12}  {loss.path}: {loss.what}; {loss.why}" for loss in each) if all_ else losses.groups()
+    ):
+        print(display(line), file=sys.stderr)

@@ -21,7 +21,7 @@ first: names of formats, and residue keys and spelling hints under `extra`.
 from __future__ import annotations
 
 from hansard.formats.conformance import check
-from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
+from hansard.formats.contract import Format, Loss, Losses, Target, Written, WrittenAll
 from hansard.formats.detection import detect
 from hansard.formats.documents import convert, migrated, read, read_all, write, write_all
 from hansard.formats.registry import get, names
@@ -29,6 +29,7 @@ from hansard.formats.registry import get, names
 __all__ = [
     "Format",
     "Loss",
+    "Losses",
     "Target",
     "Written",
     "WrittenAll",

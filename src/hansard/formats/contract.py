@@ -23,12 +23,13 @@ specification.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,9 +42,12 @@ if TYPE_CHECKING:
     from hansard.formats.coding_agents.session_file import SessionFile
     from hansard.formats.requests import Dialect
     from hansard.formats.rules.conform import Rules
+    from hansard.model.diff import Difference
     from hansard.model.validate import Finding
 else:
-    Dialect = Finding = Rules = SessionFile = Any  # `typing.get_type_hints` resolves them without loading a reader
+    Dialect = Difference = Finding = Rules = SessionFile = (
+        Any  # `typing.get_type_hints` resolves them without loading a reader
+    )
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -64,23 +68,78 @@ class Target(Struct, frozen=True, kw_only=True):
     at: str | None = None
 
 
-class Loss(Struct, frozen=True, kw_only=True, order=True):
-    """One thing the written document does not say: where it stood, what it was, why it could not be carried.
+Kind: TypeAlias = Literal["text", "files", "calls", "instructions", "settings", "metadata", "spelling", "repair"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
-    `kind` is content, instructions (system prompts), identity (ids, times, names), settings (of a
-    request), spelling (two ways to write the same) or repair (changed because the target's rules ask for it).
+
+class Loss(Struct, frozen=True, kw_only=True, order=True):
+    """One place where the written document reads back otherwise: where, what, why.
+
+    `path` goes down to the leaf in the source; of what was added it is the place in what reads back. `kind` says what
+    is concerned: `text`, `files`, `calls` (and their results), `instructions` (system prompts), `settings` (and tools
+    of a request), `metadata` (usage, model, times, ids, signatures), `spelling` (nulls, defaults, another way to write
+    the same) or `repair` (changed or added because the target's rules ask for it).
 
     >>> import hansard
     >>> said = hansard.Message.assistant("hi", usage=hansard.Usage(output_tokens=1))
     >>> lost = hansard.write(hansard.Conversation(messages=[said]), "anthropic").losses
-    >>> "$.messages[0].usage" in [loss.path for loss in lost]
-    True
+    >>> [(loss.kind, loss.path) for loss in lost if loss.kind != "spelling"]
+    [('metadata', '$.messages[0].usage')]
     """
 
     path: str
     what: str
     why: str
-    kind: str = "content"
+    kind: Kind = "metadata"
+
+
+class Losses(list[Loss]):
+    """A list of losses that shows itself grouped, what matters first.
+
+    >>> losses = Losses([Loss(path="$.id", what='"t1"', why="there is no place for it")])
+    >>> losses.counts
+    {'metadata': 1}
+    >>> losses
+    1 loss: 1 metadata
+      metadata      1  there is no place for it
+                       $.id: "t1"
+    """
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many there are of each kind."""
+        found = Counter(loss.kind for loss in self)
+        return {kind: found[kind] for kind in KINDS if found[kind]}
+
+    def of(self, *kinds: Kind) -> Losses:
+        """Those of some kinds."""
+        return Losses(loss for loss in self if loss.kind in kinds)
+
+    @property
+    def title(self) -> str:
+        """Their number, and that of each kind, in one line."""
+        if not self:
+            return "no losses"
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        return f"{len(self)} {'loss' if len(self) == 1 else 'losses'}: {counts}"
+
+    def summary(self) -> str:
+        """A table: for each kind and reason the number, and the first place."""
+        return "\n".join([self.title, *self.groups()])
+
+    def groups(self) -> Iterator[str]:
+        """The lines of the table."""
+        found: dict[tuple[Kind, str], list[Loss]] = {}
+        for loss in self:
+            found.setdefault((loss.kind, loss.why), []).append(loss)
+        for kind, why in sorted(found, key=lambda group: (KINDS.index(group[0]), -len(found[group]))):
+            first, *others = found[kind, why]
+            more = f", and {len(others)} more" if others else ""
+            yield f"  {kind:<12}{len(others) + 1:>3}  {why}"
+            yield f"{'':<19}{first.path}: {first.what}{more}"
+
+    def __repr__(self) -> str:
+        return self.summary() if self else "[]"
 
 
 class Reader(Protocol):
@@ -116,8 +175,8 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     `coding_agent`: what is written for it names that agent's own tools.
     `binds`: its signatures are bound to the messages before them; `own_provider` is the provider that made them.
     `strict_unicode`: its consumers reject lone surrogates, as the servers of all providers do.
-    `why` gives the reason for a loss by the field that is lost; `explain(path, what)` the loss itself, where the
-    difference alone does not say it.
+    `why` gives the reason for a loss by the field that is lost; `explain(difference)` the reason and the kind, where
+    the field alone does not say them.
 
     >>> from hansard import formats
     >>> formats.get("anthropic").title, formats.get("anthropic").own_provider
@@ -142,7 +201,7 @@ class Format(Struct, frozen=True, kw_only=True, dict=True):
     suffix: str = "json"
     strict_unicode: bool = False
     why: dict[str, str] = {}
-    explain: Callable[[str, str], Loss | None] | None = None
+    explain: Callable[[Difference], tuple[str, Kind] | None] | None = None
 
     @cached_property
     def confidence(self) -> Callable[[Any], int]:
@@ -267,7 +326,7 @@ class Written:
         target: Target,
         source: Conversation,
         data: Any,
-        losses: Callable[[Written], list[Loss]],
+        losses: Callable[[Written], Losses],
         text: bytes | None = None,
     ) -> None:
         self.format, self.target, self.source = format, target, source
@@ -284,9 +343,13 @@ class Written:
         return self._made if isinstance(self._made, bytes) else self.data
 
     @cached_property
-    def losses(self) -> list[Loss]:
+    def losses(self) -> Losses:
         """What the document does not say of the source; empty if and only if it reads back as the same."""
         return self._losses(self)
+
+    def summary(self) -> str:
+        """The losses as a table by kind and reason, what matters first; then what is missing in a request."""
+        return _summary(self)
 
     @cached_property
     def missing(self) -> list[str]:
@@ -305,13 +368,18 @@ class Written:
         return self._text if self._text is not None else exact_json.encode(self._made)
 
     def __repr__(self) -> str:
-        return f"<Written {self.format.name}, {len(self.source.messages)} messages>"
+        return f"<Written {self.format.name}, {len(self.source.messages)} messages; {self.losses.title}>"
 
 
-def losses_of(each: list[Written]) -> list[Loss]:
+def losses_of(each: list[Written]) -> Losses:
     """The losses of several, each path after the number of its conversation."""
     found = enumerate(each)
-    return [replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses]
+    return Losses(replace(loss, path=f"$[{i}]{loss.path[1:]}") for i, written in found for loss in written.losses)
+
+
+def _summary(written: Written | WrittenAll) -> str:
+    missing = ", ".join(written.missing)
+    return written.losses.summary() + (f"\nmissing: {missing}" if missing else "")
 
 
 def _as_data(format: Format, document: Any) -> Any:
@@ -343,12 +411,16 @@ class WrittenAll:
         return _as_data(self.format, self.document)
 
     @cached_property
-    def losses(self) -> list[Loss]:
+    def losses(self) -> Losses:
         """What the document does not say of its conversations, each read back from the whole."""
         if self.each and self.format.split is not None:
             for written, document in zip(self.each, self.format.split(self.document), strict=True):
                 written.document = document
         return losses_of(self.each)
+
+    def summary(self) -> str:
+        """The losses as a table by kind and reason, what matters first; then what is missing in the requests."""
+        return _summary(self)
 
     @cached_property
     def missing(self) -> list[str]:
@@ -361,7 +433,7 @@ class WrittenAll:
         return self.document if isinstance(self.document, bytes) else exact_json.encode(self.document)
 
     def __repr__(self) -> str:
-        return f"<WrittenAll {self.format.name}, {len(self.each)} conversations>"
+        return f"<WrittenAll {self.format.name}, {len(self.each)} conversations; {self.losses.title}>"
 
 
-__all__ = ["Format", "Loss", "Target", "Written", "WrittenAll"]
+__all__ = ["KINDS", "Format", "Kind", "Loss", "Losses", "Target", "Written", "WrittenAll"]

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import CannotWrite, Unreadable
-from hansard.formats.contract import Format, Loss, Target, Written, WrittenAll
+from hansard.formats.contract import Format, Loss, Losses, Target, Written, WrittenAll
 from hansard.formats.detection import TEXTS, as_bytes, recognized
 from hansard.formats.field_table.records import NeedsPlainDecode, Typed
 from hansard.formats.registry import get, names
@@ -297,7 +297,7 @@ def _write_path(
             shown = replace(shown, messages=messages)
         if not chosen.strict_unicode:
             data = chosen.write(shown, aim)
-            return Written(chosen, aim, source, data, lambda written: _losses(written, notes))
+            return Written(chosen, aim, source, data, lambda written: _losses(written, notes, path))
     else:
         from hansard.formats.rules.conform import conform
 
@@ -317,14 +317,15 @@ def _write_path(
         whole = without_surrogates(messages, chosen.name, [], list(range(len(messages))))
         if whole is not messages:
             data, text = chosen.write(replace(shown, messages=whole), aim), None
-    return Written(chosen, aim, source, data, lambda written: _losses(written, notes), text)
+    return Written(chosen, aim, source, data, lambda written: _losses(written, notes, path), text)
 
 
-def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
+def _losses(written: Written, notes: list[Loss], path: list[int]) -> Losses:
     from hansard.formats.losses import proven_losses
 
+    left_out = {*range(len(written.source.messages))}.difference(path)
     if written.format.kept is not None:
-        return proven_losses(written, written.format.kept(written.source), notes)
+        return proven_losses(written, written.format.kept(written.source), notes, left_out)
     document = written.document if written.format.text else exact_json.copied(written.document)
     back = _read(written.format, document, surrogates=True)[0]
     if written.format.coding_agent:
@@ -332,4 +333,4 @@ def _losses(written: Written, notes: list[Loss]) -> list[Loss]:
 
         if evidence(written.source, written.format.name) is None:
             back = without_evidence(back, written.format.name)  # what was just written says nothing more
-    return proven_losses(written, back, notes)
+    return proven_losses(written, back, notes, left_out)

@@ -100,7 +100,10 @@ def _convert(body: bytes) -> Response[bytes]:
     formats.get(order.to)
     from_ = None if order.format is UNSET else order.format
     target = None if order.target is UNSET else order.target
-    return answer(converted(formats.convert(data_of(order), order.to, from_, target=target)))
+    model = None if order.model is UNSET else order.model
+    most = None if order.max_tokens is UNSET else order.max_tokens
+    written = formats.convert(data_of(order), order.to, from_, target=target, model=model, max_tokens=most)
+    return answer(converted(written))
 
 
 @post("/api/validate", operation_class=says(Validated, takes=bodies.Validate), status_code=200, tags=["documents"])

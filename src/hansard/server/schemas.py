@@ -127,17 +127,20 @@ class Validated(Body, frozen=True, kw_only=True):
 
 
 class Convert(Document, frozen=True, kw_only=True):
-    """A document to write in the format `to`, for its profile `target`."""
+    """A document to write in the format `to`, for its profile `target`; `model` and `maxTokens` complete a request."""
 
     to: str
     target: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    max_tokens: int | UnsetType = UNSET
 
 
 class Converted(Body, frozen=True, kw_only=True):
-    """A written document (`document`, `text` or `base64`) and its losses."""
+    """A written document (`document`, `text` or `base64`), its losses, and what is `missing` in a request."""
 
     format: str
     losses: list[Loss]
+    missing: list[str] | UnsetType = UNSET
     document: Any = UNSET
     text: str | UnsetType = UNSET
     base64: str | UnsetType = UNSET
@@ -298,7 +301,8 @@ def converted(written: Written | WrittenAll) -> Converted:
             fields = {"text": written.document.decode()}
         except UnicodeDecodeError:
             fields = {"base64": base64.b64encode(written.document).decode()}
-    return Converted(format=written.format.name, losses=written.losses, **fields)
+    missing = written.missing or UNSET
+    return Converted(format=written.format.name, losses=written.losses, missing=missing, **fields)
 
 
 def messages_of(values: list[dict[str, Any]]) -> list[Message]:

@@ -290,20 +290,20 @@ TOOLS: dict[str, list[Any]] = {
 SIGNED = {"gemini": {"thought_signatures": ["c2ln"]}}
 # what a provider has no field for: the field, whose loss of it is of this kind
 LEFT_OUT: dict[str, tuple[str, Any, str, str]] = {
-    "OpenAI: id": ("openai-chat", said("user", id="m1"), "$.messages[0].id", "identity"),
-    "Gemini: id": ("gemini", said("user", id="m1"), "$.messages[0].id", "identity"),
-    "Claude: id": ("anthropic", said("user", id="m1"), "$.messages[0].id", "identity"),
-    "Gemini: name": ("gemini", said("user", name="ann"), "$.messages[0].name", "content"),
-    "Claude: name": ("anthropic", said("user", name="ann"), "$.messages[0].name", "content"),
-    "OpenAI: extra of others": ("openai-chat", said("user", extra={"other": {"y": 2}}), "extra", "content"),
-    "Gemini: extra of others": ("gemini", said("user", extra={"other": {"y": 2}}), "extra", "content"),
-    "Claude: extra of others": ("anthropic", said("user", extra={"other": {"y": 2}}), "extra", "content"),
-    "OpenAI: reasoning": ("openai-chat", said("assistant", reasoning="Hm."), "$.messages[0].parts[0]", "repair"),
+    "OpenAI: id": ("openai-chat", said("user", id="m1"), "$.messages[0].id", "metadata"),
+    "Gemini: id": ("gemini", said("user", id="m1"), "$.messages[0].id", "metadata"),
+    "Claude: id": ("anthropic", said("user", id="m1"), "$.messages[0].id", "metadata"),
+    "Gemini: name": ("gemini", said("user", name="ann"), "$.messages[0].name", "metadata"),
+    "Claude: name": ("anthropic", said("user", name="ann"), "$.messages[0].name", "metadata"),
+    "OpenAI: extra of others": ("openai-chat", said("user", extra={"other": {"y": 2}}), "extra", "metadata"),
+    "Gemini: extra of others": ("gemini", said("user", extra={"other": {"y": 2}}), "extra", "metadata"),
+    "Claude: extra of others": ("anthropic", said("user", extra={"other": {"y": 2}}), "extra", "metadata"),
+    "OpenAI: reasoning": ("openai-chat", said("assistant", reasoning="Hm."), "$.messages[0].parts[0]", "text"),
     "Claude: reasoning, unsigned": (
         "anthropic",
         said("assistant", reasoning="Hm."),
         "$.messages[0].parts[0]",
-        "repair",
+        "text",
     ),
 }
 ONE_WAY: dict[str, tuple[str, list[Any], dict[str, Any], list[Any]]] = {
@@ -439,7 +439,7 @@ def test_a_content_part_is_true_in_both_directions(row: str, provider: str) -> N
     written = {"text": "two"} if provider == "gemini" else two
     if found[provider] is None:
         assert there.data[LISTS[provider]] == [said("user", "two")]
-        assert "repair" in {loss.kind for loss in there.losses}
+        assert "files" in {loss.kind for loss in there.losses}
         return
     request = {LISTS[provider]: [in_a_message(provider, [found[provider], written])]}
     assert exact_json.same(there.data, request)

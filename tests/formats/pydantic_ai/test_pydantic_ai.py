@@ -247,7 +247,7 @@ def test_half_a_surrogate_pair_is_replaced_and_reported_but_kept_in_a_document_o
     written = formats.write(formats.read(given, "openai-chat"), NAME)
     asked, _ = ModelMessagesTypeAdapter.validate_json(written.json)
     assert asked.parts[0].content == "half \ufffd pair"
-    assert [loss.path for loss in written.losses if "surrogate" in loss.why] == ["$.messages[0].parts[0]"]
+    assert [loss.path for loss in written.losses if "surrogate" in loss.why] == ["$.messages[0].parts[0].text"]
     own = [{"kind": "response", "parts": [{"part_kind": "text", "content": "\ude00 \U0001f600"}]}]
     for document in (own, exact_json.encode(own)):
         again = formats.write(formats.read(document, NAME), NAME)

@@ -34,7 +34,7 @@ def loaded(history: list[ModelMessage]) -> list[ModelMessage]:
 def test_a_history_without_system_prompts_comes_back_equal(history: list[ModelMessage]) -> None:
     thread, back = through_a_thread(history)
     assert exact_json.same(dumped(back), dumped(loaded(history)))
-    assert [loss for loss in thread.losses if loss.kind not in ("identity", "spelling")] == []
+    assert [loss for loss in thread.losses if loss.kind not in ("metadata", "spelling")] == []
 
 
 @given(history=with_system_prompts)

@@ -112,8 +112,9 @@ def test_without_any_time_the_fields_are_absent_and_reported() -> None:
     assert "created_at" not in written.data
     assert {"thread.created_at", "thread.updated_at", "user.submitted_at"} < set(lacking(written.data))
     told = [loss for loss in written.losses if "Target(at=...)" in loss.why]
-    assert ("$", "no created_at, updated_at") in [(loss.path, loss.what) for loss in told]
-    assert {loss.kind for loss in told} == {"identity"}
+    absent = ("$.extra.thread-protocol.$.absent", 'nothing becomes ["created_at","updated_at"]')
+    assert absent in [(loss.path, loss.what) for loss in told]
+    assert {loss.kind for loss in told} == {"metadata"}
     assert formats.write(formats.read(written.json), "thread-protocol").data == written.data
 
 

@@ -148,7 +148,7 @@ def test_what_a_user_posts_stays_data_of_the_user() -> None:
     written = formats.convert([posted], "thread-protocol", "ai-sdk-ui", target=Target(at=TIME.format(1)))
     assert told(written.data) == []
     assert [(loss.path, loss.kind) for loss in written.losses if "parts" in loss.path] == [
-        ("$.messages[0].parts[1]", "content")
+        ("$.messages[0].parts[1]", "text")
     ]
 
 

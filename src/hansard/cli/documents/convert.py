@@ -29,7 +29,10 @@ def command(source: str, from_: str | None, **given: Any) -> int:
         if options.folder is not None:
             read = formats.read_all(data, from_)
             current = [formats.migrated(conversation, options.to) for conversation in read]
-            written = [formats.write(conversation, options.to, target=options.write_target) for conversation in current]
+            written = [
+                formats.write(conversation, options.to, target=options.write_target, **options.request)
+                for conversation in current
+            ]
         else:
-            written = formats.convert(data, options.to, from_, target=options.write_target)
+            written = formats.convert(data, options.to, from_, target=options.write_target, **options.request)
     return write_documents(options, written)

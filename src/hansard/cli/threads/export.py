@@ -15,7 +15,7 @@ from hansard.cli.options import db_option, open_ledger, resolve
 from hansard.cli.output import WriteOptions, export_options, report_losses, write_documents
 from hansard.cli.terminal import counted, display
 from hansard.errors import HansardError
-from hansard.formats.contract import Written, WrittenAll, losses_of
+from hansard.formats.contract import Losses, Written, WrittenAll, losses_of
 from hansard.ledger.analysis.row_types import TABLES, Table
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def command(threads: tuple[str, ...], everything: bool, table: Table | None, db:
             written = _converted(ledger, ids[0], options)
         else:
             found = [ledger.export_conversation(key) for key in ids]
-            written = formats.write_all(found, options.to, target=options.write_target)
+            written = formats.write_all(found, options.to, target=options.write_target, **options.request)
     return write_documents(options, written)
 
 
@@ -136,7 +136,7 @@ def _sage_sessions(ledger: Ledger, ids: list[str], options: WriteOptions) -> int
 
     out = options.output or "."
     sessions = [session_folder(ledger, key, cwd=os.getcwd()) for key in ids]
-    if not report_losses(options, [loss for session in sessions for loss in session.losses]):
+    if not report_losses(options, Losses(loss for session in sessions for loss in session.losses)):
         return 1
     for session in sessions:
         if session.backups is not None:
@@ -163,7 +163,7 @@ def _database(ledger: Ledger, ids: list[str], options: WriteOptions, everything:
         save(session_text(ledger, ids[0], options.to) or b"", options.output)
         return 0
     data, files, losses = as_database(ledger, ids, options.to, options.write_target)
-    if not report_losses(options, losses):
+    if not report_losses(options, Losses(losses)):
         return 1
     out = options.output
     is_folder = out is not None and out != "-" and (os.path.isdir(out) or out.endswith("/"))
@@ -219,7 +219,7 @@ def _session_files(ledger: Ledger, ids: list[str], options: WriteOptions) -> int
 
 def _converted(ledger: Ledger, key: str, options: WriteOptions) -> Written:
     target = replace(options.write_target, at=ledger.thread(key).created_at)
-    return formats.write(ledger.export_conversation(key), options.to, target=target)
+    return formats.write(ledger.export_conversation(key), options.to, target=target, **options.request)
 
 
 def _inside(name: str) -> str:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from hansard.cli.options import db_option, json_option, open_ledger, resolve, resolve_message
-from hansard.cli.terminal import counted, display, echo, echo_json
+from hansard.cli.terminal import display, echo, echo_json
 
 
 @click.command("handover")
@@ -42,5 +42,7 @@ def command(thread: str, to: str, cwd: str | None, at: str | None, dry_run: bool
     echo(f"would write {display(str(done.path))}" if dry_run else display(str(done.path)))
     echo(f"continue with: {display(done.resume)}")
     if losses:
-        print(f"{counted(len(losses), 'loss')}; --json lists them", file=sys.stderr)
+        print(display(losses.title) + "; --json lists them", file=sys.stderr)
+        for line in losses.groups():
+            print(display(line), file=sys.stderr)
     return 0

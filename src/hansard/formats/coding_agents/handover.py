@@ -120,7 +120,7 @@ class _HandOver:
             if message.role in _INSTRUCTIONS:
                 why = f"{self.to} has instructions of its own"
                 what = f"the {message.role} message"
-                self.notes.append(Loss(path=f"$.messages[{self.path[i]}]", what=what, why=why, kind="settings"))
+                self.notes.append(Loss(path=f"$.messages[{self.path[i]}]", what=what, why=why, kind="instructions"))
         instead: dict[Any, Any] = {}
         out: list[Message] = []
         before: Any = None

@@ -26,9 +26,13 @@ detection, a new release in `fields`. Stored, so never renamed: residue keys and
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hansard.formats.contract import Format
+
+if TYPE_CHECKING:
+    from hansard.formats.contract import Kind
+    from hansard.model.diff import Difference
 
 
 def sniff(document: Any) -> int:
@@ -43,6 +47,17 @@ def sniff(document: Any) -> int:
     return 3 if known == len(document) else 2
 
 
+def explain(difference: Difference) -> tuple[str, Kind] | None:
+    """The reason for what Pydantic AI would refuse a history for."""
+    from hansard.model.times import is_time
+
+    if difference.field == "finishReason" and difference.role == "assistant":
+        return "Pydantic AI refuses a history with a finish reason it does not know", "metadata"
+    if difference.field == "createdAt" and difference.role and not is_time(difference.before):
+        return "Pydantic AI takes only dates and times of ISO 8601", "metadata"
+    return None
+
+
 FORMAT = Format(
     name="pydantic-ai",
     title="Pydantic AI message history",
@@ -52,9 +67,6 @@ FORMAT = Format(
     profiles=("2.62", "2.66"),
     binds=True,
     strict_unicode=True,
-    why={
-        "finishReason": "Pydantic AI refuses a history with a finish reason it does not know",
-        "agentId": "Pydantic AI messages do not say which agent they are of",
-        "createdAt": "Pydantic AI takes only dates and times of ISO 8601",
-    },
+    why={"agentId": "Pydantic AI messages do not say which agent they are of"},
+    explain=explain,
 )

@@ -32,9 +32,13 @@ Stored, so never renamed: residue keys and spelling hints (`"$"`), the agent id 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hansard.formats.contract import Format, Loss
+from hansard.formats.contract import Format
+
+if TYPE_CHECKING:
+    from hansard.formats.contract import Kind
+    from hansard.model.diff import Difference
 
 
 def sniff(document: Any) -> int:
@@ -45,18 +49,15 @@ def sniff(document: Any) -> int:
     return 3 if records or "thread_id" in document else 1
 
 
-_ABSENT = ".extra.thread-protocol.$", 'nothing becomes {"absent":', '{"thread-protocol":{"$":{"absent":'
+def explain(difference: Difference) -> tuple[str, Kind] | None:
+    """The reason for a required field that nothing could be derived for: no time is known."""
+    from hansard.formats.residue import unpack
 
-
-def explain(path: str, what: str) -> Loss | None:
-    """The loss of a required field that nothing could be derived for: no time is known."""
-    if path == "$.runs" and _ABSENT[2] in what:
-        path, what = f"$.runs{_ABSENT[0]}", f'{_ABSENT[1]}["started_at","completed_at"]'
-    if not path.endswith(_ABSENT[0]) or not what.startswith(_ABSENT[1]):
+    runs = (difference.after or ()) if difference.path == "$.runs" and not difference.before else ()
+    absent = any("absent" in unpack("thread-protocol", run.extra)[1] for run in runs)
+    if not absent and not difference.path.endswith(".extra.thread-protocol.$.absent"):
         return None
-    why = "thread-protocol requires a time and the source knows none; give one with Target(at=...)"
-    names = what.removeprefix(_ABSENT[1]).strip('[]}"…').replace('","', ", ")
-    return Loss(path=path.removesuffix(_ABSENT[0]), what=f"no {names}", why=why, kind="identity")
+    return "thread-protocol requires a time and the source knows none; give one with Target(at=...)", "metadata"
 
 
 FORMAT = Format(

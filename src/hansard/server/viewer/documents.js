@@ -55,10 +55,14 @@ function exactDocument(text) {
   return found ? text.slice(found.index + found[0].length, text.lastIndexOf("}")) : null;
 }
 
+// What matters first.
+const KINDS = ["text", "files", "calls", "instructions", "settings", "metadata", "spelling", "repair"];
+
 function losses(list) {
   if (!list.length) return [el("p", { class: "fine" }, "✓ Nothing is lost: reading it back gives the same conversation.")];
+  list = KINDS.flatMap((kind) => list.filter((loss) => loss.kind === kind));
   const kinds = new Map();
-  for (const loss of list) kinds.set(loss.kind ?? "content", (kinds.get(loss.kind ?? "content") ?? 0) + 1);
+  for (const loss of list) kinds.set(loss.kind, (kinds.get(loss.kind) ?? 0) + 1);
   const counts = [...kinds].map(([kind, count]) => el("span", { class: "badge" }, `${count.toLocaleString()} ${kind}`));
   const rows = list.slice(0, SHOWN).map((loss) => el("li", null, el("code", null, loss.path), el("span", null, loss.what), el("span", { class: "dim" }, loss.why)));
   const rest = list.length > SHOWN ? el("p", { class: "dim" }, `… and ${(list.length - SHOWN).toLocaleString()} more`) : null;
