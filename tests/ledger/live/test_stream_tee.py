@@ -185,6 +185,27 @@ def test_a_reader_that_leaves(ledger: hansard.Ledger) -> None:
     assert ledger.run_messages("t", run.id)[0].parts[0].text == "Hel"  # type: ignore[union-attr]
 
 
+def test_a_reader_that_leaves_in_a_with_block_has_ended_the_run_after_it(ledger: hansard.Ledger) -> None:
+    async def pieces() -> AsyncIterator[Any]:
+        for piece in CHAT:
+            yield piece
+
+    async def leave() -> list[Any]:
+        async with ledger.record(pieces(), format="openai-chat", thread="t") as recorded:
+            async for _ in recorded:
+                break
+        return ledger.runs("t")
+
+    (run,) = asyncio.run(leave())
+    assert run.status == "aborted"
+    with ledger.record(iter(CHAT), format="openai-chat", thread="u") as recorded:
+        left = iter(recorded)  # held by somebody
+        next(left)
+    assert ledger.runs("u")[0].status == "aborted"
+    for thread in "tu":
+        assert [(m.text, m.state) for m in ledger.transcript(thread)][-1] == ("Hel", "interrupted")
+
+
 def test_a_stream_is_recorded_once(ledger: hansard.Ledger) -> None:
     recorded = ledger.record(CHAT, format="openai-chat", thread="t")
     list(recorded)

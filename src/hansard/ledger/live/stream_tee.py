@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from hansard.errors import HansardError
@@ -27,6 +27,8 @@ class StreamTee:
 
     def __init__(self, recorder: AnswerRecorder, stream: Any) -> None:
         self._recorder, self._stream = recorder, stream
+        self._entered = False
+        self._reading: Generator[Any] | AsyncGenerator[Any] | None = None  # kept to be closed at the end of `with`
         if is_whole(stream):
             recorder.whole(stream)
         elif not _is_stream(stream):
@@ -53,6 +55,18 @@ class StreamTee:
         return found
 
     def __iter__(self) -> Iterator[Any]:
+        pieces = self._pieces()
+        if self._entered:
+            self._reading = pieces
+        return pieces
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        pieces = self._async_pieces()
+        if self._entered:
+            self._reading = pieces
+        return pieces
+
+    def _pieces(self) -> Generator[Any]:
         recorder = self._recorder
         recorder.begin()
         try:
@@ -64,7 +78,7 @@ class StreamTee:
             raise
         recorder.finish()
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def _async_pieces(self) -> AsyncGenerator[Any]:
         recorder = self._recorder
         await asyncio.to_thread(recorder.begin)
         try:
@@ -81,18 +95,24 @@ class StreamTee:
     def __enter__(self) -> StreamTee:
         if hasattr(self._stream, "__enter__"):
             self._stream = self._stream.__enter__()
+        self._entered = True
         return self
 
     def __exit__(self, *error: Any) -> Any:
+        if isinstance(self._reading, Generator):
+            self._reading.close()
         closing = getattr(self._stream, "__exit__", None)
         return closing(*error) if closing is not None else None
 
     async def __aenter__(self) -> StreamTee:
         if hasattr(self._stream, "__aenter__"):
             self._stream = await self._stream.__aenter__()
+        self._entered = True
         return self
 
     async def __aexit__(self, *error: Any) -> Any:
+        if isinstance(self._reading, AsyncGenerator):
+            await self._reading.aclose()
         closing = getattr(self._stream, "__aexit__", None)
         return await closing(*error) if closing is not None else None
 
