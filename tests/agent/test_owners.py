@@ -51,6 +51,17 @@ def test_another_user_finds_nothing_and_changes_nothing(agent: Agent, call: str)
     assert agent.ledger.thread("c1").resource_id == "ann"
 
 
+def test_a_run_of_another_user_is_one_that_does_not_exist(agent: Agent) -> None:
+    async def go() -> None:
+        stream = await agent.sse(body("Which tea?"), resource_id="ann")
+        run = stream.headers["x-workflow-run-id"]
+        _ = [data async for data in stream]
+        assert await agent.resume(run, start=0, resource_id="bob") is None
+        assert await agent.resume(run, start=0, resource_id="ann") is not None
+
+    asyncio.run(go())
+
+
 def test_a_thread_of_no_user_is_not_for_users(agent: Agent) -> None:
     async def go() -> None:
         await said(agent, "Which tea?")

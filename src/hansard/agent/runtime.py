@@ -628,9 +628,9 @@ class Agent:
             return None if run is None else await resumed(self.ledger, run, version, start=start, rebuild=True)
         try:
             run = await self.ledger.aio.find_run(thread_id)
-        except NotFound:
+            await check_owner(self.ledger, run.thread_id or "", resource_id)
+        except NotFound:  # or another user's
             return None
-        await check_owner(self.ledger, run.thread_id or "", resource_id)
         return await resumed(self.ledger, run, version, start=start or 0, rebuild=False)
 
     async def _said(self, thread_id: str, stream: StreamHub) -> AsyncIterator[Delta]:

@@ -23,9 +23,9 @@ from hansard.server import downloads as files
 from hansard.server import static_files as pages
 from hansard.server import workspaces as workspaces_
 from hansard.server.access_control import HEADERS, AccessControl, Refusal
-from hansard.server.app_state import WHOSE, Served, kept_slashes
+from hansard.server.app_state import WHOSE, Served, check_resource, kept_slashes
 from hansard.server.openapi import components
-from hansard.server.responses import HANDLERS, JSON, asked_once, encoded
+from hansard.server.responses import HANDLERS, JSON, AnyRequest, asked_once, encoded
 from hansard.server.slow_clients import in_time
 from hansard.server.tokens import OPEN, Grant, Tokens
 
@@ -126,7 +126,7 @@ def create_app(
             *workspaces_.ROUTES,
             *pages.ROUTES,
         ],
-        before_request=asked_once,
+        before_request=_checked,
         exception_handlers=HANDLERS,
         lifespan=[_living(here) for here in whose.values()],
         openapi_config=OpenAPIConfig(
@@ -148,6 +148,11 @@ def create_app(
     )
     app.access_control, app.tenants = AccessControl(_tokens(token, tokens, whose), hosts, others), whose
     return app
+
+
+async def _checked(request: AnyRequest) -> None:
+    await asked_once(request)
+    await check_resource(request)
 
 
 def _tokens(token: str | None, tokens: Mapping[str, Grant] | None, tenants: Mapping[str, Served]) -> Tokens | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from hansard.errors import HansardError
+from hansard.agent.async_run import check_owner
+from hansard.errors import HansardError, NotFound
 from hansard.ledger.async_ledger import AsyncLedger
 from hansard.ledger.ledger import Ledger
 from hansard.server.responses import AnyRequest
@@ -75,6 +77,24 @@ class Served:
 def served(request: AnyRequest) -> Served:
     """State of the request's tenant, as access control determined it."""
     return cast(Served, cast(Any, request.scope)[WHOSE])
+
+
+async def check_resource(request: AnyRequest) -> None:
+    """Before a request with `resourceId`: the thread, message or run of another resource does not exist (404)."""
+    resource = request.query_params.get("resourceId")
+    name = request.path_params.get("thread_id") or request.path_params.get("name")
+    if resource is None or not isinstance(name, str):
+        return
+    here, thread_id = served(request), named(name.removeprefix("/"))
+    if "name" in request.path_params:  # a run, as a stream
+        with suppress(NotFound):
+            run = await here.aio.find_run(thread_id)
+            if await check_owner(here.ledger, str(run.thread_id), resource) is not None:
+                return
+        if request.method in ("GET", "HEAD"):
+            raise NotFound(f"no stream {thread_id!r}")
+    elif await check_owner(here.ledger, thread_id, resource) is None and request.url.path.startswith("/api/threads/"):
+        raise NotFound(f"no thread {thread_id!r}")
 
 
 def kept_slashes(raw_path: bytes) -> str:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 RUN_HEADER = "x-workflow-run-id"
 _MOST = 1 << 20  # bytes queued for a slow client before its answer pauses
 _log = logging.getLogger("hansard.server")
+Resource = Annotated[
+    str | None,
+    QueryParameter(name="resourceId", description="Whose thread it is; that of another resource is not found."),
+]
 Version = Annotated[
     str | None, QueryParameter(description="The version of the client: v5, v6 or v7; put it into the `api` address.")
 ]
@@ -43,7 +47,7 @@ async def list_agents(request: AnyRequest) -> Response[bytes]:
 
 
 @post("/api/chat", operation_class=streams(404, 409, takes=bodies.ChatRequest), status_code=200, tags=["chat"])
-async def ask(request: AnyRequest, target: Version = None) -> Stream:
+async def ask(request: AnyRequest, target: Version = None, resource: Resource = None) -> Stream:
     """Send a message, regenerate, edit, answer a tool call or an approval; the answer streams.
 
     `agent` in the body names the agent. Earlier messages are looked up by their ids; their content in the request is
@@ -53,7 +57,9 @@ async def ask(request: AnyRequest, target: Version = None) -> Stream:
     asked = read_body(bodies.ChatRequest, body)
     here = served(request)
     agent, version = here.agent(asked.agent), known_target(target)
-    stream = await agent.sse(exact_json.decode(body), target=version, allow_prune=here.allow_prune)
+    stream = await agent.sse(
+        exact_json.decode(body), target=version, allow_prune=here.allow_prune, resource_id=resource
+    )
     return _streamed(here, await anext(stream, b""), stream, version)
 
 
@@ -72,6 +78,7 @@ async def resume(
     target: Version = None,
     start_index: Point = None,
     starting_after: After = None,
+    resource: Resource = None,
 ) -> Stream | Response[None]:
     """The running answer, from its start or from the chunk with a number, which is the `id` of its event; 204 if there
     is none. With a number also the rest of the last answer; the path may name its run (`x-workflow-run-id`) instead."""
@@ -81,7 +88,9 @@ async def resume(
     start = resume_point(request.query_params, request.headers)
     try:
         name = named(thread_id)
-        stream = await here.agent(None).resume(name, start=start, target=version) if here.agents else None
+        stream = None
+        if here.agents:
+            stream = await here.agent(None).resume(name, start=start, target=version, resource_id=resource)
     except NotFound:
         stream = None
     if stream is None:
