@@ -14,11 +14,12 @@ from hansard.cli.terminal import display
 from hansard.errors import HansardError, UnknownFormat
 from hansard.model.conversation import Conversation
 from hansard.streams.accumulator import Accumulator
-from hansard.streams.deltas import End, Failure
+from hansard.streams.deltas import End, Failure, PartStart
 
 _MESSAGE = "message"
 _STORED = "hansard"
 _UI = "ai-sdk-ui"
+_HEAD = 1 << 16
 
 
 @click.command("stream")
@@ -53,11 +54,14 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
     elif target is not None:
         raise UnknownFormat(f"target {target!r} does not apply to --to message; targets are client versions")
     source, out = _open(sys.stdin, "input"), _open(sys.stdout, "output")
-    ended = False
+    ended = recognised = False
+    head = b""
     while not ended:
-        data = source.read1(65536)
+        data = source.read1(_HEAD)
         ended = not data
+        head += data[: _HEAD - len(head)]
         for delta in decoder.finish() if ended else decoder.feed(data):
+            recognised = recognised or type(delta) is PartStart
             if emitter is None or type(delta) in (Failure, End):  # other deltas are folded by the client
                 folded.fold(delta)
             if emitter is not None and (piece := emitter.emit(delta)):
@@ -65,6 +69,8 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         out.flush()
         if _reader_gone(out):
             raise BrokenPipeError
+    if not recognised and (others := [name for name in streams.decoders() if name != from_ and _reads(name, head)]):
+        raise UnknownFormat(f"the stream is not {from_}, it reads as {' or '.join(others)}; name that with --from")
     if emitter is not None:
         out.write(emitter.finish())
     else:
@@ -74,6 +80,12 @@ def command(from_: str, to: str, target: str | None, message_id: str | None) -> 
         out.write(formats.write(Conversation(messages=messages), "hansard").json.rstrip(b"\n") + b"\n")
     out.flush()
     return _exit_code(folded)
+
+
+def _reads(name: str, head: bytes) -> bool:
+    """Whether the beginning of a stream has content for a decoder."""
+    decoder = streams.decoder(name)
+    return any(type(delta) is PartStart for delta in (*decoder.feed(head), *decoder.finish()))
 
 
 def _emit_stored(to: str, target: str | None, message_id: str | None) -> int:
