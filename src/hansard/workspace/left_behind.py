@@ -113,7 +113,7 @@ def only_reads(command: str) -> bool:
 def named_paths(command: str) -> list[str]:
     """The words of a command that may be paths of files.
 
-    >>> named_paths("printf x > logo.bin; mv 'tea.txt' cup/")
+    >>> named_paths("printf x > logo.bin; sleep 9; mv 'tea.txt' cup/")
     ['x', 'logo.bin', 'tea.txt', 'cup/']
     """
     found: list[str] = []
@@ -122,7 +122,14 @@ def named_paths(command: str) -> list[str]:
         if word in _SEPARATORS or re.fullmatch(r"[<>|&;()]+", word):
             start = word in _SEPARATORS
             continue
-        if not start and not word.startswith("-") and len(word) < 256 and _like_a_path(word) and word not in found:
+        if (
+            not start
+            and not word.startswith("-")
+            and not word.isdigit()
+            and len(word) < 256
+            and _like_a_path(word)
+            and word not in found
+        ):
             found.append(word)
         start = False
     return found
