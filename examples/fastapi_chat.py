@@ -1,6 +1,8 @@
 """FastAPI and Hansard: the whole backend of a `useChat` page.  uvicorn --app-dir examples fastapi_chat:app"""
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -11,7 +13,14 @@ import hansard
 from hansard.agent import Agent, ScriptedModel, resume_point
 from hansard.errors import HansardError
 
-app, ledger = FastAPI(), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
+
+@asynccontextmanager
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    yield
+    await agent.close()  # what was said of answers that still run stays, as interrupted
+
+
+app, ledger = FastAPI(lifespan=lifespan), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
 model = os.environ.get("MODEL") or ScriptedModel(["Tea is served. " * 20], delay=0.05)  # MODEL=anthropic:claude-...
 agent = Agent(model, ledger=ledger, name="waiter", instructions="Be kind.")
 

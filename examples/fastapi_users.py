@@ -1,6 +1,8 @@
 """FastAPI and Hansard for many users: each finds only their own chats.  uvicorn --app-dir examples fastapi_users:app"""
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
@@ -10,7 +12,14 @@ import hansard
 from hansard.agent import Agent, ScriptedModel, resume_point
 from hansard.errors import HansardError
 
-app, ledger = FastAPI(), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
+
+@asynccontextmanager
+async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    yield
+    await agent.close()  # what was said of answers that still run stays, as interrupted
+
+
+app, ledger = FastAPI(lifespan=lifespan), hansard.open(os.environ.get("HANSARD_DB", "chat.db"))
 agent = Agent(ScriptedModel(["Tea is served."]), ledger=ledger, name="waiter")
 TOKENS = {"token-of-ann": "ann", "token-of-bob": "bob"}  # your own sessions or tokens
 

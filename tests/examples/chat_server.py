@@ -61,6 +61,12 @@ class ChatServer:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
+    def end(self) -> None:
+        """As a deployment does."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait()
+
     def expire_leases(self) -> None:
         expire_leases(self.db)
 
@@ -85,8 +91,7 @@ class ChatServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            self._process.wait()
+            self.end()
 
 
 class ServedPage:
