@@ -26,7 +26,7 @@ from hansard.cli import run
 from hansard.model import Message, TextPart, ToolCallPart
 from tests.lab import processes
 from tests.lab.agents import AGENTS
-from tests.lab.promises import PROMISES, Bench, path_of, text_of
+from tests.lab.promises import PROMISES, Bench, path_of, rows_of, text_of
 from tests.lab.scenario import HELPER
 from tests.lab.session import state
 
@@ -87,6 +87,23 @@ def test_a_recorded_session_keeps_the_promise(bench: Bench, promise: str) -> Non
 def test_undo_gives_every_earlier_state_and_redo_the_last(bench: Bench) -> None:
     assert PROMISES["undo"](bench) == []
     assert PROMISES["redo"](bench) == []
+
+
+def test_a_copied_folder_of_every_agent_comes_back_file_by_file(tmp_path: Path) -> None:
+    """The sessions of all recorded agents in one folder, beside a ledger: files equal, rows of databases equal."""
+    for name in RECORDED:
+        shutil.copytree(GOLDEN / name / "home", tmp_path / "copied" / name)
+    given = {path.relative_to(tmp_path / "copied"): path for path in (tmp_path / "copied").rglob("*") if path.is_file()}
+    hansard.open(str(tmp_path / "copied" / "ledger.db")).close()
+    ledger, out = str(tmp_path / "ledger.db"), tmp_path / "out"
+    assert in_process(["import", str(tmp_path / "copied"), "--db", ledger], tmp_path, tmp_path).code == 0
+    assert in_process(["export", "--all", "-o", str(out), "--db", ledger], tmp_path, tmp_path).code == 0
+    for name, path in given.items():
+        tables = AGENTS[name.parts[0].partition("@")[0]].tables
+        if path.suffix in (".db", ".sqlite"):
+            assert [rows_of(out / name, table) for table in tables] == [rows_of(path, table) for table in tables]
+        elif path.suffix == ".jsonl":
+            assert (out / name).read_bytes() == path.read_bytes()
 
 
 def test_without_a_terminal_and_without_yes_undo_shows_a_diff_and_changes_nothing(bench: Bench) -> None:

@@ -164,6 +164,30 @@ def schema(path: Path) -> bytes:
     return "\n".join(str(sql) for (sql,) in found).encode()
 
 
+def kind(path: Path) -> str | None:
+    """The agent's format that a file is a database of, by the tables it had when its WAL was last written back."""
+    import apsw
+
+    from hansard import formats
+
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(rows.MAGIC)) != rows.MAGIC:
+                return None
+        address = f"{path.absolute().as_uri()}?immutable=1"
+        connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    except (OSError, apsw.Error):
+        return None
+    try:
+        made = connection.execute("select sql from sqlite_master where sql is not null order by rowid").fetchall()
+        found = formats.get(formats.detect(rows.MAGIC + "\n".join(str(sql) for (sql,) in made).encode()))
+    except (apsw.Error, HansardError):
+        return None
+    finally:
+        connection.close()
+    return found.name if found.session is not None and found.session.tables is not None else None
+
+
 def count(path: Path, tables: Tables) -> int:
     """How many sessions are in a database or a folder, without those that others started; 0 if it is unreadable."""
     if path.is_dir():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hansard.formats.coding_agents.claude_code.folder import sessions as claude_sessions
 from hansard.formats.coding_agents.qwen_code import sniff as is_qwen
 from hansard.formats.coding_agents.sage import folder as sage_folder
-from hansard.sessions import sage
+from hansard.sessions import databases, sage
 
 
 class Session(NamedTuple):
@@ -367,9 +367,13 @@ def _below(folder: Path, taken: set[Path]) -> Iterator[Session]:
             yield from _below(path, taken)
         elif entry.is_file(follow_symlinks=False) and path.name.endswith(_ENDINGS) and path not in taken:
             yield Session(path, "")
+        elif entry.is_file(follow_symlinks=False) and path.suffix in _DATABASES and path not in taken:
+            if (name := databases.kind(path)) is not None:
+                yield Session(path, name)
 
 
 _ENDINGS = (".jsonl", ".json", ".jsonl.zst")
+_DATABASES = (".db", ".sqlite")
 
 
 def _looks_like_claude(folder: Path, taken: set[Path]) -> bool:
