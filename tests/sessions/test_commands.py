@@ -127,7 +127,7 @@ def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(home: Path) ->
     source.write_text('{"messages": [{"role": "user", "content": "hi"}]}')
     out = str(home / "none" / "b.json")
     told = hansard_(home, "convert", str(source), "--from", "anthropic", "--to", "gemini", "-o", out, code=2, told=True)
-    assert told.startswith(f"hansard: {out}: ")
+    assert f"\nhansard: {out}: " in f"\n{told}"
 
 
 def test_a_thread_is_handed_over_to_every_agent(home: Path) -> None:
