@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, NativeOutput
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -305,3 +305,29 @@ def test_a_run_that_is_cancelled_leaves_what_it_said(ledger: hansard.Ledger) -> 
     (run,) = ledger.runs("t")
     assert run.status == "aborted"
     assert ledger.run_messages("t", run.id)[1].state == "interrupted"
+
+
+def test_tools_and_settings_of_the_requests_are_the_runs(ledger: hansard.Ledger) -> None:
+    agent, _ = looking(ledger, model_settings={"max_tokens": 9, "stop_sequences": ["."], "thinking": "low"})
+    asyncio.run(by_run(agent))
+    (run,) = ledger.runs("t")
+    (tool,) = run.tools or []
+    assert (tool.name, tool.input_schema["required"]) == ("look", ["x"])  # type: ignore[index]
+    asked = hansard.Settings(max_tokens=9, stop=["."], effort="low", model=run.settings.model)  # type: ignore[union-attr]
+    assert run.settings == asked
+    request = hansard.write(ledger.export_conversation("t"), "openai-chat", model="gpt-5")
+    assert (request.missing, request.data["max_completion_tokens"]) == ([], 9)
+    assert request.data["tools"][0]["function"]["name"] == "look"
+
+
+def test_output_of_a_schema_is_a_setting_of_the_run(ledger: hansard.Ledger) -> None:
+    class City(BaseModel):
+        name: str
+
+    agent: Agent[Any, Any] = Agent(
+        ScriptedModel([['{"name": "Basel"}']]), capabilities=[Recorder(ledger, "t")], output_type=NativeOutput(City)
+    )
+    asyncio.run(agent.run("Where?"))
+    (run,) = ledger.runs("t")
+    assert run.settings.output.name == "City"  # type: ignore[union-attr]
+    assert run.settings.output.schema["required"] == ["name"]  # type: ignore[union-attr, index]

@@ -179,6 +179,9 @@ def test_every_way_to_call_openai(ledger: hansard.Ledger, answer: Any, call: Cal
     assert said(ledger, "t") == BOTH
     (run,) = ledger.runs("t")
     assert (run.status, run.agent_id, run.metadata["request"]["model"]) == ("committed", "gpt", "m")  # type: ignore[index]
+    exported = ledger.export_conversation("t").settings
+    assert exported == run.settings == hansard.Settings(model=exported.model, stream=exported.stream)  # type: ignore[union-attr]
+    assert exported.model == hansard.ModelRef(provider="openai", name="m")  # type: ignore[union-attr]
     call(client)
     assert len(ledger.runs("t")) == 1  # it was taken off
 

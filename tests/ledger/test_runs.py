@@ -12,7 +12,7 @@ from hansard import Ledger
 from hansard.errors import Conflict, NotFound
 from hansard.ledger.ids import clock
 from hansard.ledger.live import interrupt
-from hansard.model import PendingCall, TextPart, ToolResultPart, Usage
+from hansard.model import PendingCall, Settings, TextPart, Tool, ToolResultPart, Usage
 from hansard.streams.deltas import End, MessageStart, PartDelta, PartStart
 from tests.ledger.said import said, transcript, words
 
@@ -164,3 +164,38 @@ def test_a_dead_run_is_found_and_keeps_what_it_had_said(ledger: Ledger) -> None:
     assert transcript(ledger, thread.id) == ["first", "and th"]
     with pytest.raises(Conflict):
         run.commit()
+
+
+def test_tools_and_settings_belong_to_the_run_and_an_export_has_those_of_its_head(ledger: Ledger) -> None:
+    thread = ledger.create_thread()
+    question = ledger.append(thread.id, said("q"))
+    look, sing = Tool(name="look"), Tool(name="sing")
+    first = ledger.begin_run(thread.id, "bot", tools=[look], settings=Settings(max_tokens=1))
+    first.stage(said("a1", "assistant", id="a1"))
+    first.commit()
+    again = ledger.begin_run(thread.id, "bot", fork_from=question.id, tools=[look])
+    ledger.stage(thread.id, again.id, said("a2", "assistant"), tools=[sing], settings=Settings(max_tokens=2))
+    ledger.stage(thread.id, again.id, said("a3", "assistant"))
+    again.commit()
+    ledger.append(thread.id, said("q2"))
+    assert [(run.tools, run.settings) for run in ledger.runs(thread.id)] == [
+        ([look], Settings(max_tokens=1)),
+        ([sing], Settings(max_tokens=2)),
+    ]
+    found = ledger.export_conversation(thread.id)
+    assert (found.tools, found.settings) == ([sing], Settings(max_tokens=2))
+    ledger.checkout(thread.id, "a1")
+    found = ledger.export_conversation(thread.id)
+    assert (found.tools, found.settings) == ([look], Settings(max_tokens=1))
+    ledger.sync("copy", found)
+    assert ledger.export_conversation("copy") == found  # an unchanged import comes out as it went in
+
+
+def test_tools_and_settings_of_an_imported_request_are_those_of_the_last_one(ledger: Ledger) -> None:
+    asked = [
+        hansard.Conversation(messages=[said(text) for text in "ab"[:count]], settings=Settings(max_tokens=count))
+        for count in (1, 2)
+    ]
+    for request in asked:
+        ledger.sync("t", request)
+    assert ledger.export_conversation("t").settings == Settings(max_tokens=2)

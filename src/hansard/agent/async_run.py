@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from hansard.agent.delegation import Placed
@@ -22,6 +22,7 @@ from hansard.ledger.live.run_handle import RunHandle
 from hansard.ledger.results import Thread
 from hansard.ledger.rows import find_thread
 from hansard.model.conversation import Agent, Message, PendingCall, Run
+from hansard.model.request import Settings, Tool
 from hansard.model.stored import plain, plain_messages
 from hansard.streams.accumulator import Accumulator
 from hansard.streams.deltas import Delta
@@ -48,6 +49,11 @@ class AsyncRun:
         self._future: DurableFuture | None = None
         self._since = Accumulator()
         self._unsaid = True
+        self._asked: tuple[list[Tool] | UnsetType, Settings | UnsetType] = UNSET, UNSET
+
+    def asks(self, tools: list[Tool] | UnsetType, settings: Settings) -> None:
+        """Note what a request to the model says besides its messages; it is stored with the next messages."""
+        self._asked = tools, settings
 
     @property
     def thread_id(self) -> str:
@@ -87,9 +93,19 @@ class AsyncRun:
         if not given:
             return []
         await self.durable()
+        tools, settings = self._asked
         stored = plain_messages(
-            await self.ledger.aio.stage(self.thread_id, self.id, given, fence=self.run.fence, through=self.run.written)
+            await self.ledger.aio.stage(
+                self.thread_id,
+                self.id,
+                given,
+                fence=self.run.fence,
+                through=self.run.written,
+                tools=tools,
+                settings=settings,
+            )
         )
+        self._asked = UNSET, UNSET
         if self._save is not None:
             await self._save(stored)
         self.staged += stored

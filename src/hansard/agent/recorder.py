@@ -35,6 +35,7 @@ from hansard.agent.durability import durable_events
 from hansard.agent.events import RunEvents
 from hansard.agent.history_match import Place, find_place
 from hansard.agent.model_messages import HistoryReader
+from hansard.agent.model_request import settings_of, tools_of
 from hansard.agent.tool_call_context import Call, calling
 from hansard.agent.ui_turns import with_approval
 from hansard.errors import Conflict, HansardError
@@ -203,6 +204,7 @@ class RunCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         self._live = ctx.messages
+        self._running().asks(tools_of(request_context), settings_of(request_context))
         await self._sync(ctx.messages)
         return request_context
 

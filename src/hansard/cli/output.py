@@ -152,7 +152,7 @@ def report_losses(options: WriteOptions, losses: Losses, missing: Sequence[str] 
             save(text, options.report)
     elif losses and (refused or not options.as_json):
         _table(options, losses, refused)
-    if missing and not options.as_json and not refused:
+    if missing and losses and not options.as_json and not refused:  # without losses it is as it came
         ways = {"model": "--model", "maxTokens": "--max-tokens"}
         print(f"missing: {', '.join(f'{name} (give {ways.get(name, name)})' for name in missing)}", file=sys.stderr)
     return not refused

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard import formats
 from hansard.errors import NotFound
@@ -61,7 +62,8 @@ class Exchange:
         self._guard(self._begin)
 
     def _begin(self) -> None:
-        conversation = formats.read(self._body, self._format)
+        read = formats.read(self._body, self._format)
+        conversation = replace(read, tools=UNSET, settings=UNSET)  # they are the run's
         fork_from: str | UnsetType | None = UNSET
         if any(self._body.get(name) for name in _CONTINUES) and self._has_thread():
             self._ledger.append(self._thread_id, conversation.messages)
@@ -74,6 +76,8 @@ class Exchange:
             self._thread_id,
             agent_id=self._agent_id,
             fork_from=fork_from,
+            tools=read.tools,
+            settings=read.settings,
             metadata={"request": settings},
         )
         recorder.begin()

@@ -38,6 +38,7 @@ from hansard.ledger.results import (
 )
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
 from hansard.model.parts import ToolResultPart
+from hansard.model.request import Settings, Tool
 from hansard.model.stored import StoredMessage, StoredRun
 
 if TYPE_CHECKING:
@@ -343,17 +344,28 @@ class AsyncLedger:
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
         metadata: dict[str, Any] | UnsetType | None = None,
+        tools: list[Tool] | UnsetType | None = None,
+        settings: Settings | UnsetType | None = None,
         prompt: Sequence[Message] = (),
         alone: bool = False,
     ) -> RunHandle:
         """Begin an agent run after the head, or after the message it forks from (None: before all messages).
 
+        `tools` and `settings` are those of its request: an export of the thread has those of the run at its head.
         `prompt` is appended there first, in the same transaction. With `alone` another active run of the thread is
         `Busy`, and nothing is written.
         """
         return await self._jobs.in_thread(
             lambda ledger: ledger.begin_run(
-                thread_id, agent_id, fork_from=fork_from, id=id, metadata=metadata, prompt=prompt, alone=alone
+                thread_id,
+                agent_id,
+                fork_from=fork_from,
+                id=id,
+                metadata=metadata,
+                tools=tools,
+                settings=settings,
+                prompt=prompt,
+                alone=alone,
             )
         )
 
@@ -391,13 +403,18 @@ class AsyncLedger:
         *,
         fence: int | None = None,
         through: int | None = None,
+        tools: list[Tool] | UnsetType | None = None,
+        settings: Settings | UnsetType | None = None,
     ) -> list[StoredMessage]:
         """Store messages of an active run: durable, but not in the transcript until the run commits.
 
-        `through`: the number of the run's deltas that the staged messages cover.
+        `through`: the number of the run's deltas that the staged messages cover. `tools` and `settings`: those of its
+        last request, if they changed.
         """
         return await self._jobs.queued(
-            lambda ledger: ledger.stage(thread_id, run_id, messages, fence=fence, through=through)
+            lambda ledger: ledger.stage(
+                thread_id, run_id, messages, fence=fence, through=through, tools=tools, settings=settings
+            )
         )
 
     async def commit(

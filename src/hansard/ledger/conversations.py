@@ -237,8 +237,19 @@ def export(tx: Tx, thread: ThreadRow) -> Conversation:
     )
     head = unsafe(id_at(tx, thread, thread.head))
     path = active_path(value)
-    if (nodes[path[-1]].id if path else None) != head:
+    moved = (nodes[path[-1]].id if path else None) != head
+    if moved:
         value = _headed(value, head, [node.id for node in nodes])
+    return _asked(value) if moved or imported != thread.messages else value
+
+
+def _asked(value: Conversation) -> Conversation:
+    """The conversation with the tools and settings of the run at its head, if that has some."""
+    of = {run.id: run for run in value.runs or ()}
+    for i in reversed(active_path(value)):
+        run = of.get(key) if isinstance(key := value.messages[i].run_id, str) else None
+        if run is not None and (run.tools is not UNSET or run.settings is not UNSET):
+            return replace(value, tools=run.tools, settings=run.settings)
     return value
 
 

@@ -53,6 +53,7 @@ from hansard.ledger.search import facets, index
 from hansard.ledger.search.query import search
 from hansard.model.conversation import Agent, Conversation, Message, PendingCall, Run, Usage
 from hansard.model.parts import ToolResultPart
+from hansard.model.request import Settings, Tool
 from hansard.model.stored import StoredMessage, StoredRun, stored_message, stored_run
 
 if TYPE_CHECKING:
@@ -416,15 +417,24 @@ class Ledger:
         fork_from: str | UnsetType | None = UNSET,
         id: str | None = None,
         metadata: dict[str, Any] | UnsetType | None = None,
+        tools: list[Tool] | UnsetType | None = None,
+        settings: Settings | UnsetType | None = None,
         prompt: Sequence[Message] = (),
         alone: bool = False,
     ) -> RunHandle:
         """Begin an agent run after the head, or after the message it forks from (None: before all messages).
 
+        `tools` and `settings` are those of its request: an export of the thread has those of the run at its head.
         `prompt` is appended there first, in the same transaction. With `alone` another active run of the thread is
         `Busy`, and nothing is written.
         """
-        value = Run(id=id or new_id(), agent_id=_given(agent_id), metadata=_given(metadata))
+        value = Run(
+            id=id or new_id(),
+            agent_id=_given(agent_id),
+            tools=_given(tools),
+            settings=_given(settings),
+            metadata=_given(metadata),
+        )
         now = clock()
         items = [prepare(message, now) for message in prompt]
 
@@ -472,16 +482,21 @@ class Ledger:
         *,
         fence: int | None = None,
         through: int | None = None,
+        tools: list[Tool] | UnsetType | None = None,
+        settings: Settings | UnsetType | None = None,
     ) -> list[StoredMessage]:
         """Store messages of an active run: durable, but not in the transcript until the run commits.
 
-        `through`: the number of the run's deltas that the staged messages cover.
+        `through`: the number of the run's deltas that the staged messages cover. `tools` and `settings`: those of its
+        last request, if they changed.
         """
         now = clock()
         given = [messages] if isinstance(messages, Message) else list(messages)
         items = [prepare(runs.with_run_id(message, run_id), now) for message in given]
 
-        return self._write(lambda tx: runs.stage(tx, thread_id, run_id, fence, items, now, through))
+        asked = _given(tools), _given(settings)
+
+        return self._write(lambda tx: runs.stage(tx, thread_id, run_id, fence, items, now, through, asked))
 
     def commit(
         self,

@@ -20,6 +20,7 @@ from hansard.ledger.messages import Prepared, write_after
 from hansard.ledger.results import Pending
 from hansard.ledger.rows import ROOT, RunRow, ThreadRow, find_place, find_run, find_runs, find_thread, id_at
 from hansard.model.conversation import Message, PendingCall, Run, Usage
+from hansard.model.request import Settings, Tool
 from hansard.model.stored import StoredMessage, stored_message
 from hansard.model.times import iso_time
 
@@ -75,17 +76,30 @@ def check_idle(tx: Tx, thread_id: str, run_id: str, now: int) -> None:
 
 
 def stage(
-    tx: Tx, thread_id: str, run_id: str, fence: int | None, items: list[Prepared], now: int, through: int | None = None
+    tx: Tx,
+    thread_id: str,
+    run_id: str,
+    fence: int | None,
+    items: list[Prepared],
+    now: int,
+    through: int | None = None,
+    asked: tuple[list[Tool] | UnsetType, Settings | UnsetType] = (UNSET, UNSET),
 ) -> list[StoredMessage]:
     """Write messages of an active run; they are outside the transcript until it commits. Gives them as stored.
 
-    `through` is the number of deltas they cover: after a crash only later ones are folded into messages.
+    `through` is the number of deltas they cover: after a crash only later ones are folded into messages. `asked`:
+    the tools and settings of its last request, where they changed.
     """
     thread = find_thread(tx, thread_id, lock=True)
     row = active(tx, thread, run_id, fence)
     done = write_after(tx, thread, row.tip, items, row.run)
     done.thread.save(tx, now)
     value = _with_usage(row.value, [item.message for item in items] if done.added else [])
+    tools, settings = (
+        new if new is not UNSET else old for new, old in zip(asked, (value.tools, value.settings), strict=True)
+    )
+    if tools is not value.tools or settings is not value.settings:
+        value = replace(value, tools=tools, settings=settings)
     folded = row.folded if through is None else through
     before = unsafe(id_at(tx, thread, row.tip)) if done.added == len(items) else None
     row = row.at(done.place)._replace(staged=row.staged + done.added, folded=folded)

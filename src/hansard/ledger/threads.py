@@ -21,7 +21,19 @@ from hansard.model.times import iso_time, milliseconds
 
 _FAR = 1 << 60
 TITLE = 200  # characters of a title that is made from the first prompt
-_DESCRIPTION = ("title", "resource_id", "agents", "metadata", "extra", "created_at", "updated_at", "runs", "snapshots")
+_DESCRIPTION = (
+    "tools",
+    "settings",
+    "title",
+    "resource_id",
+    "agents",
+    "metadata",
+    "extra",
+    "created_at",
+    "updated_at",
+    "runs",
+    "snapshots",
+)
 
 
 def create(tx: Tx, value: Conversation, now: int) -> StoredThread:

@@ -16,6 +16,7 @@ from hansard import streams
 from hansard.errors import Conflict, HansardError, NotFound, Unreadable
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import append_answer, opaque
+from hansard.model.request import Settings, Tool
 from hansard.model.sdk_objects import as_sent, is_derived, unwrapped
 from hansard.model.stored import StoredMessage
 from hansard.streams.deltas import Delta, End, Failure, MessageEnd, Other
@@ -42,6 +43,8 @@ class AnswerRecorder:
         agent_id: str | UnsetType = UNSET,
         fork_from: str | UnsetType | None = UNSET,
         durable: bool = False,
+        tools: list[Tool] | UnsetType = UNSET,
+        settings: Settings | UnsetType = UNSET,
         metadata: dict[str, Any] | UnsetType = UNSET,
     ) -> None:
         self.run: RunHandle | None = None
@@ -49,6 +52,7 @@ class AnswerRecorder:
         self.durable = durable
         self._ledger, self._format, self._thread_id = ledger, format, thread_id
         self._agent_id, self._fork_from, self._metadata = agent_id, fork_from, metadata
+        self._tools, self._settings = tools, settings
         self._decoder = streams.decoder(format)
         self._understood = False
         self._pieces = 0
@@ -62,7 +66,12 @@ class AnswerRecorder:
         except NotFound:
             self._ledger.create_thread(self._thread_id)
         self.run = self._ledger.begin_run(
-            self._thread_id, self._agent_id, fork_from=self._fork_from, metadata=self._metadata
+            self._thread_id,
+            self._agent_id,
+            fork_from=self._fork_from,
+            metadata=self._metadata,
+            tools=self._tools,
+            settings=self._settings,
         )
 
     def take(self, piece: Any, *, wait: bool = True) -> list[Delta]:
