@@ -1,7 +1,7 @@
 """FastAPI and Hansard: the whole backend of a `useChat` page.  uvicorn --app-dir examples fastapi_chat:app"""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hansard.errors import HansardError
 
 
 @asynccontextmanager
-async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
     yield
     await agent.close()  # what was said of answers that still run stays, as interrupted
 

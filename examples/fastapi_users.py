@@ -1,7 +1,7 @@
 """FastAPI and Hansard for many users: each finds only their own chats.  uvicorn --app-dir examples fastapi_users:app"""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from hansard.errors import HansardError
 
 
 @asynccontextmanager
-async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+async def lifespan(_: FastAPI) -> AsyncGenerator[None, None]:
     yield
     await agent.close()  # what was said of answers that still run stays, as interrupted
 
