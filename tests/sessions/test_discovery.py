@@ -10,7 +10,7 @@ import pytest
 
 from hansard.errors import CannotWrite
 from hansard.model import Context, Conversation, Message, TextPart
-from hansard.sessions import discovery
+from hansard.sessions import databases, discovery
 from hansard.sessions.discovery import AGENTS, Session, in_folder
 from hansard.sessions.handover import TARGETS, handover
 
@@ -138,6 +138,13 @@ def test_a_session_is_put_where_the_agent_looks_for_it(to: str, home: Path) -> N
     assert (done.path.stat().st_mode & 0o777, done.path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     with pytest.raises(CannotWrite, match="handed over before"):
         handover(talk(), to, cwd="/work/other", now=NOW + 3_600_000)
+
+
+@pytest.mark.parametrize("to", ["opencode", "kilo"])
+def test_a_session_in_a_database_is_listed_by_what_was_asked(to: str, home: Path) -> None:
+    done = handover(talk(), to, cwd="/work/my.app_1", now=NOW)
+    with databases.snapshot(done.path) as connection:
+        assert connection.execute("select title from session").fetchall() == [("hi",)]
 
 
 def test_a_session_whose_id_begins_as_another_is_no_second_one(home: Path) -> None:

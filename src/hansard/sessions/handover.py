@@ -24,6 +24,7 @@ from hansard.formats.contract import Written
 from hansard.ledger import sources
 from hansard.ledger.ledger import Ledger
 from hansard.model.conversation import Context, Conversation, Message
+from hansard.model.default_title import chat_title
 from hansard.model.machinery import is_machinery
 from hansard.model.parts import TextPart
 from hansard.model.times import iso_time
@@ -123,7 +124,8 @@ def _into_database(
     """Add a conversation to the database of an agent, or make the database if the agent never ran here."""
     agent = next(one for one in AGENTS if one.format == to)
     session = session_id(first_milliseconds(conversation), str(conversation.id))
-    conversation = replace(dated(conversation, now), id=session, parent_thread_id=UNSET)
+    title = conversation.title or chat_title(conversation.messages) or UNSET  # by which the agent lists it
+    conversation = replace(dated(conversation, now), id=session, parent_thread_id=UNSET, title=title)
     written = formats.write(conversation, to)
     found = next((one.path for one in agent.find(agent.folder()) if one.path.is_file()), None)
     path = found or agent.folder() / f"{to}.db"
