@@ -103,8 +103,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def imported(ledger: Ledger, path: Path) -> list[str]:
-    return [done.thread_id for done in import_found(ledger, Session(path, "opencode"))]
+def imported(ledger: Ledger, path: Path, name: str = "opencode") -> list[str]:
+    return [done.thread_id for done in import_found(ledger, Session(path, name))]
 
 
 # -- laws ------------------------------------------------------------------------------------------------------------
@@ -184,6 +184,44 @@ def test_rows_come_back_equal_beside_a_live_writer(
         for name in KEPT:
             assert table(data, name) == table(path, name), name
     writer.close()
+
+
+@pytest.mark.parametrize("name", ["kilo", "openclaw"])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 999), st.none() | st.text("aé{", max_size=3))))
+def test_changes_of_a_recorded_database_come_back(
+    name: str, changes: list[tuple[int, int, str | None]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Rows of any kept table are deleted or get another text, while a writer has more that it did not commit."""
+    folder, tables = tmp_path_factory.mktemp("changed"), formats.get(name).session.tables  # type: ignore[union-attr]
+    assert tables is not None
+    path = folder / "agent" / f"{name}.db"
+    path.parent.mkdir()
+    shutil.copy(next((GOLDEN / "lab").glob(f"{name}@*/{AGENTS[name].sessions.replace('.', 'home/.', 1)}")), path)
+    with closing(apsw.Connection(str(path))) as writer, hansard.open(folder / "ledger.db") as ledger:
+        writer.execute("pragma journal_mode = wal; pragma synchronous = off; pragma ignore_check_constraints = on")
+        kept = [one for one in (*tables.owned, *tables.nested) if table(path, one)]
+        imported(ledger, path, name)
+        for which, row, text in changes:
+            changed = kept[which % len(kept)]
+            ids = [one for (one,) in writer.execute(f"select rowid from {changed} order by rowid")]
+            columns = writer.execute(f"pragma table_info({changed})").fetchall()
+            free = [one[1] for one in columns if one[2].lower() == "text" and not one[5] and "session" not in one[1]]
+            if ids and (text is None or not free):
+                writer.execute(f"delete from {changed} where rowid = ?", (ids[row % len(ids)],))
+            elif ids:
+                value = rows._ENCODER.encode({"text": text}).decode()
+                writer.execute(f"update {changed} set {free[-1]} = ? where rowid = ?", (value, ids[row % len(ids)]))
+        writer.execute("begin immediate")
+        writer.execute(f"delete from {kept[0]}")
+        before = look_of(path.parent)
+        keys = imported(ledger, path, name)
+        assert look_of(path.parent) == before
+        writer.execute("rollback")
+        data = as_database(ledger, keys, name, formats.contract.Target())[0]
+        assert data is not None
+        for one in (tables.sessions, *tables.shared, *kept):
+            assert table(data, one) == table(path, one), one
 
 
 def test_one_session_alone_has_its_rows_and_those_of_sessions_it_started(ledger: Ledger, tmp_path: Path) -> None:
