@@ -98,15 +98,15 @@ class RawStreams:
         """Set after the next append of this process; those of others are seen at the next look."""
         return self._changes.setdefault(name, asyncio.Event())
 
-    async def append(self, name: str, given: raw.Append) -> raw.Appended:
-        done = await self._append(name, given)
+    async def append(self, name: str, given: raw.Append, state: raw.Found) -> raw.Appended:
+        """Append to a stream that was found in this state."""
+        done = await self._append(name, given, state)
         if (waiting := self._changes.pop(name, None)) is not None:
             waiting.set()
         return done
 
-    async def _append(self, name: str, given: raw.Append) -> raw.Appended:
+    async def _append(self, name: str, given: raw.Append, state: raw.Found) -> raw.Appended:
         while True:
-            state = await self.find(name)
             if state.stream.config.format is None or state.stream.closed:
                 return await self.write(lambda tx: raw.append(tx, name, given, clock()))
             decoding = await self._decoding(name, state)
@@ -118,6 +118,7 @@ class RawStreams:
             try:
                 done = await self.write(lambda tx, more=more: raw.append(tx, name, more, clock()))  # type: ignore[misc]
             except raw.Outdated:
+                state = await self.find(name)
                 continue
             if done.fresh and not given.close:
                 decoding.read = done.state.tail
@@ -216,7 +217,7 @@ async def create(request: AnyRequest, name: Name, format: Format = None, thread:
     except raw.Refused as error:
         return _refused(error)
     if format is not None and new and (items or config.closed):
-        state = (await streams.append(key, raw.Append(items=items, close=config.closed))).state
+        state = (await streams.append(key, raw.Append(items=items, close=config.closed), state)).state
     about = {**_about(state), "content-type": state.stream.content_type}
     if new:
         about["location"] = str(request.base_url).rstrip("/") + request.scope["raw_path"].partition(b"?")[0].decode(
@@ -248,7 +249,7 @@ async def append(request: AnyRequest, name: Name) -> Response[Any]:
         given = raw.Append(
             items=items, content_type=kind, seq=headers.get("stream-seq"), producer=producer, close=closes
         )
-        done = await streams.append(key, given)
+        done = await streams.append(key, given, state)
     except raw.Refused as error:
         return _refused(error)
     about = _about(done.state)
