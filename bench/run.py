@@ -23,6 +23,7 @@ from ledger import ledgers
 from search import searching
 from sessions import sessions
 from streams import live
+from translators import requests
 from viewer import viewer
 from workspace import workspaces
 
@@ -101,6 +102,7 @@ def peers() -> None:
     _pydantic_ai(exact_json.encode(anthropic_request(scale=0.3)))
     _langchain(raw, request)
     _litellm(raw, request)
+    requests()
 
 
 def _pydantic_ai(raw: bytes) -> None:

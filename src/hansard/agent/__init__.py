@@ -21,10 +21,10 @@ makes them the input of `streamText` again. These four need no Pydantic AI.
 
 Read `runtime` (Agent) and `async_run` (a run of the ledger on asyncio), then `events` (agent events to deltas),
 `durability` (waiting for writes) and `stream_hub` (listeners). Clients: `chat_request`, `sse_response`, `ui_turns`.
-Existing agents: `recorder`, `history_match`, `model_messages`, `conversation_store`. Tools: `file_tools`, `shell`,
-`tool_call_context`. Stores: `memory_store`, `store_runs`, `message_list`, `conversions`. Tests: `scripted_model`,
-`replay_server`. May import: every package but `sessions`, `server`, `cli` and `demo`. Free to change: everything but
-the names and parameters above, which callers use.
+Existing agents: `recorder`, `model_request` (tools, settings), `history_match`, `model_messages`,
+`conversation_store`. Tools: `file_tools`, `shell`, `tool_call_context`. Stores: `memory_store`, `store_runs`,
+`message_list`, `conversions`. Tests: `scripted_model`, `replay_server`. May import: every package but `sessions`,
+`server`, `cli` and `demo`. Free to change: everything but the names and parameters above, which callers use.
 """
 
 from __future__ import annotations

@@ -194,9 +194,19 @@ def test_errors_are_found_if_and_only_if_the_law_would_repair(provider: str, con
     notes: list[Any] = []
     rules: Any = formats.get(provider).rules
     conform([conversation.messages[i] for i in path], rules, Target(), provider, notes, path)
-    by_law = PROVIDER_CHECKS.keys() - ONLY.keys() - {"surrogates"}
+    by_law = PROVIDER_CHECKS.keys() - ONLY.keys() - {"surrogates", "required"}
     found = [finding for finding in validate(conversation, provider) if finding.check in by_law]
     if notes:
         assert found
     else:
         assert [finding for finding in found if finding.severity == "error"] == []
+
+
+def test_what_a_request_requires_is_an_error_until_it_is_given() -> None:
+    asked = {"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "f", "input_schema": {}}]}
+    found = [(one.path, one.severity) for one in validate(asked, "anthropic") if one.check == "required"]
+    assert found == [("$.settings.model", "error"), ("$.settings.maxTokens", "error")]
+    assert validate({**asked, "model": "m", "max_tokens": 9}, "anthropic") == []
+    foreign = formats.read({**asked, "model": "m", "max_tokens": 9}, "anthropic")
+    assert [one.path for one in validate(foreign, "gemini")] == ["$.settings.model"]
+    assert validate({"messages": asked["messages"]}, "anthropic") == []

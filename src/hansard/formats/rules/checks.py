@@ -18,6 +18,7 @@ from hansard import formats
 from hansard.errors import AmbiguousFormat, UnknownFormat
 from hansard.formats.contract import Format
 from hansard.formats.detection import TEXTS, as_bytes
+from hansard.formats.requests import own_model
 from hansard.formats.residue import unpack
 from hansard.formats.rules.conform import Rules
 from hansard.formats.rules.repair import media_fits, takes_file_id
@@ -26,6 +27,7 @@ from hansard.model.calls import Links, Place
 from hansard.model.conversation import Conversation, Message
 from hansard.model.hashing import digests, opaque
 from hansard.model.parts import FilePart, RawPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from hansard.model.request import Settings
 from hansard.model.tree import active_path
 from hansard.model.validate import CHECKS, Finding, check_parts
 from hansard.model.validate import validate as validate_always
@@ -340,6 +342,26 @@ def check_cache_control(case: Case) -> Iterator[Finding]:
             yield case.said(i, where, "a longer cache breakpoint after a shorter one", "put the longer one first")
 
 
+# -- the request ---------------------------------------------------------------------------------------------------
+
+
+def check_required(case: Case) -> Iterator[Finding]:
+    dialect, conversation = formats.get(case.name).dialect, case.conversation
+    if dialect is None or (conversation.settings is UNSET and conversation.tools is UNSET):
+        return  # only messages, not a whole request
+    settings = conversation.settings or Settings()
+    given = {"model": own_model(settings, dialect.provider), "maxTokens": settings.max_tokens}
+    for _, field in dialect.required:
+        if given[field] is UNSET:
+            way_out = f"give it: write(..., {_ARGUMENTS[field]}=...)"
+            yield Finding(
+                check="", path=f"$.settings.{field}", severity="error", problem=f"{case.name} requires it", fix=way_out
+            )
+
+
+_ARGUMENTS = {"model": "model", "maxTokens": "max_tokens"}
+
+
 # -- all of them ---------------------------------------------------------------------------------------------------
 
 PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
@@ -365,6 +387,7 @@ PROVIDER_CHECKS: dict[str, tuple[ProviderCheck, str]] = {
     "files": (check_files, "files are of a type the provider takes, and ids of files its own"),
     "cache-control": (check_cache_control, "at most four cache breakpoints, in order, none on reasoning"),
     "surrogates": (check_surrogates, "no half characters"),
+    "required": (check_required, "a request with tools or settings has what the provider requires"),
 }
 # Checks that hold for some providers only.
 ONLY = {
