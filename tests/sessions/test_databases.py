@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import hansard
@@ -188,6 +188,7 @@ def test_rows_come_back_equal_beside_a_live_writer(
 
 @pytest.mark.parametrize("name", ["kilo", "openclaw"])
 @settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(changes=[(0, 3, "a"), (1, 0, None)])
 @given(changes=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 999), st.none() | st.text("aé{", max_size=3))))
 def test_changes_of_a_recorded_database_come_back(
     name: str, changes: list[tuple[int, int, str | None]], tmp_path_factory: pytest.TempPathFactory
@@ -199,10 +200,12 @@ def test_changes_of_a_recorded_database_come_back(
     path.parent.mkdir()
     shutil.copy(next((GOLDEN / "lab").glob(f"{name}@*/{AGENTS[name].sessions.replace('.', 'home/.', 1)}")), path)
     with closing(apsw.Connection(str(path))) as writer, hansard.open(folder / "ledger.db") as ledger:
-        writer.execute("pragma journal_mode = wal; pragma synchronous = off; pragma ignore_check_constraints = on")
+        writer.execute(
+            "pragma journal_mode = wal; pragma synchronous = off; pragma ignore_check_constraints = on"
+        ).fetchall()
         kept = [one for one in (*tables.owned, *tables.nested) if table(path, one)]
         imported(ledger, path, name)
-        for which, row, text in changes:
+        for number, (which, row, text) in enumerate(changes):
             changed = kept[which % len(kept)]
             ids = [one for (one,) in writer.execute(f"select rowid from {changed} order by rowid")]
             columns = writer.execute(f"pragma table_info({changed})").fetchall()
@@ -210,7 +213,7 @@ def test_changes_of_a_recorded_database_come_back(
             if ids and (text is None or not free):
                 writer.execute(f"delete from {changed} where rowid = ?", (ids[row % len(ids)],))
             elif ids:
-                value = rows._ENCODER.encode({"text": text}).decode()
+                value = rows._ENCODER.encode({"text": text, "number": number}).decode()
                 writer.execute(f"update {changed} set {free[-1]} = ? where rowid = ?", (value, ids[row % len(ids)]))
         writer.execute("begin immediate")
         writer.execute(f"delete from {kept[0]}")
