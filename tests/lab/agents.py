@@ -30,6 +30,7 @@ class Agent:
     sessions: ClassVar[str]  # its main session files below HOME
     kept: ClassVar[tuple[str, ...]]  # what of HOME belongs to the sessions
     cannot: ClassVar[dict[str, str]] = {}  # promise -> why the agent has no such thing
+    compact: ClassVar[str] = ""  # the prompt that makes it compact its session, where there is one outside its terminal
     keeps_reasoning_count: ClassVar[bool] = True  # whether its sessions tell the tokens of reasoning apart
     tables: ClassVar[tuple[str, ...]] = ()  # of an agent with a database: those that hold its sessions
     rows_of_messages: ClassVar[str] = ""  # which of these tables has the messages, or their entries
@@ -183,6 +184,7 @@ class Claude(Agent):
     """Root may skip the permission questions only with IS_SANDBOX."""
 
     name, format, model = "claude", "claude-code", "claude-sonnet-4-5"
+    compact = "/compact"
     sessions = ".claude/projects/*/*.jsonl"
     keeps_reasoning_count = False
     kept = (".claude/projects/**/*", ".claude/file-history/**/*", ".claude/tasks/**/*.json", ".claude/todos/*.json")

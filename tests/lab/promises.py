@@ -21,7 +21,7 @@ from hansard.model.tree import active_path
 from tests.lab import processes
 from tests.lab.agents import Agent
 from tests.lab.install import Release
-from tests.lab.scenario import ONWARD, PROMPTS
+from tests.lab.scenario import ONWARD, PROMPTS, Prompt
 from tests.lab.session import KINDS, Played, lay_out, state, usage
 
 Faults = list[str]
@@ -352,6 +352,28 @@ def _back(
     return faults + check_usage(bench, wanted, ledger)
 
 
+def compaction(bench: Bench) -> Faults:
+    """After a compaction, the next prompt follows the whole history; the summary is not a prompt, and undo is right."""
+    assert bench.played is not None
+    key, played = bench.manifest["session"], bench.played
+    before = {one["id"] for one in bench.thread(key)["messages"]}
+    played.ask(Prompt(bench.agent.compact, []), key)
+    played.ask(ONWARD, key)
+    bench.json("import")
+    after = bench.thread(key)
+    turn = {"prompt": ONWARD.text, "said": [step[1] for step in ONWARD.replies[-1]]}
+    faults = check_path(path_of(after), [*bench.manifest["turns"], turn])
+    if lost := before - {one["id"] for one in after["messages"]}:
+        faults.append(f"{len(lost)} messages are no longer in the thread")
+    (file,) = [path for path in session_files(bench) if path.stem == key]
+    if bench.hansard("export", key, "--to", bench.agent.format).output.encode() != file.read_bytes():
+        faults.append("the file does not come back byte for byte")
+    done = bench.hansard("undo", "--yes", "--thread", key, "--root", str(bench.workspace))
+    if done.code or (bench.workspace / "onward.txt").exists():
+        faults.append(f"undo leaves onward.txt: exit {done.code}: {done.output[-300:]}")
+    return faults
+
+
 PROMISES: dict[str, Callable[[Bench], Faults]] = {
     "import": import_,
     "transcript": transcript,
@@ -362,4 +384,5 @@ PROMISES: dict[str, Callable[[Bench], Faults]] = {
     "handover": handover,
     "undo": undo,
     "redo": redo,
+    "compaction": compaction,  # last: it changes the session
 }

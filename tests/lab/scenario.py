@@ -92,7 +92,7 @@ PROMPTS = [
     Prompt(
         "Wait for the water to boil.",
         [
-            [("say", "I wait for the boiling."), ("shell", "touch started.txt; sleep 120; touch late.txt")],
+            [("say", "I wait for the boiling."), ("shell", "touch started.txt; sleep 3600; touch late.txt")],
             [("say", "It never boils.")],
         ],
         how="interrupt",

@@ -78,6 +78,14 @@ def test_every_agent_is_recorded() -> None:
     assert {name.partition("@")[0] for name in RECORDED} == set(AGENTS)
 
 
+def test_what_agents_cannot_is_few_and_has_a_reason() -> None:
+    forks = ["gemini", "copilot", "qwen", "openclaw", "continue", "cline", "mini"]
+    assert {(agent.name, promise) for agent in AGENTS.values() for promise in agent.cannot} <= {
+        (name, "fork") for name in forks
+    }
+    assert all(reason for agent in AGENTS.values() for reason in agent.cannot.values())
+
+
 @pytest.mark.parametrize("promise", CHECKED)
 def test_a_recorded_session_keeps_the_promise(bench: Bench, promise: str) -> None:
     if promise not in bench.agent.cannot:

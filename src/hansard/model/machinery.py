@@ -16,8 +16,8 @@ from hansard.model.conversation import Message
 from hansard.model.parts import DataPart, TextPart
 
 COMMAND, OUTPUT, HOOK, REMINDER = "command", "command-output", "hook", "reminder"
-ENVIRONMENT, INTERRUPT, NOTIFICATION = "environment", "interrupt", "notification"
-MACHINERY = frozenset({COMMAND, OUTPUT, HOOK, REMINDER, ENVIRONMENT, INTERRUPT, NOTIFICATION})
+ENVIRONMENT, INTERRUPT, NOTIFICATION, SUMMARY = "environment", "interrupt", "notification", "summary"
+MACHINERY = frozenset({COMMAND, OUTPUT, HOOK, REMINDER, ENVIRONMENT, INTERRUPT, NOTIFICATION, SUMMARY})
 
 _TAGS = {
     "command-name": COMMAND,

@@ -21,6 +21,7 @@ from hansard.formats.coding_agents.claude_code.session import SESSION
 from hansard.formats.coding_agents.compact_ids import IdList, IdNumbers
 from hansard.formats.coding_agents.session_file import evidence, with_evidence, without_evidence
 from hansard.model import Conversation, Message, TextPart, ToolCallPart, ToolResultPart, native
+from hansard.model.machinery import as_seen, typed_text
 from hansard.model.tree import active_path, parents
 from tests.conftest import GOLDEN
 from tests.corpus_files import corpus_documents
@@ -131,6 +132,25 @@ def test_a_compaction_joins_what_was_before_it() -> None:
     boundary = conversation.messages[2]
     assert boundary.role == "event"
     assert boundary.parent_message_id == conversation.messages[1].id
+
+
+def test_a_summary_is_not_what_a_person_typed() -> None:
+    for name in ("compaction", "compaction_that_preserves"):
+        (summary,) = [
+            one for one in golden(name).messages if any(getattr(p, "name", "") == "summary" for p in one.parts)
+        ]
+        assert summary.role == "event"
+        assert typed_text(summary) is None
+        assert as_seen(summary).role == "user"
+
+
+def test_a_prompt_that_claude_code_itself_made_is_not_typed() -> None:
+    """As 2.1.197 writes when a session is resumed that was interrupted."""
+    told = {"role": "user", "content": "Continue from where you left off."}
+    record = {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "isMeta": True, "message": told}
+    (message,) = formats.read(json.dumps(record) + "\n", "claude-code").messages
+    assert (message.role, [getattr(part, "name", "") for part in message.parts]) == ("event", ["reminder"])
+    assert as_seen(message).parts == [TextPart(text="Continue from where you left off.")]
 
 
 def test_what_follows_messages_that_a_compaction_preserved_follows_its_summary() -> None:

@@ -183,3 +183,34 @@ def test_the_context_of_a_new_session_is_its_first_message() -> None:
     for lines in (start, [*start, {"id": "u", "type": "user", "content": "Hi."}]):
         read = formats.read("".join(json.dumps(one) + "\n" for one in lines), "gemini-cli")
         assert [message.role for message in read.messages] == ["event", "user"][: len(lines) - 1]
+
+
+def test_a_history_told_again_without_a_prompt_in_its_middle_is_known_up_to_there() -> None:
+    """As Gemini CLI 0.61 leaves out a prompt that begins with a slash when the session is resumed."""
+    response = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "tea.txt"}}}
+    call = {"id": "c", "name": "ls", "args": {}}
+    lines = [
+        {"sessionId": "9e551000-0000-4000-8000-000000000001", "projectHash": "p", "kind": "main"},
+        {"id": "1", "type": "user", "content": [{"text": "Look."}]},
+        {"id": "2", "type": "gemini", "content": "Looking.", "toolCalls": [{**call, "result": [response]}]},
+        {"id": "3", "type": "user", "content": [response]},
+        {"id": "4", "type": "user", "content": [{"text": "/compress"}]},
+        {"id": "5", "type": "gemini", "content": "Done."},
+    ]
+    again = [
+        {**lines[1]},
+        {"id": "2", "type": "gemini", "content": [{"text": "Looking."}, {"functionCall": call}]},
+        {"id": "2-r", "type": "user", "content": [response]},
+        {"id": "5", "type": "gemini", "content": [{"text": "Done."}]},
+    ]
+    lines += [{"$set": {"messages": again}}, {"id": "6", "type": "user", "content": [{"text": "On."}]}]
+    read = formats.read("".join(json.dumps(line) + "\n" for line in lines), "gemini-cli")
+    path = [read.messages[i] for i in active_path(read)]
+    assert [(one.id, one.role) for one in path] == [
+        ("1", "user"),
+        ("2", "assistant"),
+        ("2:results", "tool"),
+        ("5~1", "assistant"),
+        ("6", "user"),
+    ]
+    assert {one.id for one in read.messages} == {"1", "2", "2:results", "4", "5", "5~1", "6"}

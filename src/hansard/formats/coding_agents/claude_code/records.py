@@ -29,6 +29,7 @@ from hansard.formats.coding_agents.identity import derived_uuid, is_derived, val
 from hansard.formats.coding_agents.records import only_part, raw_record
 from hansard.formats.residue import pack, set_present, take_maybe_str, unpack
 from hansard.model.conversation import Context, Message, ModelRef
+from hansard.model.machinery import REMINDER, SUMMARY, as_events
 from hansard.model.parts import DataPart, RawPart, TextPart, ToolResultPart
 
 _STOP = {"stop": "end_turn", "length": "max_tokens", "tool_call": "tool_use"}
@@ -296,8 +297,16 @@ def read_user(fields: dict[str, Any], rest: dict[str, Any], names: dict[str, str
         if (detail := reader(rest.get(key))) is not UNSET:
             fields[name] = detail
             del rest[key]
+    is_summary, is_meta = rest.get("isCompactSummary") is True, rest.get("isMeta") is True
+
+    def named(message: Message) -> Message:
+        """The message, as an event if Claude Code itself wrote it: the summary of a compaction, a meta prompt."""
+        found = as_events(message, SUMMARY if is_summary else None)
+        return as_events(found, REMINDER) if is_meta else found
+
     if type(content) is str:
-        return [Message(role="user", parts=[TextPart(text=content)], **fields, extra=pack(NAME, rest, marks))]
+        text: list[Any] = [TextPart(text=content)]
+        return [named(Message(role="user", parts=text, **fields, extra=pack(NAME, rest, marks)))]
     parts = [read_part(block, names) for block in content]
     runs: list[tuple[str, list[Any]]] = []
     for part in parts:
@@ -308,7 +317,7 @@ def read_user(fields: dict[str, Any], rest: dict[str, Any], names: dict[str, str
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].extra is UNSET:
         marks["content"] = "list"
     role, first = runs[0] if runs else ("user", [])
-    messages = [Message(role=role, parts=first, **fields, extra=pack(NAME, rest, marks))]
+    messages = [named(Message(role=role, parts=first, **fields, extra=pack(NAME, rest, marks)))]
     shared = {key: value for key, value in fields.items() if key not in ("thinking", "todos", "parent_message_id")}
     for i, (role, run) in enumerate(runs[1:], 1):
         shared |= {"id": f"{fields['id']}/{i}", "parent_message_id": messages[-1].id}

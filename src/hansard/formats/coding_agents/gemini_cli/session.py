@@ -205,7 +205,13 @@ class Reader(RecordReader):
         self._repeat_late()
         if self._retold(listed) or (listed and is_context(listed[0]) and self._retold(listed[1:])):
             return
-        self._replace_path(messages, record)
+        known = self._known(listed)
+        if all(node.given or exact_json.same(node.record, value) for node, value in zip(known, listed, strict=False)):
+            self._replace_path(messages, record)
+            return
+        self._follow(known)
+        for value in listed[len(known) :]:
+            self._message(value, record, len(record.raw) // len(listed))
 
     def _begin_anew(self) -> None:
         """The context of a session that resumes nothing."""
@@ -234,20 +240,31 @@ class Reader(RecordReader):
 
     def _retold(self, listed: list[dict[str, Any]]) -> bool:
         """Whether a list repeats messages that are known, as after a resume: then they are the path again."""
+        path = self._known(listed)
+        if not path or len(path) < len(listed):
+            return False
+        if self._path and all(node.id != one.id for node, one in zip(path, self._path, strict=False)):
+            return False
+        self._follow(path)
+        return True
+
+    def _known(self, listed: list[dict[str, Any]]) -> list[_Node]:
+        """The known messages that a list begins with, told again or equal."""
         path: list[_Node] = []
         for value in listed:
             node = self._nodes.get(value["id"])
             if node is None or node.parent is not (path[-1] if path else None):
-                return False
+                break
             if not node.given and not exact_json.same(node.record, value) and not retells(value, node.record):
-                return False
+                break
             path.append(node)
-        if not path or (all(node.id != one.id for node, one in zip(path, self._path, strict=False)) and self._path):
-            return False
+        return path
+
+    def _follow(self, path: list[_Node]) -> None:
+        """Make known messages the path."""
         self._path = path
         self._places = {node.record["id"]: place for place, node in enumerate(path)}
         self._turn = max((i for i, node in enumerate(path) if node.record["type"] == "user"), default=0)
-        return True
 
     # -- messages --------------------------------------------------------------------------------------------------
 
