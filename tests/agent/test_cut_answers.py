@@ -81,6 +81,11 @@ async def replaced(cut: Cut, url: str) -> None:
     await cut.read(await cut.agent().sse(ASK), lambda: other.run("t", "two", on_busy="stop"))
 
 
+async def ended(cut: Cut, url: str) -> None:
+    agent = cut.agent()
+    await cut.read(await agent.sse(ASK), agent.close)
+
+
 async def failed(cut: Cut, url: str) -> None:
     async def go_on() -> None:
         cut.gate = True
@@ -120,6 +125,7 @@ WAYS: dict[str, Callable[[Cut, str], Awaitable[None]]] = {
     "the process was killed": killed,
     "it was stopped, from any process": stopped,
     'a second request in the thread, `on_busy="stop"`': replaced,
+    "its server was ended (`agent.close()`, or a signal to `hansard serve`)": ended,
     "the provider or a tool failed": failed,
     "the database went away": database_gone,
 }
