@@ -259,6 +259,24 @@ def test_sessions_of_an_unchanged_database_are_not_written_again(ledger: Ledger,
     writer.close()
 
 
+def test_an_unchanged_database_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> None:
+    path = tmp_path / "agent" / "opencode.db"
+    writer = new_database(path)
+    add_session(writer, "ses_a")
+    add_session(writer, "ses_b", time_created=TIME + 5)
+    imported(ledger, path)
+    opened: list[Path] = []
+    open_ = databases.opened
+    monkeypatch.setattr(databases, "opened", lambda path, tables: opened.append(path) or open_(path, tables))
+    assert imported(ledger, path) == ["ses_a", "ses_b"]
+    assert not opened
+    add_prompt(writer, "ses_a", "msg_1", "tea", 1)
+    assert imported(ledger, path) == ["ses_a", "ses_b"]
+    assert imported(ledger, path) == ["ses_a", "ses_b"]
+    assert opened == [path]
+    writer.close()
+
+
 # -- what is not touched ---------------------------------------------------------------------------------------------
 
 

@@ -43,6 +43,17 @@ def find(tx: Tx, uri: str) -> Source | None:
     return None if row is None else as_source(row)
 
 
+def inside(tx: Tx, prefix: str) -> list[Source]:
+    """The sources whose names begin so: the sessions in a database."""
+    return [as_source(row) for row in tx.all("sources_in", prefix=safe(prefix))]
+
+
+def note(tx: Tx, source: Source, told: dict[str, Any]) -> None:
+    """Change the notes about a source, and nothing else."""
+    given = {"size": source.size, "mtime": source.mtime, "hash": bytes.fromhex(source.hash), "version": source.version}
+    tx.run("grow_source", source=source.number, **given, body=bodies.compress(exact_json.encode(told)))
+
+
 def of_thread(tx: Tx, thread_id: str) -> list[Source]:
     """The files of a thread, the main one of the session first."""
     return [as_source(row) for row in tx.all("sources_of", thread=find_thread(tx, thread_id).thread)]

@@ -118,15 +118,33 @@ def _import_files(ledger: Ledger, session: Session, progress: Progress) -> list[
 
 
 def import_database(ledger: Ledger, session: Session, progress: Progress = lambda size: None) -> list[Imported]:
-    """Import every session in a database of an agent, or what is new in them."""
+    """Import every session in a database of an agent, or what is new in them.
+
+    The source of its last session notes size and times of the database: an unchanged one costs a look at them.
+    """
     tables = formats.get(session.format).session.tables  # type: ignore[union-attr]
     assert tables is not None
-    mtime = max(stamp[1] for stamp in databases.stamp(session.path) if stamp is not None)
+    stamp, uri = databases.stamp(session.path), f"{_uri(session.path)}#"
+    look = [list(one) if one is not None else None for one in stamp]
+    known = ledger._read(lambda tx: sources.inside(tx, uri))
+    if any(one.told.get("database") == look and one.format == session.format for one in known):
+        progress(sum(one[0] for one in stamp if one is not None))
+        path = str(session.path)
+        return [Imported(path, one.format, one.thread_id, 0, 0, one.size, False, [], []) for one in known if one.main]
+    mtime = max(one[1] for one in stamp if one is not None)
+    done: list[Imported] = []
+    last = ""
     try:
         with databases.opened(session.path, tables) as database:
-            return [_import_rows(ledger, session, found, mtime, progress) for found in databases.sessions(database)]
+            for found in databases.sessions(database):
+                done.append(_import_rows(ledger, session, found, mtime, progress))
+                last = found.key
     except Unreadable as error:
         raise HansardError(f"{error.problem}; {error.way_out}") from None
+    source = ledger._read(lambda tx: sources.find(tx, uri + last)) if last else None
+    if source is not None:
+        ledger._write(lambda tx: sources.note(tx, source, {**source.told, "database": look}))
+    return done
 
 
 def _import_rows(

@@ -7,6 +7,10 @@ s.source, s.uri, s.format, t.id, s.main, s.size, s.mtime, s.hash, s.version, s.b
 select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
 where s.tenant = :tenant and s.uri = :uri and s.replaced = 0
 
+-- name: sources_in
+select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
+where s.tenant = :tenant and s.replaced = 0 and substr(s.uri, 1, length(:prefix)) = :prefix order by s.source
+
 -- name: sources_of
 select {source_columns} from source s join thread t on t.tenant = s.tenant and t.thread = s.thread
 where s.tenant = :tenant and s.thread = :thread and s.replaced = 0 order by s.main desc, s.source
