@@ -86,7 +86,7 @@ class Reader(RecordReader):
                 out += self._give(len(self._held) // 2)
         return out
 
-    def finish(self) -> list[Message]:  # a context after which nothing was said yet is no message
+    def finish(self) -> list[Message]:  # a context waits until something is said
         before = len(self._held)
         self._repeat_late()
         turn = next((i for i in range(before - 1, -1, -1) if self._held[i].record["type"] == "user"), 0)
