@@ -55,6 +55,8 @@ BUILDS_ON = {
     ("coding_agents/claude_code", "anthropic"),
     ("coding_agents/codex", "openai_responses"),
     ("coding_agents/continue_dev", "openai_chat"),
+    ("coding_agents/mini_swe_agent", "openai_chat"),
+    ("coding_agents/cline", "anthropic"),
     ("coding_agents/gemini_cli", "gemini"),
     ("coding_agents/kilo", "coding_agents/opencode"),  # the tables of the program that it is a descendant of
     ("coding_agents/openclaw", "coding_agents/pi"),  # its entries are pi's

@@ -550,6 +550,7 @@ class Cline(Agent):
     sessions = ".cline/data/sessions/*/*.messages.json"
     kept = (".cline/data/sessions/**/*.json",)
     cannot = {"fork": "Cline cannot fork a session from the command line"}
+    keeps_reasoning_count = False
     resumes = False
 
     def environment(self) -> dict[str, str]:
@@ -643,5 +644,5 @@ class Mini(Agent):
 
 
 AGENTS: dict[str, type[Agent]] = {
-    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw, Continue)
+    one.name: one for one in (Codex, Claude, Gemini, Pi, Copilot, OpenCode, Kilo, Qwen, OpenClaw, Continue, Cline, Mini)
 }

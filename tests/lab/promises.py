@@ -86,7 +86,7 @@ def import_(bench: Bench) -> Faults:
     faults = [f"{row['path']}: {row.get('error') or row['bad']}" for row in rows if row.get("error") or row.get("bad")]
     faults += [f"{row['path']}: {row['repairs']} links repaired" for row in rows if row.get("repairs")]
     known = {row.get("threadId") for row in rows}
-    for wanted in (bench.manifest["session"], bench.manifest.get("fork", {}).get("session")):
+    for wanted in (*sessions_of(bench), bench.manifest.get("fork", {}).get("session")):
         if wanted and wanted not in known:
             faults.append(f"no thread {wanted}")
     again = [row for row in bench.json("import") if row.get("added")]
@@ -95,8 +95,9 @@ def import_(bench: Bench) -> Faults:
 
 def transcript(bench: Bench) -> Faults:
     """Role user is what was typed, in order; every answer is on the path, once; titles are what was asked."""
-    turns = bench.manifest["turns"]
-    faults = check_path(path_of(bench.thread(bench.manifest["session"])), turns)
+    faults = [
+        fault for key, turns in sessions_of(bench).items() for fault in check_path(path_of(bench.thread(key)), turns)
+    ]
     rows = bench.json("threads")["items"]
     row = next((one for one in rows if one["id"] == bench.manifest["session"]), {})
     if not row.get("title"):
@@ -104,6 +105,14 @@ def transcript(bench: Bench) -> Faults:
     if str(row.get("createdAt", "1970")).startswith("1970"):
         faults.append("the thread has no time")
     return faults
+
+
+def sessions_of(bench: Bench) -> dict[str, list[dict[str, Any]]]:
+    """The turns of each session: of the only one, unless the agent cannot resume."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for turn in bench.manifest["turns"]:
+        found.setdefault(turn.get("session", bench.manifest["session"]), []).append(turn)
+    return found
 
 
 def check_path(path: list[dict[str, Any]], turns: list[dict[str, Any]]) -> Faults:
@@ -215,7 +224,7 @@ def undo(bench: Bench) -> Faults:
     """Undoing prompt after prompt gives the files of each earlier state; what stays is named, with exit 1."""
     manifest = bench.manifest
     workspace, faults = bench.workspace, []
-    steps = [(manifest["session"], turn) for turn in manifest["turns"]]
+    steps = [(key, turn) for key, turns in sessions_of(bench).items() for turn in turns]
     if "fork" in manifest:
         steps.append((manifest["fork"]["session"], manifest["fork"]))
     states = [manifest["before"], *(turn["files"] for _, turn in steps)]
@@ -255,7 +264,7 @@ def redo(bench: Bench) -> Faults:
     """Redoing everything gives the files of the last state."""
     manifest = bench.manifest
     last = manifest.get("fork", manifest["turns"][-1])["files"]
-    keys = [manifest["session"]] * len(manifest["turns"]) + (
+    keys = [key for key, turns in sessions_of(bench).items() for _ in turns] + (
         [manifest["fork"]["session"]] if "fork" in manifest else []
     )
     faults = []
@@ -309,7 +318,7 @@ def _hand_to(bench: Bench, release: Release) -> Faults:
         if first is None:
             return [*faults, f"to {name}: no request: {output[-300:]}"]
         request = json.dumps(first.request, ensure_ascii=False)
-        faults += [f"to {name}: {text!r} is not in the request" for text in needles() if not _has(request, text)]
+        faults += [f"to {name}: {text!r} is not in the request" for text in needles(bench) if not _has(request, text)]
         return faults + [f"back from {name}: {one}" for one in _back(bench, target, ledger, before, usage(answers))]
     finally:
         target.close()
@@ -319,15 +328,25 @@ def _has(request: str, text: str) -> bool:
     return text in request or json.dumps(text, ensure_ascii=False)[1:-1] in request
 
 
-def needles() -> list[str]:
-    """Texts of every earlier turn, call and result."""
-    said = [step[1] for prompt in PROMPTS for reply in prompt.replies for step in reply if step[0] == "say"][:-2]
-    return [
-        *(prompt.text for prompt in PROMPTS),
-        *(text for text in said if text != "It never boils."),
-        *("limescale: much", "lid: tightened", "cat no-such-file.txt", "No such file", "Boils water."),
-        *("von heute früh", "zweieinhalb", "so this must fail", "echo boiling", "ganz neu", "old list.txt", "logo.bin"),
+_CALLED = {  # texts in calls and results of a prompt
+    0: ("limescale: much", "lid: tightened", "cat no-such-file.txt", "No such file", "Boils water."),
+    1: ("von heute früh", "zweieinhalb", "so this must fail", "echo boiling", "ganz neu"),
+    2: ("old list.txt", "logo.bin"),
+}
+
+
+def needles(bench: Bench) -> list[str]:
+    """Texts of every earlier turn, call and result of the session that is handed over."""
+    typed = {turn["prompt"] for turn in sessions_of(bench)[bench.manifest["session"]]}
+    asked = [(i, prompt) for i, prompt in enumerate(PROMPTS) if prompt.text in typed]
+    said = [
+        step[1]
+        for i, prompt in asked
+        for reply in (prompt.replies if i < len(PROMPTS) - 1 else [])
+        for step in reply
+        if step[0] == "say" and step[1] != "It never boils."
     ]
+    return [*(prompt.text for _, prompt in asked), *said, *(text for i, _ in asked for text in _CALLED.get(i, ()))]
 
 
 def _back(
@@ -338,7 +357,7 @@ def _back(
     key = bench.manifest["session"]
     after = bench.thread(key, ledger=ledger)
     turn = {"prompt": ONWARD.text, "said": [step[1] for step in ONWARD.replies[-1]]}
-    faults = check_path(path_of(after), [*bench.manifest["turns"], turn])
+    faults = check_path(path_of(after), [*sessions_of(bench)[key], turn])
     old, new = path_of(before), path_of(after)
     if [one["id"] for one in new[: len(old)]] != [one["id"] for one in old]:
         faults.append("the path does not begin with the handed-over messages")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -147,13 +146,11 @@ def _shell_changes(agent: Agent, prompt: Prompt) -> list[str]:
     found = list(prompt.shell_changes)
     for reply in prompt.replies:
         for does, *given in reply:
-            if does in ("delete", "rename") and agent.calls((does, *given)) == agent.do_shell(_command(does, given)):
-                found += given
+            if does in ("write", "edit", "delete", "rename"):
+                called = {name for name, _ in agent.calls((does, *given))}
+                if called == {name for name, _ in agent.do_shell("true")}:
+                    found += given if does == "rename" else given[:1]
     return found
-
-
-def _command(does: str, given: list[Any]) -> str:
-    return f"{'rm' if does == 'delete' else 'mv'} {shlex.join(given)}"
 
 
 def _turn(played: Played, prompt: Prompt, answers: list[Answer], contents: dict[str, str]) -> dict[str, Any]:

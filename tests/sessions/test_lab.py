@@ -116,12 +116,16 @@ def test_a_copied_folder_of_every_agent_comes_back_file_by_file(tmp_path: Path) 
 
 def test_without_a_terminal_and_without_yes_undo_shows_a_diff_and_changes_nothing(bench: Bench) -> None:
     before = state(bench.workspace, {})
-    thread = bench.manifest["turns"] and bench.manifest["session"]
-    done = bench.hansard("undo", "2", "--thread", thread, "--root", str(bench.workspace))
+    last = bench.manifest["turns"][-1]  # with a session of its own, where the agent cannot resume
+    thread, count = (last["session"], "1") if "session" in last else (bench.manifest["session"], "2")
+    done = bench.hansard("undo", count, "--thread", thread, "--root", str(bench.workspace))
     assert done.code == 1
-    assert "-limescale: gone" in done.output
-    assert "+limescale: much" in done.output
-    assert "--yes" in done.output
+    if last["shellChanges"]:  # it has nothing but a shell
+        assert all(name in done.output for name in last["shellChanges"])
+    else:
+        assert "-limescale: gone" in done.output
+        assert "+limescale: much" in done.output
+        assert "--yes" in done.output
     assert state(bench.workspace, {}) == before
 
 
@@ -191,7 +195,8 @@ def test_images_of_copilot_take_back_what_shells_changed(tmp_path: Path) -> None
 
 def test_a_sub_agent_is_a_line_after_the_call_that_started_it(bench: Bench) -> None:
     """And events are a line each time they follow each other; `--full` shows all messages."""
-    key = bench.manifest["session"]
+    turn = next(turn for turn in bench.manifest["turns"] if "helper" in turn["prompt"])
+    key = turn.get("session", bench.manifest["session"])
     shown, drawn = bench.hansard("show", key).output, bench.hansard("tree", key).output.splitlines()
     assert not [line for line in shown.splitlines() if line.startswith(("  [claude-code]", "  [attachment]", "  [env"))]
     assert len(bench.hansard("tree", key, "--full").output.splitlines()) == len(bench.thread(key)["messages"])
@@ -206,6 +211,13 @@ def test_a_sub_agent_is_a_line_after_the_call_that_started_it(bench: Bench) -> N
     (call,) = [part for part in before.parts if isinstance(part, ToolCallPart)]
     assert call.tool_call_id == started.tool_call_id
     turn = next(turn for turn in bench.manifest["turns"] if "helper" in turn["prompt"])
+        if bench.agent.name in ("codex", "pi", "openclaw", "continue", "mini"):  # Codex's are threads of their own
+            assert found == []
+            return
+        (agent,) = found
+        call = ledger.get(key, str(agent.parent_id))
+    (started,) = [part for part in call.parts if isinstance(part, ToolCallPart)]
+    assert started.tool_call_id == agent.tool_call_id
     given = sum(row["output"] for row in turn["usage"].values())
     assert 0 < started.usage.output_tokens < given
     line = f"sub-agent: {started.messages} messages, "
@@ -237,10 +249,11 @@ def test_a_file_that_grows_in_any_cuts_gives_the_thread_of_the_whole_file(bench:
     growing = bench._replace(home=tmp_path / "growing", ledger=tmp_path / "growing.db")
     files = {path: path.read_bytes() for path in sorted(bench.home.rglob("*")) if path.is_file()}
     texts = {path: data for path, data in files.items() if path.suffix == ".jsonl"}
+    documents = [path for path in bench.home.glob(bench.agent.sessions) if path.suffix == ".json"]
     for path, data in files.items():
         target = growing.home / path.relative_to(bench.home)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path not in texts:
+        if path not in texts and path not in documents:
             target.write_bytes(data)
     for path, data in sorted(texts.items(), key=lambda item: len(item[0].parts)):  # sub-agents after their session
         target = growing.home / path.relative_to(bench.home)
@@ -251,16 +264,14 @@ def test_a_file_that_grows_in_any_cuts_gives_the_thread_of_the_whole_file(bench:
             growing.hansard("import")
     for path in (path for path in files if path.suffix in (".db", ".sqlite")):
         grow_database(path, growing)
-    for path in (path for path in files if path in set(bench.home.glob(bench.agent.sessions)) - set(texts)):
-        if path.suffix == ".json":
-            grow_document(growing.home / path.relative_to(bench.home), growing)
+    for path in documents:
+        grow_document(path.read_bytes(), growing.home / path.relative_to(bench.home), growing)
     assert bench.json("stats", "--by", "model", ledger=growing.ledger) == used
     assert threads_of(growing, growing.ledger) == whole
 
 
-def grow_document(path: Path, growing: Bench) -> None:
+def grow_document(data: bytes, path: Path, growing: Bench) -> None:
     """Write a document as the agent did, with more entries each time, and imports in between."""
-    data = path.read_bytes()
     document = json.loads(data)
     name = next(key for key, value in document.items() if isinstance(value, list))
     for end in range(1, len(document[name]) + 1):

@@ -28,6 +28,8 @@ _MODULES = (
     "coding_agents.codex",
     "coding_agents.gemini_cli",
     "coding_agents.continue_dev",
+    "coding_agents.cline",
+    "coding_agents.mini_swe_agent",
     "coding_agents.opencode",
     "coding_agents.kilo",
     "coding_agents.openclaw",

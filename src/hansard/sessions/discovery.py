@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -192,6 +193,48 @@ def _chats(folder: Path) -> Iterator[Session]:
     yield from (Session(path, "qwen-code") for path in walk(folder, ".jsonl") if path.parent.name == "chats")
 
 
+def _cline_folder() -> Path:
+    """The sessions of Cline, by the first of its three variables that is set."""
+    for variable, parts in (("CLINE_SESSION_DATA_DIR", ()), ("CLINE_DATA_DIR", ("sessions",))):
+        if given := os.environ.get(variable):
+            return Path(given).expanduser().joinpath(*parts)
+    return _home("CLINE_DIR", ".cline", "data", "sessions", below=2)()
+
+
+def _cline(folder: Path) -> Iterator[Session]:
+    """A folder for each session: its messages, those of its sub-agents, and what is known of it."""
+    for main in sorted(folder.glob("*/*.messages.json")):
+        if main.name == f"{main.parent.name}.messages.json":
+            parts = [path for path in sorted(main.parent.glob("*.messages.json")) if path != main]
+            about = main.parent / f"{main.parent.name}.json"
+            beside = (about,) if about.is_file() else ()
+            yield Session(main, "cline", tuple(parts), _field(about, "cwd"), beside)
+
+
+def _field(path: Path, name: str) -> str | None:
+    """A text in a file of JSON, if it is there."""
+    import msgspec
+
+    try:
+        value = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _mini() -> Path:
+    """The folder of mini-swe-agent's settings, where it writes if it is not told otherwise."""
+    if given := os.environ.get("MSWEA_GLOBAL_CONFIG_DIR"):
+        return Path(given).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "mini-swe-agent"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "mini-swe-agent" / "mini-swe-agent"
+    return _home("XDG_CONFIG_HOME", ".config", "mini-swe-agent")()
+
+
 def _continue(folder: Path) -> Iterator[Session]:
     """A document for each session; the index of them is none."""
     paths = sorted(path for path in folder.glob("*.json") if path.name != "sessions.json" and path.is_file())
@@ -282,6 +325,14 @@ AGENTS = (
         "gemini-cli",
         _home("GEMINI_CLI_HOME", ".gemini", "tmp", below=2),
         _gemini,
+    ),
+    Agent("Cline", "cline", _cline_folder, _cline, "texts of edits"),
+    Agent(
+        "mini-swe-agent",
+        "mini-swe-agent",
+        _mini,
+        _files("mini-swe-agent", ".traj.json"),
+        "nothing: it has only a shell",
     ),
     Agent("Continue", "continue", _home("CONTINUE_GLOBAL_DIR", ".continue", "sessions"), _continue, "differences"),
     Agent("Sage", "sage", _home("", ".sage", "sessions"), _sage),

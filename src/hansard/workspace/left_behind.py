@@ -21,6 +21,7 @@ from hansard.model.parts import ToolCallPart
 _SHELLS = frozenset(
     {"Bash", "bash", "exec", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"}
 )
+_MANY = "run_commands"  # Cline's: a list of commands
 _READING = """
 ls cat head tail grep egrep fgrep rg pwd echo printf wc uniq diff cmp stat file which type true false test [ cd du df
 date tree sleep basename dirname realpath readlink whoami id uname nproc md5sum sha256sum cut tr
@@ -67,6 +68,8 @@ def _command(part: ToolCallPart) -> str | None:
     """The command of a call, if it runs one."""
     given: Any = part.input if isinstance(part.input, dict) else {}
     action = given.get("action") if isinstance(given.get("action"), dict) else given
+    if part.tool_name == _MANY and isinstance(many := given.get("commands"), list):
+        return "\n".join(str(one.get("command") if isinstance(one, dict) else one) for one in many)
     if part.tool_name not in _SHELLS:
         return None
     command = action.get("command", action.get("cmd"))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from hansard.errors import Unreadable
@@ -123,7 +124,10 @@ def session_file(
         if already is None:
             if conversation != Conversation(messages=[]):
                 listed = [entry for message in conversation.messages for entry in _entries(message)]
-                yield {**head(conversation), entries: listed}
+                begun = head(conversation)
+                if not whole({**begun, entries: []}):  # what it kept is not that of a session
+                    begun = head(replace(conversation, extra=UNSET))
+                yield {**begun, entries: listed}
             return
         for message in conversation.messages[len(already.messages) :]:
             yield from _entries(message)

@@ -3,6 +3,7 @@
     claude-code   toolUseResult: originalFile, oldString / newString, edits, content; file-history backups
     codex         patch_apply_end, FileChange: add and delete with their content, update as a unified diff
     gemini-cli    resultDisplay: originalContent and newContent
+    cline         the texts of editor, and the patches of apply_patch
     continue      Write.content where it created a file; the diff in the result of any other write or edit
     pi            write.content; the diff in the result of edit
     copilot-cli   create and edit with their texts; images before and after are in the session's folder
@@ -40,6 +41,7 @@ _AGENTS = (
     "codex",
     "gemini-cli",
     "continue",
+    "cline",
     "pi",
     "copilot-cli",
     "opencode",

@@ -16,7 +16,7 @@ from hansard.formats.residue import unpack
 from hansard.model.conversation import Message
 from hansard.model.parts import TextPart, ToolCallPart, ToolResultPart
 
-_STARTING = ("Task", "Agent", "Workflow", "invoke_agent", "task", "sessions_spawn")
+_STARTING = ("Task", "Agent", "Workflow", "invoke_agent", "task", "sessions_spawn", "spawn_agent")
 _JOURNAL = "journal.jsonl"  # of a workflow: no agent wrote it
 _AGENT_ID = re.compile(r"(?:\bagentId: |<task id=\")([0-9A-Za-z_-]+)")
 

@@ -170,6 +170,8 @@ TOOLS: dict[str, tuple[Tool, ...]] = {
         Tool("grep in gemini's way", "search_file_content", {}, offered=False),
         Tool("fetch in gemini's way", "web_fetch", {}, offered=False),
     ),
+    "cline": (Tool("edit", "editor", {"path": "path", "old": "old_text", "new": "new_text"}, absolute=True),),
+    "mini-swe-agent": (Tool("shell", "bash", {"command": "command"}),),
     "continue": (
         Tool("shell", "Bash", {"command": "command"}),
         Tool("read", "Read", {"path": "filepath"}, absolute=True),

@@ -33,14 +33,14 @@ def sniff(document: Any) -> int:
         from hansard.formats.coding_agents.documents import begins
 
         return 3 if begins(document, b'"sessionId"', b'"history"', b'"message"') else 0
-    return 3 if is_session(document) else 0
+    if not is_session(document):
+        return 0
+    return 3 if all(type(entry) is dict and "message" in entry for entry in document["history"][:1]) else 0
 
 
 def is_session(value: Any) -> bool:
     """Whether a document is a session."""
-    if type(value) is not dict or type(value.get("sessionId")) is not str or type(value.get("history")) is not list:
-        return False
-    return all(type(entry) is dict and "message" in entry for entry in value["history"][:1])
+    return type(value) is dict and type(value.get("sessionId")) is str and type(value.get("history")) is list
 
 
 FORMAT = Format(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from hansard.formats.coding_agents.documents import fields_of
 from hansard.formats.coding_agents.edits import UNKNOWN, Calls, Edit, content_of, replaced
@@ -152,6 +153,8 @@ def write_records(message: Message) -> list[Fields]:
 
 def _write_result(part: p.ToolResultPart) -> Fields:
     told, _ = unpack(NAME, part.extra)
+    if part.output is UNSET and part.content is UNSET:
+        part = replace(part, output="")
     named = set_present({}, id=part.tool_call_id, name=part.tool_name)
     status = {"status": "error" if part.is_error is True else "success"}
     result = {**set_present({}, callId=part.tool_call_id), **status, **told}
