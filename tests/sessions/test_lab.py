@@ -210,14 +210,6 @@ def test_a_sub_agent_is_a_line_after_the_call_that_started_it(bench: Bench) -> N
         before = ledger.get(key, str(started.parent_id))
     (call,) = [part for part in before.parts if isinstance(part, ToolCallPart)]
     assert call.tool_call_id == started.tool_call_id
-    turn = next(turn for turn in bench.manifest["turns"] if "helper" in turn["prompt"])
-        if bench.agent.name in ("codex", "pi", "openclaw", "continue", "mini"):  # Codex's are threads of their own
-            assert found == []
-            return
-        (agent,) = found
-        call = ledger.get(key, str(agent.parent_id))
-    (started,) = [part for part in call.parts if isinstance(part, ToolCallPart)]
-    assert started.tool_call_id == agent.tool_call_id
     given = sum(row["output"] for row in turn["usage"].values())
     assert 0 < started.usage.output_tokens < given
     line = f"sub-agent: {started.messages} messages, "
