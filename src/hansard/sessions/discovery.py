@@ -203,12 +203,18 @@ def _cline_folder() -> Path:
 
 def _cline(folder: Path) -> Iterator[Session]:
     """A folder for each session: its messages, those of its sub-agents, and what is known of it."""
-    for main in sorted(folder.glob("*/*.messages.json")):
-        if main.name == f"{main.parent.name}.messages.json":
-            parts = [path for path in sorted(main.parent.glob("*.messages.json")) if path != main]
-            about = main.parent / f"{main.parent.name}.json"
-            beside = (about,) if about.is_file() else ()
-            yield Session(main, "cline", tuple(parts), _field(about, "cwd"), beside)
+    for main in sorted(folder.glob(f"*/*{_CLINE}")):
+        if main.name == f"{main.parent.name}{_CLINE}":
+            yield _cline_session(main.parent)
+
+
+_CLINE = ".messages.json"
+
+
+def _cline_session(folder: Path) -> Session:
+    main, about = folder / f"{folder.name}{_CLINE}", folder / f"{folder.name}.json"
+    parts = [path for path in sorted(folder.glob(f"*{_CLINE}")) if path != main]
+    return Session(main, "cline", tuple(parts), _field(about, "cwd"), (about,) if about.is_file() else ())
 
 
 def _field(path: Path, name: str) -> str | None:
@@ -377,6 +383,9 @@ def of_file(path: Path, format_: str) -> Session:
         found = _gemini(path.parent)
     elif format_ in ("", "copilot-cli") and path.name == "events.jsonl":
         found = iter([_copilot_session(path)] if (path.parent / "workspace.yaml").is_file() else ())
+    elif format_ in ("", "cline") and (path.parent / f"{path.parent.name}{_CLINE}").is_file():
+        session = _cline_session(path.parent)  # for files of sub-agents too
+        return session if path in (session.path, *session.parts) else Session(path, format_)
     return next((one for one in found if one.path == path), Session(path, format_))
 
 
@@ -405,6 +414,8 @@ def _below(folder: Path, taken: set[Path]) -> Iterator[Session]:
         found = list(_gemini(folder))
     elif (folder / "events.jsonl").is_file() and (folder / "workspace.yaml").is_file():
         found = [_copilot_session(folder / "events.jsonl")]
+    elif (folder / f"{folder.name}{_CLINE}").is_file():
+        found = [_cline_session(folder)]
     found = [one for one in found if one.path not in taken]
     yield from found
     taken = taken.union(*(one.files for one in found))

@@ -14,7 +14,7 @@ Files: `*.traj.json`, where `-o` says; else `last_mini_run.traj.json` in its fol
     event with raw(mini-swe-agent)    the role `exit`
 
 Entries have no ids: they are derived from the place of the file and the number. It has one tool, `bash`, so all changes
-of files are shell commands, which undo names and leaves. It cannot go on with a session, so none is handed over to it.
+of files are shell commands, which undo names and leaves. It cannot resume, so no session is handed over to it.
 Lost, and reported, when other conversations are written: ids, times, branches, sidechains.
 
 Files: `session` (document and entries). Builds on `openai_chat`. Not to change: derived ids, the marks `before` and
