@@ -277,6 +277,50 @@ def test_an_unchanged_database_is_not_opened(tmp_path: Path, monkeypatch: pytest
     writer.close()
 
 
+# -- files of older releases -----------------------------------------------------------------------------------------
+
+
+def test_files_of_an_older_release_come_back_and_their_session_goes_on_in_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    folder, db = tmp_path / "home" / PLACE.parent, str(tmp_path / "ledger.db")
+    golden = rows.Kept.of((GOLDEN / "opencode" / "files_of_an_older_release.jsonl").read_bytes())
+    files = {f"storage/{name}": data for name, data in golden.content().items()}
+
+    def write(names: list[str]) -> None:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(files[name])
+
+    write([name for name in files if "msg_82" not in name])
+    assert run(["import", "--agent", "opencode", "--db", db]) == 0
+    write(list(files))
+    before = look_of(folder)
+    for _ in range(2):
+        assert run(["import", "--agent", "opencode", "--db", db]) == 0
+    assert look_of(folder) == before
+    assert run(["export", "--all", "-o", str(tmp_path / "out"), "--db", db]) == 0
+    came = {str(path.relative_to(tmp_path / "out")): path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
+    assert came == files
+    writer = new_database(folder / "opencode.db")  # the next release takes them over, under the same ids
+    add_session(writer, "ses_9")
+    times = {"session_id": "ses_9", "time_created": TIME, "time_updated": TIME}
+    for name, data in files.items():
+        _, kind, above, own = name.removesuffix(".json").split("/")
+        row = {"id": own, **times, "data": data.decode()}
+        if kind in ("message", "part"):
+            insert(writer, kind, row if kind == "message" else {**row, "message_id": above})
+    add_prompt(writer, "ses_9", "msg_83", "Still there?", 3)
+    writer.close()
+    assert run(["import", "--agent", "opencode", "--db", db]) == 0
+    with hansard.open(db) as ledger:
+        (thread,) = ledger.threads().items
+        texts = [part.text for message in ledger.transcript(thread.id) for part in message.parts]  # type: ignore[union-attr]
+    assert texts == ["Hello?", "Yes.", "Still there?"]
+
+
 # -- what is not touched ---------------------------------------------------------------------------------------------
 
 
