@@ -130,7 +130,7 @@ def test_the_shell_completes_with_the_script(shell: str, folder: Path) -> None:
     script.write_text(subprocess.run([str(program), "completion", shell], check=True, **how).stdout)
     for line, offered in (
         ("hansard conv", "convert"),
-        ("hansard convert --stri", "--strict"),
+        ("hansard convert --losse", "--losses"),
         ("hansard convert x.json --to openai-c", "openai-chat"),
         ("hansard show ra", "rain"),
     ):
