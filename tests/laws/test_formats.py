@@ -84,6 +84,14 @@ def test_the_losses_are_the_places_that_read_back_otherwise(name: str, conversat
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_the_losses_of_golden_files_are_the_places_that_read_back_otherwise(name: str) -> None:
+    for path in sorted(path for path in (GOLDEN / name).glob("*") if path.is_file())[:3]:
+        for conversation in formats.read_all(path.read_bytes(), name):
+            for to in ("openai-chat", "anthropic", "gemini", "pydantic-ai", "thread-protocol", "claude-code"):
+                loss_report.check(formats.write(conversation, to))
+
+
+@pytest.mark.parametrize("name", NAMES)
 @given(conversation=conversations)
 def test_what_was_written_reads_and_writes_the_same_again(name: str, conversation: Conversation) -> None:
     once = formats.write(conversation, name)
