@@ -135,12 +135,24 @@ def test_stopping_after_a_reload_stops_the_answer(page: Any, server: ChatServer,
     assert page.inner_text("article small") == "interrupted, try again"
 
 
-def test_closing_the_page_does_not_stop_the_answer(browser: Any, page: Any, server: ChatServer, chat: str) -> None:
+def test_an_answer_that_ends_while_a_page_loads_is_shown(
+    browser: Any, page: Any, server: ChatServer, chat: str
+) -> None:
+    """Closing the page did not stop it, and the next one asks for its stream only after its end."""
     other = browser.new_page()
     other.goto(f"{server.url}/#{chat}")
     send(other)
     other.close()
-    wait_until(lambda: kept(server, chat)[-1][2] == ANSWER, "the whole answer")
+
+    def late(route: Any) -> None:
+        wait_until(lambda: kept(server, chat)[-1][2] == ANSWER, "the whole answer")
+        route.continue_()
+
+    page.route("**/stream*", late)
+    page.reload()
+    page.wait_for_function(f"document.querySelector('article[data-role=assistant] p')?.textContent === {ANSWER!r}")
+    until_ready(page)
+    assert shown(page) == kept(server, chat)
     assert "interrupted" not in server.messages(chat)[-1]["metadata"]
 
 

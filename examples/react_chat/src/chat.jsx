@@ -2,10 +2,17 @@ import { useChat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
 import { useState } from 'react';
 
-const transport = new DefaultChatTransport({ api: '/api/chat' });
+// A question without an answer: all of the last answer is wanted, also if it ended since the messages were loaded.
+const transportOf = initial => new DefaultChatTransport({
+  api: '/api/chat',
+  prepareReconnectToStreamRequest: ({ id }) => ({
+    api: `/api/chat/${id}/stream${initial.at(-1)?.role === 'user' ? '?startIndex=0' : ''}`,
+  }),
+});
 
 export function Chat({ id, initial }) {
   const [text, setText] = useState('');
+  const [transport] = useState(() => transportOf(initial));
   const { messages, sendMessage, regenerate, status, error } = useChat({ id, messages: initial, transport, resume: true });
   const busy = status === 'submitted' || status === 'streaming';
 
