@@ -1,8 +1,8 @@
 """The recorded provider conversations of the corpus, every pair of formats, beside other translators.
 
-Each peer does what it can: a pair that it raises an error for is left out on both sides, and counted. A round is all
-pairs a few times; Hansard and the peer take turns; the median of the rounds counts. What comes back equal: a request
-in its own format, and one that went to another format and came back, by the translators alone.
+Each peer does what it can: a pair that it raises an error for, or needs the network for, is left out on both sides. A
+round is all pairs a few times; Hansard and the peer take turns; the median of the rounds counts. What comes back
+equal: a request in its own format, and one that went to another format and came back, by the translators alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import time
 import warnings
 from collections.abc import Callable
@@ -97,10 +98,22 @@ def _milliseconds(translate: Translate, pairs: list[tuple[bytes, str, str]]) -> 
 
 
 def _made(translate: Translate, raw: bytes, source: str, target: str) -> bytes | None:
+    """What a translator makes of a request; None if it raises an error, or needs the network (some fetch images)."""
+    asked: list[Any] = []
+    resolve = socket.getaddrinfo
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        asked.append(given)
+        raise OSError("no network in a measurement")
+
+    socket.getaddrinfo = refuse
     try:
-        return translate(raw, source, target)
+        made = translate(raw, source, target)
     except Exception:  # whatever a peer says to what it does not translate
         return None
+    finally:
+        socket.getaddrinfo = resolve
+    return None if asked else made
 
 
 def _equal(translate: Translate, raw: bytes, source: str, by: str | None = None) -> bool:
