@@ -23,7 +23,7 @@ def edits_of(message: Message, key: str, calls: Calls) -> Iterator[Edit]:
         given = fields_of(call.input)
         path, old, new = given.get("path"), given.get("old_text"), given.get("new_text")
         if call.tool_name == "apply_patch":
-            patch = call.input if type(call.input) is str else given.get("input")
+            patch = given.get("input") if type(call.input) is dict else None  # a text: Codex's tool of that name
             yield from _of_patch(patch, key) if type(patch) is str else ()
         elif call.tool_name != "editor" or type(path) is not str or type(new) is not str:
             continue
