@@ -589,7 +589,10 @@ class Mini(Agent):
     name, format, model = "mini", "mini-swe-agent", "gpt-5"
     sessions = ".config/mini-swe-agent/*.traj.json"
     kept = (".config/mini-swe-agent/*.traj.json",)
-    cannot = {"fork": "mini-swe-agent cannot fork a session"}
+    cannot = {
+        "fork": "mini-swe-agent cannot fork a session",
+        "interrupt": "whether it writes the file of an interrupted run depends on the moment",
+    }
     resumes = False
 
     def environment(self) -> dict[str, str]:

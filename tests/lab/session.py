@@ -110,6 +110,8 @@ def play(
     forgotten: list[Answer] = []
     unnamed: list[str] = []
     for prompt in PROMPTS:
+        if prompt.how in played.agent.cannot:
+            continue
         _, answers = played.ask(prompt, session)
         if prompt.how == "interrupt" and played.agent.forgets_interrupted:
             forgotten += answers
