@@ -151,6 +151,13 @@ def test_a_session_in_a_database_is_listed_by_what_was_asked(to: str, home: Path
         assert connection.execute("select title from session").fetchall() == [("hi",)]
 
 
+def test_a_session_that_begins_with_instructions_gets_its_folder(home: Path) -> None:
+    system = Message(role="system", parts=[TextPart(text="Be brief.")])
+    given = Conversation(id=SESSION, messages=[system, *talk().messages])
+    done = handover(given, "gemini-cli", cwd="/work/my.app_1", now=NOW)
+    assert json.loads(done.path.read_text().splitlines()[0])["projectHash"] == PROJECT
+
+
 def test_a_session_whose_id_begins_as_another_is_no_second_one(home: Path) -> None:
     """Ids of one minute begin alike, and Gemini CLI names files by their first eight characters."""
     first = handover(talk(), "gemini-cli", cwd="/work", now=NOW)

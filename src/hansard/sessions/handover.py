@@ -227,10 +227,13 @@ def _cwd(conversation: Conversation) -> str | None:
 
 def _with_cwd(conversation: Conversation, cwd: str) -> Conversation:
     """The conversation with a working directory on its first message, if it had none."""
-    if _cwd(conversation) is not None or not conversation.messages:
+    if _cwd(conversation) is not None:
         return conversation
-    first = conversation.messages[0]
-    return replace(conversation, messages=[_with_context(first, cwd), *conversation.messages[1:]])
+    messages = list(conversation.messages)
+    first = next((i for i, one in enumerate(messages) if one.role not in ("system", "developer")), None)
+    if first is not None:  # agents have instructions of their own: those are not written
+        messages[first] = _with_context(messages[first], cwd)
+    return replace(conversation, messages=messages)
 
 
 def _with_context(message: Message, cwd: str) -> Message:
