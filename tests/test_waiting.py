@@ -13,7 +13,16 @@ from tests.waiting import wait_until
 HERE = Path(__file__).parent
 WAITS = {"sleep", "wait_for_timeout"}
 # of `make prove`, `agents` and `mutants`, and what is installed
-NOT_TESTS = ("faults", "lab", "mutants", "waiting.py", "viewer/pictures.py", ".harbor", "node")
+NOT_TESTS = (
+    "faults",
+    "lab",
+    "mutants",
+    "waiting.py",
+    "viewer/pictures.py",
+    "durable_streams/round_trips.py",
+    ".harbor",
+    "node",
+)
 FOR_EVER = 60.0  # nobody waits so long for it to end
 
 
