@@ -3,7 +3,8 @@
 PYTHON ?= python3
 ARGS ?=
 REACT_SOURCES := $(wildcard examples/react_chat/*.js* examples/react_chat/*.html examples/react_chat/src/*)
-WORKERS ?= auto
+# One more than there are cores: tests also wait for processes and pages.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 SMOKE = tests/model tests/test_imports.py tests/laws/test_formats.py tests/ledger/test_threads.py tests/ledger/test_runs.py tests/workspace/test_undo.py -k "not postgresql"
 PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)

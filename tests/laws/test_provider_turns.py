@@ -78,14 +78,13 @@ def test_every_merge_is_reported_as_a_repair(name: str, conversation: Conversati
     written = hansard.write(conversation, name)
     if len(conversation.messages) > 1:  # an assistant's message by itself is marked when it is read
         assert {loss.kind for loss in written.losses} <= {"repair", "spelling"}
-    paths = {loss.path for loss in written.losses}
+    repaired = [loss.path for loss in written.losses if loss.kind == "repair"]
     before = ""
     for i, message in enumerate(conversation.messages):
         role = {"developer": "system"}.get(message.role, message.role)
         if role == before == "user" or (name == "anthropic" and (before, role) == ("tool", "user")):
-            assert f"$.messages[{i}]" in paths
+            assert any(path.startswith(f"$.messages[{i}]") for path in repaired)
         before = role
-    assert bool(paths) == (written.losses != [])
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini"])

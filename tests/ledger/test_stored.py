@@ -183,5 +183,5 @@ def test_validate_takes_what_read_takes() -> None:
     with pytest.raises(hansard.HansardError, match="the data fits"):
         hansard.validate(several)
     assert hansard.validate(chat, from_="openai-chat") == []
-    assert [one.check for one in hansard.validate(chat, "anthropic")] == ["empty"]
+    assert [one.check for one in hansard.validate(chat, "anthropic")] == ["empty", "required"]
     assert [one.check for one in hansard.validate(b'{"contents": []}', from_="gemini")] == []

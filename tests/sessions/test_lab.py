@@ -81,7 +81,8 @@ def test_every_agent_is_recorded() -> None:
 def test_what_agents_cannot_is_few_and_has_a_reason() -> None:
     forks = ["gemini", "copilot", "qwen", "openclaw", "continue", "cline", "mini"]
     assert {(agent.name, promise) for agent in AGENTS.values() for promise in agent.cannot} <= {
-        (name, "fork") for name in forks
+        *((name, "fork") for name in forks),
+        ("mini", "interrupt"),
     }
     assert all(reason for agent in AGENTS.values() for reason in agent.cannot.values())
 

@@ -60,8 +60,10 @@ def proven_losses(written: Written, back: Conversation, notes: list[Loss], left_
         changed = note is not None and (difference.after is not UNSET or _still_says(back, difference.before))
         loss = _explained(difference, written, left_out, changed=changed)
         if note is not None:
-            what = note.what if note.path == difference.path or difference.field == "added" else loss.what
-            loss = replace(loss, what=what, why=note.why)
+            own = note.path == difference.path or difference.field == "added"
+            merged = loss.kind == "spelling" and note.path.endswith("]") and difference.path.startswith(f"{note.path}.")
+            what = note.what if own or merged else loss.what
+            loss = replace(loss, what=what, why=note.why, kind="repair" if merged else loss.kind)
         losses.append(loss)
     return losses
 

@@ -92,6 +92,9 @@ class Step(Struct, frozen=True, kw_only=True):
         return self.edit.is_backup
 
 
+Reader = Callable[[Message, str, Calls], Iterator[Edit]]  # the edits of an agent's message, with its id
+
+
 def edits_of(conversation: Conversation, backups: Iterable[Edit] = (), *, mark: bool = False) -> Iterator[Edit]:
     """All edits in message order; backups come before the edits of their message.
 
@@ -99,8 +102,8 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = (), *, mark: 
     """
     from hansard import formats  # the agents' modules import this one
 
-    files = [formats.get(name).session for name in _AGENTS]
-    readers = [file.edits for file in files if file is not None and file.edits is not None]
+    files = {name: formats.get(name).session for name in _AGENTS}
+    readers = {name: file.edits for name, file in files.items() if file is not None and file.edits is not None}
     waiting: dict[str, list[Edit]] = {}
     for one in backups:
         waiting.setdefault(one.message_id, []).append(one)
@@ -113,17 +116,24 @@ def edits_of(conversation: Conversation, backups: Iterable[Edit] = (), *, mark: 
             if isinstance(part, ToolCallPart) and isinstance(part.tool_call_id, str):
                 calls[part.tool_call_id] = part
         if message.role == "tool" and isinstance(message.id, str):
-            for read in readers:
-                for edit in _edits_by_call(read, message, message.id, calls):
-                    yield seen.judged(edit) if edit.whole else edit
+            own = _named(message, readers)
+            for read in own or readers.values():
+                found = list(_edits_by_call(read, message, message.id, calls))
+                yield from (seen.judged(edit) if edit.whole else edit for edit in found)
+                if found and not own:
+                    break  # agents share names of tools: an edit is read once
             seen.note(message, calls)
             if mark:
                 yield Edit(message_id=message.id, path="", change=lambda text: text, is_mark=True)
 
 
-def _edits_by_call(
-    read: Callable[[Message, str, Calls], Iterator[Edit]], message: Message, key: str, calls: Calls
-) -> Iterator[Edit]:
+def _named(message: Message, readers: dict[str, Reader]) -> list[Reader]:
+    """The readers of the agents whose residue the message has."""
+    named = {key for node in (message, *message.parts) for key in node.extra or ()}
+    return [read for name, read in readers.items() if name in named]
+
+
+def _edits_by_call(read: Reader, message: Message, key: str, calls: Calls) -> Iterator[Edit]:
     """The edits of a message, each with the call whose result records it."""
     results = [part for part in message.parts if isinstance(part, ToolResultPart)]
     if len(results) < 2 or any(read(replace(message, parts=[]), key, calls)):  # a record of the message as a whole
