@@ -10,6 +10,9 @@ PIP_INSTALL = -m pip install -qq --disable-pip-version-check
 NODE := $(shell command -v node >/dev/null && command -v npm)
 NODE_STAMP := $(if $(NODE),tests/node/node_modules/.stamp examples/react_chat/dist/index.html)
 
+# Else every command that a test starts compiles the library again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo check smoke test prove coverage mutants agents bench clean chromium pgbouncer matrix async reference docs dist fresh
 .NOTPARALLEL:
 .DELETE_ON_ERROR:

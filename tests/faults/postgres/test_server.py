@@ -20,8 +20,10 @@ def test_a_process_that_ends_while_it_is_listed_hides_no_other(monkeypatch: pyte
     gone = subprocess.Popen([sys.executable, "-c", ""])
     ended = psutil.Process(gone.pid)
     gone.wait()
-    waits = [sys.executable, "-c", "input()", "walreceiver"]
-    with subprocess.Popen(waits, stdin=subprocess.PIPE) as child:
+    waits = [sys.executable, "-c", "print(flush=True); input()", "walreceiver"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # it has its own arguments now
         (tmp_path / "postmaster.pid").write_text(f"{os.getpid()}\n")
         monkeypatch.setattr(psutil.Process, "children", lambda *_, **__: [ended, psutil.Process(child.pid)])
         server: Any = SimpleNamespace(data=tmp_path)
