@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from hansard import formats
 from hansard.formats.coding_agents.handover import call_as_text, from_text, result_as_text, source_of
+from hansard.formats.coding_agents.opencode.session import message_id
 from hansard.formats.coding_agents.tool_names import AGENTS, TOOLS, call_for, understood
 from hansard.model import (
     Context,
@@ -342,3 +343,10 @@ def test_a_call_of_an_agent_that_is_not_known_stays_text(source: str, to: str) -
     assert [part.text for side in parts for part in side if type(part) is TextPart] == texts[
         -len(parts[0] + parts[1]) :
     ]
+
+
+def test_an_id_that_opencode_would_sort_otherwise_is_not_kept() -> None:
+    own = "msg_1f64fe348002HHscs5W6ZNXKKl"
+    assert message_id(own, 5, 1) == own
+    for foreign in ("msg_kf8jd8H_", "msg_1", None):  # the first is Cline's
+        assert message_id(foreign, 5, 1) < message_id(foreign, 6, 1) < own

@@ -338,6 +338,7 @@ def _json(value: Any) -> str:
     return exact_json.encode(value).decode("utf-8", "surrogateescape")
 
 
+_MESSAGE_ID = re.compile(r"msg_[0-9a-f]{12}[0-9A-Za-z]{14}")
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -352,8 +353,11 @@ def session_id(time: int, name: str) -> str:
 
 
 def message_id(given: Any, time: int, number: int) -> str:
-    """The id of a message, by which they sort in order of time: its own, or one derived from time and number."""
-    if type(given) is str and given.startswith("msg_"):
+    """The id of a message, by which they sort in order of time: its own, or one derived from time and number.
+
+    Ids of other agents may begin in the same way, and sort otherwise.
+    """
+    if type(given) is str and _MESSAGE_ID.fullmatch(given):
         return given
     return f"msg_{(time * 0x1000 + number % 0xFFF + 1) & (1 << 48) - 1:012x}{_tail('message', given, number)}"
 
